@@ -1,0 +1,36 @@
+# One word a command. Each sets up .venv by itself, with uv if it is there and without it too.
+
+.PHONY: demo test check docs bench format clean
+.DEFAULT_GOAL := demo
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+demo: $(READY)
+	@$(BIN)/python tools/demo.py
+
+test: $(READY)
+	@$(BIN)/pytest -n auto
+
+check: $(READY)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/python tools/docs.py --check
+
+docs: $(READY)
+	@$(BIN)/python tools/docs.py
+
+bench: $(READY)
+	@$(BIN)/python -m bench
+
+format: $(READY)
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+
+$(READY): pyproject.toml tools/setup.sh
+	@sh tools/setup.sh
+	@touch $@

@@ -1,0 +1,38 @@
+"""Assay measures language models and agents: `assay.score("records.jsonl")`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.define import evaluate as evaluate
+    from assay.define import measure as measure
+    from assay.define import metric as metric
+    from assay.per_task import PerTaskResult as PerTaskResult
+    from assay.pipeline import score as score
+    from assay.scores import MetricsSummary as MetricsSummary
+    from assay.scores import Scores as Scores
+
+_PUBLIC = {
+    "MetricsSummary": "assay.scores",
+    "PerTaskResult": "assay.per_task",
+    "Scores": "assay.scores",
+    "evaluate": "assay.define",
+    "measure": "assay.define",
+    "metric": "assay.define",
+    "score": "assay.pipeline",
+}
+
+__all__ = sorted(_PUBLIC)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is public when it is used: `assay --help` must not load Polars."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'assay' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value

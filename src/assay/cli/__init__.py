@@ -1,0 +1,74 @@
+"""The command line: one command a file, loaded when it is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from assay import __version__
+
+COMMANDS = {
+    "score": "Compute metrics of any records.",
+    "metrics": "Show what every number means.",
+}
+"""The commands, each in the module of its name, with what `assay --help` says of them."""
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are called, so that --help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"assay.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from assay.errors import unknown  # noqa: PLC0415
+
+            ctx.fail(unknown("Command", args[0], COMMANDS, "'assay --help' lists them all."))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="Example: assay score records.jsonl --by tier",
+)
+@click.version_option(__version__, prog_name="assay")
+def cli() -> None:
+    """Measure language models and agents, and decide whether they are good enough."""
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user is one message and exit 2, never a traceback."""
+    from assay.errors import AssayError  # noqa: PLC0415
+
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except AssayError as error:
+        from assay.report.plain import clean  # noqa: PLC0415
+
+        click.echo(f"Error: {clean(str(error))}", err=True)
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

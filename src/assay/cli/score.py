@@ -1,0 +1,102 @@
+"""`assay score`: metrics of any records."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from assay.cli.options import format_option, names, numbers, pairs, settings
+from assay.record import COLUMNS
+
+ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
+
+EPILOG = f"""\b
+Examples:
+  assay score records.jsonl
+  assay score results/ --by tier --metric accuracy,cost_of_pass
+  assay score log.csv --map answer=output --map task_id=case --format json
+  zcat log.jsonl.gz | assay score -
+
+Names that are understood: {ALIASES}.
+"""
+
+
+@click.command(
+    "score", epilog=EPILOG, context_settings={"max_content_width": 80}, no_args_is_help=True
+)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--by", multiple=True, metavar="COLUMNS", help="Group by these columns.")
+@click.option("--metric", multiple=True, metavar="NAMES", help="Only these metrics.")
+@format_option
+@click.option("--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="Rename a column.")
+@click.option("--per-task", metavar="FILE", help="Write each record with its measures.")
+@click.option("--positive", metavar="LABEL", help="The label precision and recall are about.")
+@click.option("--weight", multiple=True, metavar="METRIC=W", help="A part of weighted_score.")
+@click.option("--set", "set", multiple=True, metavar="OPTION=VALUE", help="Set a metric's option.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of resampling.")
+@click.option("--skip-bad", is_flag=True, help="Leave out bad records and say how many.")
+def command(
+    sources: tuple[str, ...],
+    by: tuple[str, ...],
+    metric: tuple[str, ...],
+    format: str,
+    map: tuple[str, ...],
+    per_task: str | None,
+    positive: str | None,
+    weight: tuple[str, ...],
+    set: tuple[str, ...],
+    confidence: float,
+    seed: int,
+    skip_bad: bool,
+) -> None:
+    """Compute metrics of any records, each with its interval.
+
+    SOURCE is a file (JSONL, JSON, CSV or Parquet, plain, .gz or .zst), a
+    folder of such files, or '-' for standard input.
+    """
+    from assay.pipeline import score  # noqa: PLC0415
+    from assay.report import scores as report  # noqa: PLC0415
+
+    options: dict[str, Any] = settings(set)
+    if positive is not None:
+        options["positive"] = positive
+    if weight:
+        options["weights"] = numbers("--weight", weight)
+    found = score(
+        list(sources),
+        by=names(by),
+        metrics=names(metric),
+        confidence=confidence / 100 if 1 < confidence < 100 else confidence,
+        seed=seed,
+        map=pairs("--map", map),
+        skip_bad=skip_bad,
+        per_task=per_task,
+        progress=_Progress() if sys.stderr.isatty() else None,
+        **options,
+    )
+    if found.left_out:
+        lines = "\n".join(f"  {problem}" for problem in found.problems[:5])
+        click.echo(f"{found.left_out:,} bad records were left out:\n{lines}", err=True)
+    if not sum(group.records for group in found.groups):
+        click.echo("Error: there are no records to score.", err=True)
+        raise click.exceptions.Exit(2)
+    click.echo(report.render(found, format), nl=False)
+    if per_task:
+        click.echo(f"Wrote every record with its measures to {per_task}.", err=True)
+
+
+class _Progress:
+    """Says on the terminal how many records were read, once reading takes a while."""
+
+    def __init__(self) -> None:
+        self.next = time.monotonic() + 1
+
+    def __call__(self, records: int) -> None:
+        now = time.monotonic()
+        if now > self.next:
+            self.next = now + 0.2
+            click.echo(f"\r{records:,} records read … ", err=True, nl=False)

@@ -1,0 +1,182 @@
+"""Estimates: each metric's value with its interval, for every group of records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from assay.define import Metric, metric_named
+from assay.grouped import Grouped
+from assay.shape import Shape, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from assay.stats.resample import Ends
+
+Value = float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A metric's value, its interval, how many records it rests on and how many it left out."""
+
+    value: Value
+    low: Value = None
+    high: Value = None
+    records: int = 0
+    skipped: int = 0
+
+
+def estimates(
+    frame: pl.DataFrame,
+    groups: int,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+    confidence: float,
+    seed: int,
+) -> list[dict[str, Estimate]]:
+    """Estimate metrics for each of the groups that a measured frame numbers.
+
+    Records with status `error` enter only the metrics that are declared over all attempts.
+    """
+    wanted = _with_parts(metrics, options)
+    found: dict[str, list[Estimate]] = {}
+    for over in ("all", "scored"):
+        plain = [m for m in wanted if m.over == over and not m.part_names(options)]
+        rows = frame if over == "all" else frame.filter(pl.col("status").ne_missing("error"))
+        found |= _estimate(Grouped(rows, groups, options, confidence, seed), plain)
+    for metric in wanted:
+        if metric.part_names(options):
+            found[metric.name] = _combine(metric, found, groups, options)
+    return [{m.name: found[m.name][g] for m in metrics} for g in range(groups)]
+
+
+def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[Metric]:
+    """Put the metrics that others are made of before them."""
+    done: dict[str, Metric] = {}
+
+    def visit(metric: Metric, inside: tuple[str, ...] = ()) -> None:
+        for name in metric.part_names(options):
+            if name not in inside:
+                visit(metric_named(name), (*inside, metric.name))
+        done.setdefault(metric.name, metric)
+
+    for metric in metrics:
+        visit(metric)
+    return list(done.values())
+
+
+def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
+    """Estimate metrics that read columns only."""
+    if not metrics:
+        return {}
+    bodies = {m.name: m.expression(grouped.options) for m in metrics}
+    shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
+    means = {n: s.values for n, s in shapes.items() if s.values is not None and s.share is None}
+    quantiles = {n: s for n, s in shapes.items() if s.share is not None}
+    counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
+    missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
+    table = grouped.aggregate([pl.len().alias("len"), *bodies.values(), *missing, *counts])
+    values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
+    scores = {m.name for m in metrics if m.range == (0, 1)}
+    ends = grouped.mean_intervals(means, table, scores) if means else {}
+    ends |= grouped.quantile_intervals(quantiles, table)
+    result = {}
+    for metric in metrics:
+        name = metric.name
+        if name not in ends:
+            ends[name] = grouped.other_interval(metric, bodies[name], values[name])
+        skipped = table[f"{name}/missing"].fill_null(0).to_list()
+        used = (table[f"{name}/n"] if f"{name}/n" in table.columns else table["len"]).fill_null(0)
+        less = [0] * grouped.groups if f"{name}/n" in table.columns else skipped
+        result[name] = [
+            Estimate(v, *_bounded(metric, v, e), n - k, s)
+            for v, e, n, k, s in zip(values[name], ends[name], used, less, skipped, strict=True)
+        ]
+    return result
+
+
+def _missing(metric: Metric) -> pl.Expr:
+    """Count the records that lack something the metric needs."""
+    if not metric.needs:
+        return pl.lit(0)
+    return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
+
+
+def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
+    """Keep an interval inside the metric's range."""
+    if value is None or ends is None:
+        return None, None
+    first, last = metric.range or (None, None)
+    low, high = ends
+    return (
+        low if first is None else max(low, float(first)),
+        high if last is None else min(high, float(last)),
+    )
+
+
+def _combine(
+    metric: Metric,
+    found: Mapping[str, list[Estimate]],
+    groups: int,
+    options: Mapping[str, Any],
+) -> list[Estimate]:
+    """Estimate a metric that is made of other metrics.
+
+    It is taken to rise or fall with each part, so the ends of its interval are its values at the
+    ends of theirs. Where the parts vary together that is exact; else it is wider than need be.
+    """
+    names = metric.part_names(options)
+    result = []
+    for g in range(groups):
+        parts = {n: found[n][g] for n in names}
+        at = {n: p.value for n, p in parts.items()}
+        value = _apply(metric, at, options)
+        low, high = None, None
+        if value is not None and all(p.low is not None for p in parts.values()):
+            low, high = _corners(metric, parts, at, options)
+        result.append(
+            Estimate(
+                value,
+                low,
+                high,
+                min((p.records for p in parts.values()), default=0),
+                max((p.skipped for p in parts.values()), default=0),
+            )
+        )
+    return result
+
+
+def _corners(
+    metric: Metric,
+    parts: Mapping[str, Estimate],
+    at: Mapping[str, Value],
+    options: Mapping[str, Any],
+) -> tuple[Value, Value]:
+    """Evaluate a metric where its parts are worst and best for it."""
+    worst, best = dict(at), dict(at)
+    for name, part in parts.items():
+        ends = [part.low, part.high]
+        values = [_apply(metric, {**at, name: end}, options) for end in ends]
+        if all(isinstance(v, float) for v in values):
+            ends.sort(key=lambda end: _apply(metric, {**at, name: end}, options))  # type: ignore
+        worst[name], best[name] = ends
+    return _apply(metric, worst, options), _apply(metric, best, options)
+
+
+def _apply(metric: Metric, parts: Mapping[str, Value], options: Mapping[str, Any]) -> Value:
+    """Compute a metric from the values of its parts."""
+    literals = {n: pl.lit(v, dtype=pl.Float64) for n, v in parts.items()}
+    return _clean(pl.select(metric.apply(literals, options)).item())
+
+
+def _clean(value: Any) -> Value:
+    """Turn what Polars gives into a value: never NaN, never a whole number."""
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    return None if math.isnan(number) else number

@@ -1,0 +1,154 @@
+"""Repeated runs: how often they pass, how good they are, and what a pass costs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from assay.define import metric
+from assay.stats.resample import Linearised, ResampledSums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
+"""The grades with the lowest score that earns each; below the last it is F."""
+
+
+@metric(
+    formula="passed / records",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, pass rate; Metrics Guide, pass rate",
+)
+def pass_rate(passed: pl.Expr) -> pl.Expr:
+    """Share of attempts that passed.
+
+    >>> evaluate(pass_rate, passed=[True] * 8 + [False] * 2)
+    0.8
+    """
+    return passed.mean()
+
+
+@metric(
+    formula="(1/M) Σ impl_rate_i",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, implementation rate",
+)
+def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
+    """Mean of how much of what was required is there.
+
+    >>> evaluate(impl_rate_mean, impl_rate=[0.5, 1.0, None])
+    0.75
+    """
+    return impl_rate.mean()
+
+
+@metric(
+    formula="(1/M) Σ cost_usd_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    spec="ProjectScylla, cost",
+)
+def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
+    """Mean cost of an attempt.
+
+    >>> evaluate(cost_usd_mean, cost_usd=[0.25, 0.75])
+    0.5
+    """
+    return cost_usd.mean()
+
+
+def _whole_bill(cost_usd: pl.Expr) -> pl.Expr:
+    return cost_usd * cost_usd.count()
+
+
+@metric(
+    formula="Σ cost_usd_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    over="all",
+    interval=Linearised(_whole_bill, text="t, clustered by task, for as many attempts again"),
+    spec="ProjectScylla, cost",
+)
+def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
+    """What all attempts cost together, those that ended in an error included.
+
+    Its interval is about the total to expect of another run like this one.
+
+    >>> evaluate(cost_usd_total, cost_usd=[0.25, 0.75, None])
+    1.0
+    """
+    return pl.when(cost_usd.is_not_null().any()).then(cost_usd.sum())
+
+
+def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
+    both = cost_usd.is_not_null() & passed.is_not_null()
+    return [cost_usd.filter(both).sum(), passed.filter(both).sum()]
+
+
+def _cost_for_each(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    none = np.full(len(sums), math.inf)
+    return np.divide(sums[:, 0], sums[:, 1], out=none, where=sums[:, 1] > 0)
+
+
+@metric(
+    formula="Σ cost_usd_i / Σ passed_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    interval=ResampledSums(
+        _spent_and_passes,
+        _cost_for_each,
+        text="bootstrap over tasks, resampling each task's cost and passes; ∞ where none passed",
+    ),
+    spec="ProjectScylla, cost of pass",
+)
+def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
+    """What one pass costs, failed attempts included; infinity if nothing passed.
+
+    >>> evaluate(cost_of_pass, cost_usd=[0.1, 0.1, 0.1], passed=[True, False, False])
+    0.30000000000000004
+    """
+    spent, passes = _spent_and_passes(cost_usd, passed)
+    some = (cost_usd.is_not_null() & passed.is_not_null()).any()
+    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
+
+
+@metric(
+    formula="median of composite_score_i",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, composite score",
+)
+def composite_median(composite_score: pl.Expr) -> pl.Expr:
+    """Median of the composite scores of the attempts.
+
+    >>> evaluate(composite_median, passed=[True, True, False], impl_rate=[0.8, 1.0, 0.4])
+    0.9
+    """
+    return composite_score.median()
+
+
+@metric(
+    formula="A ≥ .95, B ≥ .85, C ≥ .75, D ≥ .65, else F",
+    spec="ProjectScylla, letter grade assignment",
+)
+def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:
+    """Letter grade of the median composite score.
+
+    `grades` gives other letters with the lowest score that earns each, best first.
+
+    >>> evaluate(grade, passed=[True], impl_rate=[0.85])
+    'B'
+    """
+    letter = pl.lit("F")
+    for name, least in reversed((grades or GRADES).items()):
+        letter = pl.when(composite_median >= least).then(pl.lit(name)).otherwise(letter)
+    return pl.when(composite_median.is_not_null()).then(letter)

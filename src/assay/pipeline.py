@@ -1,0 +1,239 @@
+"""Records to scores: the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from assay import catalogue
+from assay.define import (
+    MEASURES,
+    METRICS,
+    add_measures,
+    dtype,
+    measure_passes,
+    needed_columns,
+    needed_measures,
+)
+from assay.errors import InputError, UsageError, unknown
+from assay.estimate import estimates
+from assay.grouped import GROUP, Grouped
+from assay.per_task import PerTask
+from assay.record import BY_NAME, COLUMNS, KEY
+from assay.scores import Group, Scores
+from assay.source.conform import LINE, Conform, Mapped
+from assay.source.load import FILE, SKIP_HINT, load
+from assay.stats.describe import describe, from_row
+from assay.stats.resample import CLUSTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from assay.define import Metric
+    from assay.source.load import Loaded, Source
+
+DESCRIBED = (
+    "passed",
+    "impl_rate",
+    "cost_usd",
+    "duration_seconds",
+    "cost_of_pass",
+    "composite_score",
+)
+"""The measures of repeated runs, whose whole statistics are reported."""
+
+LABELS = ("normalized_answer", "normalized_target")
+"""The measures that are only ever compared, and so are kept as codes."""
+
+
+def score(
+    source: Source | Sequence[str | Path],
+    *,
+    by: str | Sequence[str] = (),
+    metrics: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    per_task: str | Path | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Scores:
+    """Compute metrics of records, each with its interval.
+
+    `source` is a path, a folder, `-`, several of them, a Polars frame or an iterable of dicts.
+    `by` names columns to group by, `metrics` the metrics wanted (all unless told). `map` names
+    the foreign column behind a column of the record. `per_task` names a file (JSONL or Parquet)
+    that gets every record with its measures. Other keywords are options of metrics, such as
+    `positive="yes"` or `weights={"accuracy": 1, "safety_rate": 3}`.
+
+    >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
+    0.5
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    chosen = catalogue.chosen(list(metrics) if metrics else None)
+    check_options(options)
+    if not 0 < confidence < 1:
+        raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
+    plan = _Plan.of(chosen, by, Mapped.of(map or {}), options, everything=per_task is not None)
+    with PerTask.open(per_task) as sink:
+        loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
+        frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
+        if sink:
+            sink.finish(doubles)
+    groups, frame = _number_groups(frame, by)
+    found = estimates(frame, len(groups), chosen, options, confidence, seed)
+    table = Grouped(frame, len(groups), options, confidence, seed)
+    scored = Grouped(
+        frame.filter(pl.col("status") != "error"), len(groups), options, confidence, seed
+    )
+    counts = table.aggregate([pl.len().alias("records"), (pl.col("status") == "error").sum()])
+    statistics = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
+    return Scores(
+        groups=tuple(
+            Group(
+                group,
+                *counts.row(g),
+                estimates=found[g],
+                statistics={n: from_row(row) if row else None for n, row in statistics[g].items()},
+            )
+            for g, group in enumerate(groups)
+        ),
+        confidence=confidence,
+        left_out=loaded.bad_records + len(doubles),
+        problems=tuple(loaded.problems),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to read, which measures to compute, and which columns to keep for the metrics."""
+
+    wanted: Conform
+    passes: list[list[pl.Expr]]
+    keep: list[str]
+    by: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Sequence[Metric],
+        by: list[str],
+        mapped: Mapped,
+        options: Mapping[str, Any],
+        *,
+        everything: bool,
+    ) -> _Plan:
+        inputs = needed_columns(metrics, options) | set(DESCRIBED)
+        behind = needed_measures([*sorted(inputs), *by])
+        read = {*KEY, "status", "error", *by, *inputs, *(n for m in behind for n in m.inputs)}
+        columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
+        others = [n for n in by if n not in BY_NAME and n not in MEASURES]
+        return cls(
+            Conform(mapped, columns, others, everything),
+            measure_passes(MEASURES.values() if everything else behind, options),
+            sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
+            by,
+        )
+
+    def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the measures to the records of one chunk, and let go of the long texts."""
+        measured = add_measures(frame.lazy(), self.passes)
+        return (measured if self.wanted.everything else measured.select(self.keep)).collect()
+
+    def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+        """Give what is done with measured chunks, one after the other."""
+
+        def take(frame: pl.DataFrame) -> pl.DataFrame:
+            if sink:
+                sink.add(frame)
+            return frame.select(self.keep)
+
+        return take
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that no measure or metric has, and weights that make no sense."""
+    known = {name for one in (*MEASURES.values(), *METRICS.values()) for name in one.options}
+    for name in options:
+        if name not in known:
+            where = "'assay metrics NAME' shows a metric's options."
+            raise UsageError(unknown("Option", name, known, where))
+    for name in options.get("weights") or ():
+        if name == "weighted_score":
+            raise UsageError("weighted_score cannot be one of its own weights.")
+        catalogue.metric_named(name)
+
+
+def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFrame, list[int]]:
+    """Put the chunks together; refuse, or drop, what is wrong. Also gives the rows dropped."""
+    frame = pl.concat(loaded.frames) if loaded.frames else _no_records(plan)
+    frame, doubles = _without_doubles(frame, loaded, plan.by)
+    if loaded.problem_count and not skip_bad:
+        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
+    for name in plan.wanted.others:
+        if frame.height and frame[name].null_count() == frame.height:
+            known = [*loaded.present, *BY_NAME, *MEASURES]
+            raise UsageError(unknown("--by column", name, known, "It is in none of the records."))
+    return frame, doubles
+
+
+def _no_records(plan: _Plan) -> pl.DataFrame:
+    types = {n: dtype(n) for n in plan.wanted.columns}
+    types |= dict.fromkeys(plan.wanted.others, pl.String)
+    empty = pl.DataFrame(schema={**types, LINE: pl.UInt32, FILE: pl.UInt16})
+    return plan.measure(empty).select(plan.keep)
+
+
+def _without_doubles(
+    frame: pl.DataFrame, loaded: Loaded, by: Sequence[str]
+) -> tuple[pl.DataFrame, list[int]]:
+    """Find records of the same attempt; the first of them stays, the others are problems."""
+    key = [n for n in dict.fromkeys((*KEY, *by)) if n != "attempt"]
+    attempt = pl.col("attempt").fill_null(1)
+    hashed = frame.select(pl.struct(*key, attempt).hash())
+    named = frame["task_id"].null_count() < frame.height
+    if not named or hashed.to_series().n_unique() == frame.height:
+        return frame, []
+    rows = frame.with_row_index("_row").with_columns(attempt)
+    first = pl.col("_row").first().over(*key, "attempt")
+    again = rows.with_columns(_first=first).filter(
+        pl.col("task_id").is_not_null() & (pl.col("_row") != pl.col("_first"))
+    )
+    if again.is_empty():
+        return frame, []
+    for row in again.head(20).iter_rows(named=True):
+        before = frame.row(row["_first"], named=True)
+        place = f"{loaded.files[row[FILE]]}, line {row[LINE]}"
+        loaded.problems.append(
+            f"{place}: task {row['task_id']!r}: the same attempt ({row['attempt']}) as in "
+            f"{loaded.files[before[FILE]]}, line {before[LINE]}; number repeated tries in a column "
+            "'attempt', or name theirs with --map attempt=COLUMN."
+        )
+    loaded.problem_count += again.height
+    doubles = again["_row"].to_list()
+    return rows.filter(~pl.col("_row").is_in(doubles)).drop("_row"), doubles
+
+
+def _number_groups(
+    frame: pl.DataFrame, by: Sequence[str]
+) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Number the groups and the clusters of records: those of one task hang together."""
+    labels = [n for n in LABELS if n in frame.columns]
+    alone = pl.int_range(pl.len(), dtype=pl.UInt64).hash()
+    frame = frame.with_columns(
+        pl.when(pl.col("task_id").is_null())
+        .then(alone)
+        .otherwise(pl.col("task_id").hash())
+        .alias(CLUSTER),
+        pl.col(labels).cast(pl.Categorical),
+    )
+    if not by:
+        return [{}], frame.with_columns(pl.lit(0, dtype=pl.UInt32).alias(GROUP))
+    groups = frame.select(by).unique().sort(by, nulls_last=True)
+    numbered = groups.with_row_index(GROUP)
+    frame = frame.join(numbered, on=list(by), how="left", nulls_equal=True, maintain_order="left")
+    return groups.to_dicts(), frame

@@ -1,0 +1,56 @@
+"""Make text safe to show: what models write is hostile until proven otherwise."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def clean(text: str) -> str:
+    r"""Take out control sequences, so that text cannot steer a terminal or turn around.
+
+    >>> clean("a\x1b[31mred\x1b[0m\x07 b\u202ec")
+    'ared bc'
+    """
+    return _ESCAPES.sub("", text)
+
+
+def one_line(text: str, width: int = 60) -> str:
+    """Clean a text, put it on one line and cut it."""
+    flat = " ".join(clean(text).split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def csv_table(rows: Iterable[Sequence[Any]]) -> str:
+    """Write CSV in which no text cell can be taken for a formula by a spreadsheet."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_guarded(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def _guarded(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def markdown_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Write a Markdown table; the first row is its head, `right` the columns aligned right."""
+    head, *body = [[_cell(c) for c in row] for row in rows]
+    rule = ["--:" if i in right else "---" for i in range(len(head))]
+    return "".join("| " + " | ".join(row) + " |\n" for row in (head, rule, *body))
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(clean(text).split())
+    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", flat)

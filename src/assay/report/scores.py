@@ -1,0 +1,203 @@
+"""Scores as a table for the terminal, Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from assay.catalogue import FAMILIES, METRICS
+from assay.report.plain import clean, csv_table, markdown_table, one_line
+from assay.scores import json_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.estimate import Estimate, Value
+    from assay.scores import Group, Scores
+
+_NAME_WIDTH = 24
+_CELL_WIDTH = 18
+
+
+def render(scores: Scores, format: str) -> str:  # noqa: A002
+    """Write scores in one of the formats."""
+    return {"json": as_json, "csv": as_csv, "markdown": as_markdown, "table": as_table}[format](
+        scores
+    )
+
+
+def as_json(scores: Scores) -> str:
+    """Write strict JSON."""
+    return json.dumps(scores.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(scores: Scores) -> str:
+    """Write one row for each group and metric."""
+    keys = list(scores.groups[0].group) if scores.groups else []
+    rows: list[list[object]] = [[*keys, "metric", "value", "low", "high", "records", "skipped"]]
+    for group in scores.groups:
+        for name, e in group.estimates.items():
+            ends = [json_value(x) for x in (e.value, e.low, e.high)]
+            rows.append([*group.group.values(), name, *ends, e.records, e.skipped])
+    return csv_table(rows)
+
+
+def as_markdown(scores: Scores) -> str:
+    """Write a table for each group."""
+    parts = []
+    for group in scores.groups:
+        if group.group:
+            parts.append(f"### {one_line(group.name)}\n")
+        parts.append(f"{_counts(group)}\n")
+        rows = [["metric", "value", _interval_title(scores), "records"]]
+        for name, e in group.estimates.items():
+            rows.append([name, shown(name, e.value), ends_shown(name, e), f"{e.records:,}"])
+        parts.append(markdown_table(rows, right=(1, 2, 3)))
+    return "\n".join(parts)
+
+
+def as_table(scores: Scores) -> str:
+    """Write tables for the terminal, by family; groups stand side by side as far as they fit."""
+    from rich.console import Console  # noqa: PLC0415
+
+    width = max(60, min(shutil.get_terminal_size().columns, 160))
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, highlight=False, markup=False, force_terminal=sys.stdout.isatty()
+    )
+    groups = scores.groups
+    fits = max(1, (width - _NAME_WIDTH - 2) // (_CELL_WIDTH + 2))
+    if len(groups) == 1:
+        console.print(_one_group(scores, groups[0]))
+    else:
+        for start in range(0, len(groups), fits):
+            console.print(_side_by_side(groups[start : start + fits]))
+    for line in _footer(scores):
+        console.print(line, style="dim")
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def _one_group(scores: Scores, group: Group) -> Table:
+    """One line for each metric: value, interval, records; or why there is no value."""
+    table = _table()
+    table.add_column("metric", min_width=_NAME_WIDTH)
+    table.add_column("value", justify="right")
+    table.add_column(_interval_title(scores), justify="right")
+    table.add_column("records", justify="right")
+    for family, names in _families(group):
+        table.add_row(_bold(family))
+        for name in names:
+            e = group[name]
+            if e.value is None:
+                table.add_row(f"  {name}", "—", why(name, group), style="dim")
+            else:
+                cells = shown(name, e.value), ends_shown(name, e), f"{e.records:,}"
+                table.add_row(f"  {name}", *cells)
+    return table
+
+
+def _side_by_side(groups: Sequence[Group]) -> Table:
+    """One column for each group: the value, and below it the interval."""
+    table = _table()
+    table.add_column("metric", min_width=_NAME_WIDTH)
+    for group in groups:
+        table.add_column(one_line(group.name, _CELL_WIDTH), justify="right", min_width=_CELL_WIDTH)
+    table.add_row("records", *(f"{g.records:,}" for g in groups))
+    table.add_row("errors", *(f"{g.errors:,}" for g in groups))
+    for family, names in _families(groups[0]):
+        known = [n for n in names if any(g[n].value is not None for g in groups)]
+        if known:
+            table.add_row(_bold(family))
+        for name in known:
+            cells = [_two_lines(name, group[name]) for group in groups]
+            table.add_row(f"  {name}", *cells)
+    return table
+
+
+def _two_lines(name: str, e: Estimate) -> Text:
+    cell = Text(shown(name, e.value), justify="right")
+    if e.low is not None:
+        cell.append("\n" + ends_shown(name, e), style="dim")
+    return cell
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+
+
+def _bold(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _families(group: Group) -> list[tuple[str, list[str]]]:
+    """List the metrics of a group by family."""
+    titles = {**FAMILIES}
+    found: dict[str, list[str]] = {}
+    for name in group.estimates:
+        family = METRICS[name].family
+        found.setdefault(titles.get(family, family.capitalize()), []).append(name)
+    return list(found.items())
+
+
+def _footer(scores: Scores) -> list[str]:
+    lines = []
+    if len(scores.groups) == 1:
+        lines.append(_counts(scores.groups[0]))
+    else:
+        lines.append(
+            f"{_interval_title(scores)}s are in brackets; families without a value are left out."
+        )
+    lines.append("'assay metrics NAME' explains a number.")
+    return lines
+
+
+def _counts(group: Group) -> str:
+    errors = f", {group.errors:,} of them errors" if group.errors else ""
+    return f"{group.records:,} record{'s' if group.records != 1 else ''}{errors}."
+
+
+def _interval_title(scores: Scores) -> str:
+    return f"{scores.confidence * 100:g} % interval"
+
+
+def why(name: str, group: Group) -> str:
+    """Say why a metric has no value."""
+    metric = METRICS[name]
+    if metric.open_parts:
+        return "name its parts with --weight"
+    missing = [n for n in metric.parts if n in group.estimates and group[n].value is None]
+    if missing:
+        return f"needs {', '.join(missing)}"
+    if group[name].records == 0 or not metric.needs:
+        return f"needs {', '.join(metric.inputs)}"
+    return "not defined for these records"
+
+
+def shown(name: str, value: Value) -> str:
+    """Write a value the way its unit asks for."""
+    if value is None:
+        return "—"
+    if isinstance(value, str):
+        return clean(value)
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    metric = METRICS[name]
+    if metric.range == (0, 1):
+        return f"{value:.3f}"
+    if metric.unit == "US$":
+        return f"${value:,.2f}" if value >= 10 else f"${value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def ends_shown(name: str, e: Estimate) -> str:
+    """Write an interval."""
+    if e.low is None:
+        return ""
+    return f"[{shown(name, e.low)}, {shown(name, e.high)}]"

@@ -1,0 +1,1 @@
+"""Sources: where records come from. Files and streams in, checked frames of records out."""

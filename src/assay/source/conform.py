@@ -1,0 +1,298 @@
+"""Turn raw cells into records: foreign names, types, and every check on a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from assay.define import dtype
+from assay.errors import UsageError, unknown
+from assay.record import BY_NAME, COLUMNS, STATUSES, Column
+from assay.source.parse import Names, Parsed, Problem
+
+LINE = "_line"
+"""The column that holds a record's line or row number."""
+
+_RAW = {"integer": pl.Float64, "number": pl.Float64, "strings": pl.List(pl.String)}
+_TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
+_FINE = ["success", "succeeded", "completed", "done"]
+_JOINER = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Where each column of the record comes from in a foreign table."""
+
+    sources: Mapping[str, tuple[str, ...]]
+    joined: frozenset[str]
+    """Columns whose sources are joined into one key rather than tried in turn."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Mapped:
+        """Read `--map` entries; without one a column is known by its own name and its aliases."""
+        for column in given:
+            if column not in BY_NAME:
+                message = unknown("Column", column, BY_NAME, "'assay score --help' lists them.")
+                raise UsageError(f"--map: {message}")
+        taken = {name for theirs in given.values() for name in theirs.split(",")}
+        own = {
+            c.name: tuple(n for n in (c.name, *c.aliases) if n == c.name or n not in taken)
+            for c in COLUMNS
+        }
+        theirs = {c: tuple(n for n in names.split(",") if n) for c, names in given.items()}
+        return cls({**own, **theirs}, frozenset(c for c, n in theirs.items() if len(n) > 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Conformed:
+    """Records with the record's types, and the problems of those that were left out."""
+
+    frame: pl.DataFrame
+    problems: list[Problem]
+    bad: int
+
+
+class Check(NamedTuple):
+    """A rule about one column: where `broken` holds, the record is bad."""
+
+    column: str
+    source: str
+    broken: pl.Expr
+    rule: str
+
+
+class _Rules(NamedTuple):
+    """How the cells of one raw table become records."""
+
+    cells: list[pl.Expr]
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class Conform:
+    """Turns raw tables into records.
+
+    `columns` are the record's that are wanted, `others` the foreign ones; `everything` keeps all.
+    """
+
+    mapped: Mapped
+    columns: Sequence[str]
+    others: Sequence[str] = ()
+    everything: bool = False
+    _known: dict[Any, _Rules] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Names:
+        """What has to be read."""
+        types: dict[str, Any] = dict.fromkeys(self.others, pl.String)
+        for column in self.columns:
+            for name in self.mapped.sources[column]:
+                types[name] = _RAW.get(BY_NAME[column].type, pl.String)
+        return Names(types, self.everything)
+
+    def __call__(self, parsed: Parsed) -> Conformed:
+        """Give records their types and check them; bad ones are left out, their problems listed."""
+        raw = parsed.frame
+        key = tuple(raw.schema.items())
+        rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
+        flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(rules.checks)]
+        table = raw.lazy().with_columns(parsed.numbers.alias(LINE))
+        frame, marks = pl.collect_all([table.select(LINE, *rules.cells), table.select(flags)])
+        problems = list(parsed.problems)
+        bad = marks.select(pl.any_horizontal(pl.all())).to_series() if flags else pl.Series([False])
+        if bad.any():
+            problems += _describe(raw, frame, marks, rules.checks)
+            frame = frame.filter(~bad)
+        if {"observed", "expected"} <= set(self.columns):
+            frame, found = _not_more_than_expected(frame)
+            problems += found
+        return Conformed(_settled(frame), sorted(problems), len({place for place, _ in problems}))
+
+    def _rules(self, schema: pl.Schema) -> _Rules:
+        cells: list[pl.Expr] = []
+        checks: list[Check] = []
+        used: set[str] = set()
+        for name in self.columns:
+            present = [n for n in self.mapped.sources[name] if n in schema]
+            used.update(present)
+            if not present:
+                cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
+                continue
+            cell = _joined(present) if name in self.mapped.joined else _first(present, schema)
+            typed, rules = _typed(BY_NAME[name], cell, _type_of(present, schema))
+            cells.append(typed.alias(name))
+            checks += [Check(name, present[0], broken, rule) for broken, rule in rules]
+        for name in schema:
+            if name in self.others or (self.everything and name not in {*used, *self.columns}):
+                cells.append(pl.col(name))
+        absent = [n for n in self.others if n not in schema]
+        cells += [pl.lit(None, dtype=pl.String).alias(n) for n in absent]
+        return _Rules(cells, checks)
+
+
+def _not_more_than_expected(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
+    more = (pl.col("observed") > pl.col("expected")).fill_null(value=False)
+    bad = frame.filter(more)
+    problems = [
+        (row[LINE], _named(row, f"observed is {row['observed']}, but expected {row['expected']}."))
+        for row in bad.iter_rows(named=True)
+    ]
+    return (frame.filter(~more) if problems else frame), problems
+
+
+def _settled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Fill in the status: what is not said went well, unless it left an error."""
+    if "status" not in frame.columns:
+        return frame
+    error = pl.col("error").str.len_bytes() > 0 if "error" in frame.columns else pl.lit(value=False)
+    guess = pl.when(error).then(pl.lit("error")).otherwise(pl.lit("ok"))
+    return frame.with_columns(pl.coalesce("status", guess).alias("status"))
+
+
+def _first(present: Sequence[str], schema: pl.Schema) -> pl.Expr:
+    if len({schema[n] for n in present}) == 1:
+        return pl.coalesce(pl.col(n) for n in present)
+    return pl.coalesce(pl.col(n).cast(pl.String) for n in present)
+
+
+def _joined(present: Sequence[str]) -> pl.Expr:
+    return pl.concat_str([pl.col(n).cast(pl.String) for n in present], separator=_JOINER)
+
+
+def _type_of(present: Sequence[str], schema: pl.Schema) -> pl.DataType:
+    types = {schema[n] for n in present}
+    return types.pop() if len(types) == 1 else pl.String()
+
+
+Checks = list[tuple[pl.Expr, str]]
+
+
+def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    """Give a cell its type, and the checks it has to stand."""
+    match column.type:
+        case "string":
+            return _text(column, cell)
+        case "integer" | "number":
+            return _number(column, cell, kind)
+        case "boolean":
+            return _boolean(cell, kind)
+        case "strings":
+            return _strings(cell, kind)
+        case "time":
+            return _time(cell, kind)
+
+
+def _text(column: Column, cell: pl.Expr) -> tuple[pl.Expr, Checks]:
+    text = cell.cast(pl.String)
+    if not column.choices:
+        return text, []
+    low = text.str.strip_chars().str.to_lowercase()
+    known = pl.when(low.is_in(_FINE)).then(pl.lit("ok")).otherwise(low)
+    known = pl.when(known != "").then(known)
+    return known, [(~known.is_in(STATUSES), f"it must be one of {', '.join(column.choices)}")]
+
+
+def _number(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind.is_numeric():
+        number, checks = cell.cast(pl.Float64), []
+    else:
+        text = cell.cast(pl.String).str.strip_chars()
+        number = text.cast(pl.Float64, strict=False)
+        checks = [((text != "") & number.is_null(), "it must be a number")]
+    checks.append((~number.is_finite(), "it must be a finite number"))
+    low, high = column.minimum, column.maximum
+    if high is not None:
+        checks.append((~number.is_between(low, high), f"it must be between {low:g} and {high:g}"))
+    elif low is not None:
+        checks.append((number < low, f"it must not be below {low:g}"))
+    if column.type == "integer":
+        checks.append((number != number.floor(), "it must be a whole number"))
+        number = number.cast(pl.Int64, strict=False)
+    return number, checks
+
+
+def _boolean(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind == pl.Boolean:
+        return cell, []
+    low = cell.cast(pl.String).str.strip_chars().str.to_lowercase()
+    truth = (
+        pl.when(low.is_in(_TRUE))
+        .then(statement=True)
+        .when(low.is_in(_FALSE))
+        .then(statement=False)
+        .otherwise(None)
+    )
+    return truth, [((low != "") & truth.is_null(), "it must be true or false")]
+
+
+def _strings(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if isinstance(kind, pl.List):
+        return cell.cast(pl.List(pl.String)), []
+    text = cell.cast(pl.String)
+    parsed = text.map_elements(_json_strings, return_dtype=pl.List(pl.String))
+    return parsed, [((text != "") & parsed.is_null(), 'it must be a list such as ["greets"]')]
+
+
+def _json_strings(text: str) -> list[str] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return (
+        [v if isinstance(v, str) else json.dumps(v) for v in value]
+        if isinstance(value, list)
+        else None
+    )
+
+
+def _time(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind.is_numeric():
+        return cell.cast(pl.Float64), []
+    if isinstance(kind, pl.Datetime):
+        return cell.dt.epoch("us") / 1_000_000, []
+    text = cell.cast(pl.String).str.strip_chars()
+    number = text.cast(pl.Float64, strict=False)
+    written = pl.when(number.is_null() & (text != "")).then(text)
+    moment = pl.coalesce(number, written.map_elements(_seconds, return_dtype=pl.Float64))
+    return moment, [
+        ((text != "") & moment.is_null(), "it must be Unix seconds or an ISO 8601 time"),
+        (~moment.is_finite(), "it must be a finite number"),
+    ]
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _describe(
+    raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[Check]
+) -> list[Problem]:
+    """Say what is wrong with each marked cell, once."""
+    told: dict[tuple[int, str], Problem] = {}
+    for index, check in enumerate(checks):
+        where = f" (column {check.source!r})" if check.source != check.column else ""
+        for row in marks[f"?{index}"].arg_true().to_list():
+            value = _shown(raw[check.source][row])
+            text = f"{check.column}{where} is {value}; {check.rule}."
+            problem = (frame[LINE][row], _named(frame.row(row, named=True), text))
+            told.setdefault((row, check.column), problem)
+    return list(told.values())
+
+
+def _named(row: Mapping[str, Any], text: str) -> str:
+    task = row.get("task_id")
+    return f"task {_shown(task)}: {text}" if task is not None else text
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,101 @@
+"""Find the files of a source, open them, and tell their format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, cast
+
+from assay.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Format = Literal["jsonl", "json", "csv", "parquet"]
+
+SUFFIXES: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+}
+COMPRESSED = (".gz", ".zst")
+
+_GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a source; `-` is standard input."""
+
+    path: str
+    format: Format | None
+    """Told by the name; None where only the content can tell."""
+
+
+def find_files(sources: Sequence[str | Path]) -> list[File]:
+    """List the files that sources name: files, folders (all record files below), or `-`."""
+    problems, files = [], []
+    for source in sources:
+        path = Path(source)
+        if str(source) == "-":
+            files.append(File("-", None))
+        elif path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and _format_of(p))
+            if not inside:
+                problems.append(
+                    f"{path}: no record files in this folder; "
+                    f"they end in {', '.join(SUFFIXES)}, plain or with .gz or .zst."
+                )
+            files.extend(File(str(p), _format_of(p)) for p in inside)
+        elif not path.exists():
+            problems.append(f"{path}: no such file or folder.")
+        else:
+            files.append(File(str(path), _format_of(path)))
+    if problems:
+        raise InputError(problems)
+    if [f.path for f in files].count("-") > 1:
+        raise UsageError("Standard input ('-') can be read only once.")
+    return files
+
+
+def open_file(file: File) -> tuple[IO[bytes], Format]:
+    """Open a file, decompressed, and tell its format by its name or else its content."""
+    try:
+        raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")  # noqa: SIM115
+        stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
+        head = stream.peek(4096)
+    except OSError as error:
+        raise InputError([f"{file.path}: cannot be read: {error.strerror or error}."]) from error
+    return stream, file.format or _sniff(head)
+
+
+def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
+    head = stream.peek(4)
+    if head.startswith(_GZIP):
+        return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=stream)))
+    if head.startswith(_ZSTD):
+        import zstandard  # noqa: PLC0415
+
+        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        return io.BufferedReader(cast("io.RawIOBase", reader))
+    return stream
+
+
+def _format_of(path: Path) -> Format | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _sniff(head: bytes) -> Format:
+    if head.startswith(_PARQUET):
+        return "parquet"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text.startswith(b"[") else "jsonl" if text.startswith(b"{") else "csv"

@@ -1,0 +1,123 @@
+"""Load records: several files at once, chunk by chunk, each chunk worked on as soon as it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from assay.source.chunks import Chunk, JsonLines, Rows, chunks_of
+from assay.source.files import find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from assay.source.conform import Conform, Conformed
+    from assay.source.parse import Parsed
+
+    Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]]
+
+FILE = "_file"
+"""The column that numbers the file a record came from."""
+
+SKIP_HINT = "--skip-bad scores the records that are fine and says how many were left out."
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What came of each chunk, and what was left out."""
+
+    frames: list[pl.DataFrame] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    problem_count: int = 0
+    bad_records: int = 0
+    present: set[str] = field(default_factory=set)
+    """The columns seen, as far as that is known; for suggestions."""
+
+
+def load(
+    source: Source | Sequence[str | Path],
+    conform: Conform,
+    work: Callable[[pl.DataFrame], pl.DataFrame],
+    take: Callable[[pl.DataFrame], pl.DataFrame],
+    progress: Callable[[int], None] | None = None,
+) -> Loaded:
+    """Read all records of a source; put each chunk's through `work`, several at the same time.
+
+    `take` then gets the results one after the other, in order. A chunk with problems gives only its good records; it is for the caller to refuse them.
+    """
+    loaded = Loaded()
+    names = conform.names
+
+    def one(chunk: Chunk, number: int) -> tuple[Parsed, Conformed, pl.DataFrame]:
+        parsed = chunk.parse(names)
+        good = conform(parsed)
+        numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt16).alias(FILE))
+        return parsed, good, work(numbered)
+
+    done = 0
+    for parsed, good, frame in _in_order(_chunks(source, loaded), one):
+        if parsed.present:
+            loaded.present |= parsed.present
+        loaded.frames.append(take(frame))
+        loaded.bad_records += good.bad
+        loaded.problem_count += len(good.problems)
+        loaded.problems += [
+            f"{parsed.file}, {parsed.unit} {place}: {text}" for place, text in good.problems[:20]
+        ]
+        done += frame.height
+        if progress:
+            progress(done)
+    return loaded
+
+
+def _chunks(source: Any, loaded: Loaded) -> Iterator[tuple[Chunk, int]]:
+    """Yield the chunks of a source with the number of their file."""
+    if isinstance(source, pl.DataFrame):
+        loaded.files.append("the frame")
+        yield Rows("the frame", source.lazy(), 1), 0
+        return
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    if sources and not isinstance(sources[0], str | Path):
+        loaded.files.append("the records")
+        lines = [json.dumps(record, default=str) for record in sources]
+        numbers = range(1, len(lines) + 1)
+        yield JsonLines("the records", "\n".join(lines).encode(), numbers), 0
+        return
+    for number, file in enumerate(find_files(sources)):
+        loaded.files.append(file.path)
+        empty = True
+        for chunk in chunks_of(file):
+            empty = False
+            yield chunk, number
+        if empty:
+            message = f"{file.path}: the file is empty; it needs at least one record."
+            loaded.problems.append(message)
+            loaded.problem_count += 1
+
+
+def _in_order(
+    chunks: Iterator[tuple[Chunk, int]],
+    one: Callable[[Chunk, int], tuple[Parsed, Conformed, pl.DataFrame]],
+) -> Iterator[tuple[Parsed, Conformed, pl.DataFrame]]:
+    """Work on a few chunks at a time, giving results in their order; memory stays bounded."""
+    workers = min(4, os.cpu_count() or 1)
+    waiting: deque[Future[tuple[Parsed, Conformed, pl.DataFrame]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for chunk, number in chunks:
+                waiting.append(pool.submit(one, chunk, number))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,1 @@
+"""Statistics over arrays: it knows nothing of records, measures or metrics."""

@@ -1,0 +1,111 @@
+"""Closed-form confidence intervals, over arrays.
+
+`clusters` is how many independent groups of observations there are: as many as observations
+where each task was tried once, fewer where tasks were repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+Array = NDArray[Any]
+
+
+def z_quantile(confidence: float) -> float:
+    """Give the normal quantile that leaves half of what is not covered above it."""
+    return float(special.ndtri(0.5 + confidence / 2))
+
+
+def t_quantile(clusters: Array, confidence: float) -> Floats:
+    """Give Student's quantile for this many independent groups."""
+    quantile: Floats = special.stdtrit(np.maximum(clusters - 1.0, 1.0), 0.5 + confidence / 2)
+    return quantile
+
+
+def t_interval(
+    value: Array, error: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give value ± t · standard error; NaN where there are fewer than two clusters."""
+    half = np.where(clusters > 1, t_quantile(clusters, confidence) * error, np.nan)
+    return value - half, value + half
+
+
+def wilson_interval(rate: Array, n: Array, quantile: Array | float) -> tuple[Floats, Floats]:
+    """Give Wilson's score interval of a rate out of n (which need not be whole).
+
+    >>> low, high = wilson_interval(np.array([1.0]), np.array([10.0]), z_quantile(0.95))
+    >>> round(low.item(), 4), high.item()
+    (0.7225, 1.0)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = np.square(quantile) / n
+        centre = (rate + square / 2) / (1 + square)
+        half = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
+    low = np.where(rate == 0, 0.0, np.clip(centre - half, 0, rate))
+    high = np.where(rate == 1, 1.0, np.clip(centre + half, rate, 1))
+    return low, high
+
+
+def rate_interval(
+    rate: Array, error: Array, n: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give Wilson's interval with the sample size that the standard error is worth.
+
+    With one observation a cluster this is Wilson's interval itself. With several, n is divided by
+    the design effect and Student's quantile takes the place of the normal one. Where all agree
+    the error is 0 and says nothing: then each cluster counts as one observation.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plain = rate * (1 - rate) / (n - 1)
+        effective = np.where(plain > 0, n * plain / np.square(error), clusters)
+    effective = np.where(clusters < n, np.minimum(n, effective), n)
+    normal = z_quantile(confidence)
+    quantile = np.where(clusters < n, t_quantile(clusters, confidence), normal)
+    low, high = wilson_interval(rate, effective, quantile)
+    none = (clusters < 2) | (n < 2)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def bounded_interval(
+    value: Array, error: Array, n: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give Wilson's interval for a value in [0, 1] that is no plain rate, from its standard error.
+
+    Its effective sample size is that of a rate with the same error, n at the most; where the error
+    is 0 it says nothing, and each cluster counts as one observation.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.minimum(n, value * (1 - value) / np.square(error))
+    effective = np.where((error > 0) & (effective > 0), effective, clusters)
+    low, high = wilson_interval(value, effective, t_quantile(clusters, confidence))
+    return np.where(clusters > 1, low, np.nan), np.where(clusters > 1, high, np.nan)
+
+
+def quantile_ranks(
+    share: float, n: Array, effective: Array, confidence: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the ranks (from 1) of the order statistics that enclose a quantile.
+
+    A rank of 0 or of n + 1 says that the sample is too small for a bound on that side.
+    """
+    tail = (1 - confidence) / 2
+    size = np.maximum(np.round(effective), 1.0)
+    scale = n / size
+    low = np.floor(_binomial_quantile(tail, size, share) * scale)
+    high = np.ceil((_binomial_quantile(1 - tail, size, share) + 1) * scale)
+    beyond = _binomial_quantile(1 - tail, size, share) >= size
+    high = np.where(beyond, n + 1, np.minimum(high, n))
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def _binomial_quantile(probability: float, n: Array, share: float) -> Floats:
+    """Give the smallest k with P(K ≤ k) ≥ probability."""
+    k = np.ceil(np.maximum(special.bdtrik(probability, n, share), 0))
+    below = np.maximum(k - 1, 0)
+    smaller = special.bdtr(below, n.astype(int), share) >= probability
+    return np.where(smaller, below, k)

@@ -1,0 +1,197 @@
+"""Intervals by resampling tasks, for metrics that no closed form serves.
+
+What is resampled are sums over tasks, never rows, so the cost does not grow with the records:
+beyond `BLOCKS` tasks, tasks are first added up in that many blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.stats.interval import bounded_interval, rate_interval, t_interval
+
+Floats = NDArray[np.float64]
+Ends = tuple[float, float] | None
+
+BLOCKS = 1000
+DRAWS = 1000
+ROWS = 5000
+GROUPS = 32
+
+CLUSTER = "_cluster"
+"""The column of a sample that says which records belong to the same task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The records of one group as an interval sees them: what a metric reads, and its clusters."""
+
+    frame: pl.DataFrame
+    value: float
+    expression: pl.Expr
+    inputs: Sequence[str]
+    options: dict[str, Any]
+    confidence: float
+    seed: int
+    clustered: bool
+    """Whether some task has several records."""
+
+    @property
+    def clusters(self) -> int:
+        """How many tasks there are."""
+        return self.frame[CLUSTER].n_unique()
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """The two shares of a distribution between which the interval lies."""
+        return (1 - self.confidence) / 2, (1 + self.confidence) / 2
+
+
+class Interval(Protocol):
+    """A way to make an interval; `text` is what `assay metrics` says about it."""
+
+    text: str
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledSums:
+    """Resample sums over tasks; `statistic` turns a table of sums (draws × sums) into values.
+
+    `percentile` takes the quantiles of the resampled values; `basic` reflects them at the value,
+    which takes out the bias that resampling adds to a statistic such as the calibration error.
+    """
+
+    sums: Callable[..., list[pl.Expr]]
+    statistic: Callable[[Floats], Floats]
+    method: Literal["percentile", "basic"] = "percentile"
+    text: str = "bootstrap over tasks"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        exprs = self.sums(*map(pl.col, sample.inputs), **sample.options)
+        totals = _sums_by_block(sample, exprs)
+        if len(totals) < 2:
+            return None
+        draws = _weights(len(totals), sample.seed) @ totals
+        values = np.sort(self.statistic(draws))
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return None
+        low, high = (_nearest(values, share) for share in sample.tails)
+        if self.method == "basic":
+            low, high = 2 * sample.value - high, 2 * sample.value - low
+        return min(low, sample.value), max(high, sample.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledRows:
+    """Evaluate the metric itself on resampled tasks; for any metric, without a declaration.
+
+    Beyond `ROWS` records it is evaluated once on each of `GROUPS` disjoint groups of tasks, whose
+    spread gives the standard error.
+    """
+
+    text: str = "bootstrap over tasks"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        if sample.clusters < 2:
+            return None
+        return self._groups(sample) if sample.frame.height > ROWS else self._draws(sample)
+
+    def _draws(self, sample: Sample) -> Ends:
+        rows = sample.frame.group_by(CLUSTER, maintain_order=True).agg(pl.all())
+        rng = np.random.default_rng(sample.seed)
+        picks = rng.integers(0, rows.height, (DRAWS // 5, rows.height))
+        tables = [rows[p].explode(pl.exclude(CLUSTER)).lazy() for p in picks]
+        frames = pl.collect_all([t.select(sample.expression) for t in tables])
+        values = np.sort([v for f in frames if (v := f.item()) is not None])
+        if len(values) < 2:
+            return None
+        low, high = (_nearest(values, share) for share in sample.tails)
+        return min(low, sample.value), max(high, sample.value)
+
+    def _groups(self, sample: Sample) -> Ends:
+        groups = sample.frame.group_by(pl.col(CLUSTER) % GROUPS).agg(sample.expression)
+        values = groups[:, 1].drop_nulls().to_numpy()
+        if len(values) < 2:
+            return None
+        count = np.array([len(values)])
+        error = np.array([values.std(ddof=1) / np.sqrt(len(values))])
+        low, high = t_interval(np.array([sample.value]), error, count, sample.confidence)
+        return low.item(), high.item()
+
+
+@dataclass(frozen=True, slots=True)
+class Linearised:
+    """Treat the metric as a mean of what each record contributes to it (the delta method).
+
+    `terms` gives each record's contribution, or its deviation; `bias` what the value is expected to lie below the
+    truth, by which the upper end is moved out.
+    """
+
+    terms: Callable[..., pl.Expr]
+    rate: bool = False
+    bias: Callable[..., pl.Expr] | None = None
+    text: str = "t, linearised, clustered by task"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        columns = [pl.col(n) for n in sample.inputs]
+        terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), CLUSTER)
+        by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
+        if sample.clustered:
+            by_task = by_task.group_by(CLUSTER).agg(pl.col("x", "n").sum())
+        count, total = by_task.height, int(by_task["n"].sum())
+        if count < 2:
+            return None
+        excess = by_task["x"] - by_task["n"] * (by_task["x"].sum() / total)
+        error = np.sqrt(count / (count - 1) * (excess**2).sum()) / total
+        value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
+        if terms["x"].dtype == pl.Boolean:
+            ends = rate_interval(value, spread, n, tasks, sample.confidence)
+        elif self.rate:
+            ends = bounded_interval(value, spread, n, tasks, sample.confidence)
+        else:
+            ends = t_interval(value, spread, tasks, sample.confidence)
+        low, high = (end.item() for end in ends)
+        wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
+        return low, high + sample.frame.select(wider).item()
+
+
+def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:
+    """Give each record's deviation in the ratio of two sums; both are null where it is not used."""
+    total = bottom.sum()
+    return (top - bottom * (top.sum() / total)) * bottom.count() / total
+
+
+def _sums_by_block(sample: Sample, exprs: list[pl.Expr]) -> Floats:
+    """Add up by task; beyond `BLOCKS` tasks by block of tasks."""
+    named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
+    many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
+    block = pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)
+    table = sample.frame.group_by(block).agg(named).sort(pl.exclude(CLUSTER))
+    return table.drop(CLUSTER).to_numpy()
+
+
+@lru_cache(maxsize=4)
+def _weights(count: int, seed: int) -> Floats:
+    """Draw how often each of `count` units is picked, for each of `DRAWS` resamples."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(np.float64)
+
+
+def _nearest(ordered: Floats, share: float) -> float:
+    """Give a nearest-rank quantile of ordered values, infinities included."""
+    rank = int(np.ceil(share * len(ordered)))
+    return float(ordered[min(max(rank, 1), len(ordered)) - 1])

@@ -1,0 +1,69 @@
+"""The normal form in which two answers are compared."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MANTISSA = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+"
+_NUMBER = rf"^[+-]?(?:{_MANTISSA})(?:e[+-]?0*[0-9]{{1,18}})?$"
+_CANONICAL = r"^(?:0|-?[1-9][0-9]*(?:\.[0-9]*[1-9])?|-?0\.[0-9]*[1-9])$"
+_PARTS = re.compile(r"([+-]?)([0-9,]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?")
+
+_PLAIN = 400
+"""Numbers whose last digit stands further than this from the point are written with an exponent."""
+
+
+def normalize(text: pl.Expr) -> pl.Expr:
+    """Strip and lower-case; write a plain number in its one exact decimal form.
+
+    >>> pl.DataFrame({"a": [" Paris ", "1,000", "1e3", "1000.0", "-0", "1,00"]}).select(
+    ...     normalize(pl.col("a"))
+    ... )["a"].to_list()
+    ['paris', '1000', '1000', '1000', '0', '1,00']
+    """
+    low = text.str.strip_chars().str.to_lowercase()
+    done = low.str.contains(_CANONICAL) & (low.str.len_bytes() <= _PLAIN)
+    odd = pl.when(low.str.contains(_NUMBER) & ~done).then(low)
+    return pl.coalesce(_map_values(odd, canonical_number), low)
+
+
+def canonical_number(text: str) -> str:
+    """Write a plain number in its one exact decimal form, without floating point.
+
+    >>> [canonical_number(s) for s in ("+1,234.50", "1.5e-3", "-0.00", "12e400")]
+    ['1234.5', '0.0015', '0', '12e400']
+    """
+    match = _PARTS.fullmatch(text)
+    assert match is not None
+    sign, whole, fraction, exponent = match.groups()
+    digits = whole.replace(",", "") + fraction
+    stripped = digits.rstrip("0")
+    power = int(exponent or 0) - len(fraction) + len(digits) - len(stripped)
+    digits = stripped.lstrip("0")
+    if not digits:
+        return "0"
+    minus = "-" if sign == "-" else ""
+    if abs(power) > _PLAIN:
+        return f"{minus}{digits}e{power}"
+    if power >= 0:
+        return minus + digits + "0" * power
+    digits = digits.rjust(1 - power, "0")
+    return f"{minus}{digits[:power]}.{digits[power:]}"
+
+
+def _map_values(text: pl.Expr, function: Callable[[str], str]) -> pl.Expr:
+    """Map a function over the values that are not null, each distinct one once."""
+
+    def mapped(series: pl.Series) -> pl.Series:
+        values = series.drop_nulls().unique()
+        if values.is_empty():
+            return series
+        return series.replace_strict(values, [function(v) for v in values], default=None)
+
+    return text.map_batches(mapped, return_dtype=pl.String, is_elementwise=True)
