@@ -23,7 +23,15 @@ _PUBLIC = {
     "score": "assay.pipeline",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = [
+    "MetricsSummary",
+    "PerTaskResult",
+    "Scores",
+    "evaluate",
+    "measure",
+    "metric",
+    "score",
+]
 __version__ = "0.1.0"
 
 

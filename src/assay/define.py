@@ -75,6 +75,11 @@ class Metric(Declaration):
     open_parts: bool = False
     """Whether it also reads the metrics that its `weights` option names."""
 
+    @property
+    def combined(self) -> bool:
+        """Whether it is computed from other metrics."""
+        return bool(self.parts) or self.open_parts
+
     def part_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Name the metrics it is computed from."""
         return (

@@ -34,7 +34,7 @@ class DeclarationError(AssayError):
 
 
 class InputError(AssayError):
-    """A source cannot be read, or holds bad records; lists every problem, the first ones in full."""
+    """A source cannot be read, or holds bad records; lists every problem, the first in full."""
 
     def __init__(self, problems: Sequence[str], total: int | None = None, hint: str = "") -> None:
         self.problems = tuple(problems)

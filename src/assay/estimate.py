@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.define import Metric, metric_named
+from assay.errors import UsageError
 from assay.grouped import Grouped
 from assay.shape import Shape, shape_of
 
@@ -46,11 +47,11 @@ def estimates(
     wanted = _with_parts(metrics, options)
     found: dict[str, list[Estimate]] = {}
     for over in ("all", "scored"):
-        plain = [m for m in wanted if m.over == over and not m.part_names(options)]
+        plain = [m for m in wanted if m.over == over and not m.combined]
         rows = frame if over == "all" else frame.filter(pl.col("status").ne_missing("error"))
         found |= _estimate(Grouped(rows, groups, options, confidence, seed), plain)
     for metric in wanted:
-        if metric.part_names(options):
+        if metric.combined:
             found[metric.name] = _combine(metric, found, groups, options)
     return [{m.name: found[m.name][g] for m in metrics} for g in range(groups)]
 
@@ -101,9 +102,13 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
 
 
 def _missing(metric: Metric) -> pl.Expr:
-    """Count the records that lack something the metric needs."""
+    """Count the records that lack something the metric needs.
+
+    One that needs nothing of a record takes them all, unless none has anything for it.
+    """
     if not metric.needs:
-        return pl.lit(0)
+        there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
+        return pl.when(there > 0).then(0).otherwise(pl.len())
     return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
 
 
@@ -135,6 +140,8 @@ def _combine(
     for g in range(groups):
         parts = {n: found[n][g] for n in names}
         at = {n: p.value for n, p in parts.items()}
+        for name in (n for n, v in at.items() if isinstance(v, str)):
+            raise UsageError(f"{metric.name} cannot use {name!r}: it is not a number.")
         value = _apply(metric, at, options)
         low, high = None, None
         if value is not None and all(p.low is not None for p in parts.values()):

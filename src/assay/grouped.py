@@ -82,7 +82,8 @@ class Grouped:
                 if name in scores:
                     extreme = (e == 0) & ((mean == 0) | (mean == 1))
                     wider = bounded_interval(mean, e, k, k, self.confidence)
-                    ends = tuple(np.where(extreme, w, t) for w, t in zip(wider, ends, strict=True))
+                    low, high = (np.where(extreme, w, t) for w, t in zip(wider, ends, strict=True))
+                    ends = low, high
             result[name] = _pairs(*ends)
         return result
 

@@ -17,9 +17,12 @@ import polars as pl
 
 from assay.define import MEASURES
 from assay.errors import InputError, UsageError
+from assay.source.conform import LINE
+from assay.source.load import FILE
+from assay.source.parse import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES = (".jsonl", ".parquet")
 _INFINITE = sys.float_info.max
@@ -62,34 +65,70 @@ class PerTask:
             raise UsageError(f"--per-task {path}: the name must end in .jsonl or .parquet.")
         if not target.parent.is_dir():
             raise InputError([f"{target.parent}: no such folder to write {target.name} into."])
-        with tempfile.TemporaryDirectory(prefix=".assay-", dir=target.parent) as folder:
-            yield cls(target, Path(folder))
+        if target.is_dir():
+            raise InputError([f"{target}: a folder has this name; choose another for --per-task."])
+        with _writing(target):
+            folder = tempfile.TemporaryDirectory(prefix=".assay-", dir=target.parent)
+        with folder as name:
+            yield cls(target, Path(name))
 
     def add(self, frame: pl.DataFrame) -> None:
         """Keep the records of one chunk."""
+        if frame.is_empty():
+            return
         part = self.folder / f"{len(self.parts):06}.parquet"
-        frame.write_parquet(part, compression="lz4")
+        with _writing(self.path):
+            frame.write_parquet(part, compression="lz4")
         self.parts.append(part)
         nulls = frame.null_count().row(0, named=True)
         self.filled |= {name for name, count in nulls.items() if count < frame.height}
 
     def finish(self, dropped: Sequence[int]) -> None:
-        """Write the file, without the rows whose numbers are given."""
-        table = pl.concat([pl.scan_parquet(p) for p in self.parts], how="diagonal_relaxed")
+        """Write the file, without the rows whose numbers are given; none if there is no record."""
+        if not self.parts:
+            return
+        table = pl.concat(_alike(map(pl.scan_parquet, self.parts)), how="diagonal_relaxed")
         columns = [
             name
             for name in table.collect_schema().names()
-            if not name.startswith("_") and (name in self.filled or name in MEASURES)
+            if name not in {LINE, FILE} and (name in self.filled or name in MEASURES)
         ]
-        rows = table.with_row_index("_row").filter(~pl.col("_row").is_in(list(dropped)))
+        again = pl.Series(dropped, dtype=pl.UInt32)
+        rows = table.filter(~pl.int_range(pl.len(), dtype=pl.UInt32).is_in(again.implode()))
         finished = self.folder / self.path.name
-        if self.path.suffix == ".parquet":
-            rows.select(columns).sink_parquet(finished)
-        else:
-            with finished.open("wb") as file:
-                for batch in rows.select(columns).collect_batches(maintain_order=True):
-                    file.write(_json_lines(batch))
-        finished.replace(self.path)
+        with _writing(self.path):
+            if self.path.suffix == ".parquet":
+                rows.select(columns).sink_parquet(finished)
+            else:
+                with finished.open("wb") as file:
+                    for batch in rows.select(columns).collect_batches(maintain_order=True):
+                        file.write(_json_lines(batch))
+            finished.replace(self.path)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError([f"{path}: cannot be written: {error.strerror or error}."]) from error
+
+
+def _alike(tables: Iterable[pl.LazyFrame]) -> list[pl.LazyFrame]:
+    """Turn the foreign columns into text that have other types in one part than in another."""
+    parts = list(tables)
+    kinds: dict[str, set[pl.DataType]] = {}
+    for part in parts:
+        for name, kind in part.collect_schema().items():
+            kinds.setdefault(name, set()).add(kind)
+    mixed = [n for n, k in kinds.items() if len(k) > 1 and not all(x.is_numeric() for x in k)]
+    return [part.with_columns(_texts(part, mixed)) for part in parts]
+
+
+def _texts(part: pl.LazyFrame, names: Sequence[str]) -> list[pl.Expr]:
+    there = part.collect_schema()
+    columns = [pl.col(n) for n in names if n in there]
+    return [c.map_batches(as_text, return_dtype=pl.String, is_elementwise=True) for c in columns]
 
 
 def results(frame: pl.DataFrame) -> list[PerTaskResult]:

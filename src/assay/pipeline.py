@@ -90,13 +90,16 @@ def score(
     scored = Grouped(
         frame.filter(pl.col("status") != "error"), len(groups), options, confidence, seed
     )
-    counts = table.aggregate([pl.len().alias("records"), (pl.col("status") == "error").sum()])
+    counts = table.aggregate(
+        [pl.len().alias("records"), (pl.col("status") == "error").sum().alias("errors")]
+    )
     statistics = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
     return Scores(
         groups=tuple(
             Group(
-                group,
-                *counts.row(g),
+                group=group,
+                records=counts["records"][g],
+                errors=counts["errors"][g],
                 estimates=found[g],
                 statistics={n: from_row(row) if row else None for n, row in statistics[g].items()},
             )

@@ -45,7 +45,7 @@ def shape_of(expression: pl.Expr) -> Shape:
 
 def interval_text(metric: Metric) -> str:
     """Say in a few words how a metric's interval is made."""
-    if metric.parts or metric.open_parts:
+    if metric.combined:
         return "from the ends of its parts' intervals"
     if metric.interval:
         return metric.interval.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
 
@@ -56,8 +57,11 @@ def main() -> None:
     """Run the command line; a mistake of the user is one message and exit 2, never a traceback."""
     from assay.errors import AssayError  # noqa: PLC0415
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without ∞ and — shows ? instead
+            stream.reconfigure(errors="replace")
     try:
-        cli(standalone_mode=False)
+        sys.exit(cli(standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -23,7 +24,8 @@ format_option = click.option(
 
 def names(values: tuple[str, ...]) -> list[str]:
     """Read names given several times, or separated by commas."""
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+    found = [name.strip() for value in values for name in value.split(",")]
+    return [*dict.fromkeys(filter(None, found))]
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -57,11 +59,16 @@ def _typed(name: str, text: str, default: Any) -> Any:
     if isinstance(default, bool) or not isinstance(default, int | float):
         return text
     number = _number("--set", name, text)
-    return int(number) if isinstance(default, int) and number == int(number) else number
+    if isinstance(default, int) and number != int(number):
+        raise UsageError(f"--set {name}={text}: it must be a whole number.")
+    return int(number) if isinstance(default, int) else number
 
 
 def _number(option: str, name: str, text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise UsageError(f"{option} {name}={text}: {text!r} is not a number.") from None
+    if not math.isfinite(number):
+        raise UsageError(f"{option} {name}={text}: it must be a finite number.")
+    return number

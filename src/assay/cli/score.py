@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from assay.cli.options import format_option, names, numbers, pairs, settings
+from assay.errors import InputError
 from assay.record import COLUMNS
 
 ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
@@ -60,6 +61,7 @@ def command(
     """
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
+    from assay.report.plain import clean  # noqa: PLC0415
 
     options: dict[str, Any] = settings(set)
     if positive is not None:
@@ -80,10 +82,10 @@ def command(
     )
     if found.left_out:
         lines = "\n".join(f"  {problem}" for problem in found.problems[:5])
-        click.echo(f"{found.left_out:,} bad records were left out:\n{lines}", err=True)
+        were = "bad record was" if found.left_out == 1 else "bad records were"
+        click.echo(clean(f"{found.left_out:,} {were} left out:\n{lines}"), err=True)
     if not sum(group.records for group in found.groups):
-        click.echo("Error: there are no records to score.", err=True)
-        raise click.exceptions.Exit(2)
+        raise InputError(["There are no records to score."])
     click.echo(report.render(found, format), nl=False)
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)

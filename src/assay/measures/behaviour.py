@@ -67,7 +67,7 @@ def passed(
     correct: pl.Expr,
     status: pl.Expr,
 ) -> pl.Expr:
-    """Whether the attempt passed: as given, else the scenario's verdict, else whether it is correct.
+    """Whether the attempt passed: as given, else the scenario's verdict, else `correct`.
 
     A violation, or running out of time or budget, is never a pass, whatever else is said.
 

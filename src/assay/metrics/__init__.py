@@ -1,12 +1,13 @@
 """Metrics: what is computed from many records. One family a file."""
 
-from assay.metrics import (  # noqa: F401, I001
+import assay.measures  # noqa: F401
+from assay.metrics import (  # noqa: F401
     answer,
-    calibration,
-    diversity,
-    reasoning,
-    efficiency,
-    cost,
-    scenario,
     attempts,
+    calibration,
+    cost,
+    diversity,
+    efficiency,
+    reasoning,
+    scenario,
 )

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from assay.define import metric
-from assay.stats.resample import Linearised, ResampledSums
+from assay.stats.resample import Linearised, ResampledSums, percentiles
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from assay.stats.resample import Draws, Ends
 
 GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 """The grades with the lowest score that earns each; below the last it is F."""
@@ -85,7 +85,7 @@ def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     >>> evaluate(cost_usd_total, cost_usd=[0.25, 0.75, None])
     1.0
     """
-    return pl.when(cost_usd.is_not_null().any()).then(cost_usd.sum())
+    return pl.when(cost_usd.count() > 0).then(cost_usd.sum())
 
 
 def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
@@ -93,9 +93,11 @@ def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
     return [cost_usd.filter(both).sum(), passed.filter(both).sum()]
 
 
-def _cost_for_each(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    none = np.full(len(sums), math.inf)
-    return np.divide(sums[:, 0], sums[:, 1], out=none, where=sums[:, 1] > 0)
+def _cost_for_each(draws: Draws) -> Ends:
+    spent, passes = draws.resampled.T
+    cost = np.full(len(spent), math.inf)
+    np.divide(spent, passes, out=cost, where=passes > 0)
+    return percentiles(cost, draws)
 
 
 @metric(
@@ -113,11 +115,11 @@ def _cost_for_each(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
     """What one pass costs, failed attempts included; infinity if nothing passed.
 
-    >>> evaluate(cost_of_pass, cost_usd=[0.1, 0.1, 0.1], passed=[True, False, False])
-    0.30000000000000004
+    >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
+    0.5
     """
     spent, passes = _spent_and_passes(cost_usd, passed)
-    some = (cost_usd.is_not_null() & passed.is_not_null()).any()
+    some = (cost_usd.is_not_null() & passed.is_not_null()).sum() > 0
     return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 
 

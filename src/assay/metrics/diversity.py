@@ -14,8 +14,14 @@ def _surprise(answer: pl.Expr) -> pl.Expr:
 
 
 def _bias(answer: pl.Expr) -> pl.Expr:
-    """What the entropy of a sample is expected to lie below the truth (Miller and Madow)."""
-    return (answer.n_unique() - 1) / (2 * pl.len())
+    """By how much the entropy of a sample may lie below the truth.
+
+    By (|A| − 1)/2n on average (Miller and Madow), and by the entropy of one more answer that n
+    records did not show, whose share may well be 3/n (the rule of three).
+    """
+    unseen = (3 / pl.len()).clip(upper_bound=0.5)
+    more = -(unseen * unseen.log() + (1 - unseen) * (1 - unseen).log())
+    return (answer.n_unique() - 1) / (2 * pl.len()) + more
 
 
 def _scaled_surprise(answer: pl.Expr) -> pl.Expr:
@@ -52,7 +58,7 @@ def sce(normalized_answer: pl.Expr) -> pl.Expr:
     >>> round(evaluate(sce, answer=["a", "b", "a", "b"]), 4)
     0.6931
     """
-    return pl.when(normalized_answer.is_not_null().any()).then(_entropy(normalized_answer))
+    return pl.when(normalized_answer.count() > 0).then(_entropy(normalized_answer))
 
 
 @metric(
@@ -61,8 +67,9 @@ def sce(normalized_answer: pl.Expr) -> pl.Expr:
     needs=(),
     interval=Linearised(
         _scaled_surprise,
+        rate=True,
         bias=_scaled_bias,
-        text="t, linearised, clustered by task; the upper end also takes in the sample's bias",
+        text="Wilson, linearised, clustered by task; the upper end also takes in the sample's bias",
     ),
     spec="Zeta Reason 4.1",
 )
@@ -73,6 +80,6 @@ def sce_normalized(normalized_answer: pl.Expr) -> pl.Expr:
     1.0
     """
     distinct = normalized_answer.n_unique()
-    return pl.when(normalized_answer.is_not_null().any() & (distinct > 1)).then(
-        _entropy(normalized_answer) / distinct.log()
+    return pl.when((normalized_answer.count() > 0) & (distinct > 1)).then(
+        (_entropy(normalized_answer) / distinct.log()).clip(upper_bound=1.0)
     )

@@ -47,7 +47,7 @@ def render(name: str | None, format: str) -> str:  # noqa: A002
 
 def named(name: str) -> list[Declaration]:
     """Find the metric and the measure of a name; there may be both."""
-    found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]  # type: ignore[index]
+    found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]
     if not found:
         known = [*METRICS, *MEASURES]
         raise UsageError(unknown("Metric", name, known, "'assay metrics' lists them all."))

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NoReturn
 
 import polars as pl
 
 from assay.errors import InputError
-from assay.source.files import File, open_file
-from assay.source.parse import Parsed, parse_csv, parse_json_lines
+from assay.source.files import PARQUET, UNREADABLE, File, open_file
+from assay.source.parse import Parsed, parse_csv, parse_json_lines, plain_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ CHUNK = 16 << 20
 ROWS = 50_000
 _BOM = b"\xef\xbb\xbf"
 _WHITE = " \t\r\n"
+_LONGEST = 16
+"""An error so near to the end of what was read may be only that more has to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +67,16 @@ class Rows:
 
     file: str
     frame: pl.LazyFrame
-    first: int
+    numbers: range
 
     def parse(self, names: Names) -> Parsed:
         """Parse into a frame."""
-        present = self.frame.collect_schema().names()
-        columns = present if names.all else [n for n in present if n in names]
-        frame = self.frame.select(columns, pl.len().alias("_rows")).collect()
-        numbers = pl.Series(range(self.first, self.first + frame.height), dtype=pl.UInt32)
-        return Parsed(self.file, "row", frame.drop("_rows"), numbers, frozenset(present))
+        with _readable(self.file):
+            present = self.frame.collect_schema().names()
+            columns = present if names.all else [n for n in present if n in names]
+            frame = plain_cells(self.frame.select(columns).collect(), names).rechunk()
+        numbers = pl.Series(self.numbers, dtype=pl.UInt32)
+        return Parsed(self.file, "row", frame, numbers, frozenset(present))
 
 
 Chunk = JsonLines | Csv | Rows
@@ -80,16 +84,22 @@ Chunk = JsonLines | Csv | Rows
 
 def chunks_of(file: File) -> Iterator[Chunk]:
     """Cut one file into chunks."""
-    stream, format_ = open_file(file)
-    with stream:
+    with open_file(file) as (stream, format_):
         try:
             cut = {"jsonl": _lines, "csv": _csv, "json": _array, "parquet": _parquet}[format_]
             yield from cut(file, stream)
-        except (OSError, EOFError) as error:
+        except UNREADABLE as error:
             raise InputError([f"{file.path}: cannot be read to its end: {error}."]) from error
-        except pl.exceptions.PolarsError as error:
-            reason = str(error).splitlines()[0]
-            raise InputError([f"{file.path}: not a readable {format_} file: {reason}."]) from error
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Say in one message that a Parquet file is broken, whichever way Polars notices."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError([f"{path}: not a readable Parquet file: {reason}."]) from error
 
 
 def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
@@ -107,7 +117,8 @@ def _lines(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
     for piece in _pieces(stream):
         after = line + piece.count(b"\n")
         data = piece.removeprefix(_BOM) if line == 1 else piece
-        yield JsonLines(file.path, data, range(line, after + (not piece.endswith(b"\n"))))
+        if data.strip():
+            yield JsonLines(file.path, data, range(line, after + (not piece.endswith(b"\n"))))
         line = after
 
 
@@ -129,16 +140,33 @@ def _csv(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
 
 
 def _parquet(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
-    plain = file.path != "-" and file.path.lower().endswith(".parquet")
+    if _is_parquet(Path(file.path)):
+        yield from _slices(file, Path(file.path))
+        return
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
-        path = Path(file.path) if plain else Path(folder, "records.parquet")
-        if not plain:
-            with path.open("wb") as copy:
-                shutil.copyfileobj(stream, copy)
+        path = Path(folder, "records.parquet")
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+        for rows in _slices(file, path):
+            with _readable(file.path):  # now: the copy is gone once the last slice is out
+                frame = rows.frame.collect()
+            yield Rows(file.path, frame.lazy(), rows.numbers)
+
+
+def _is_parquet(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
+
+
+def _slices(file: File, path: Path) -> Iterator[Rows]:
+    with _readable(file.path):
         frame = pl.scan_parquet(path, glob=False)
         height = frame.select(pl.len()).collect().item()
-        for start in range(0, height, ROWS):
-            yield Rows(file.path, frame.slice(start, ROWS), start + 1)
+    for start in range(0, height, ROWS):
+        numbers = range(start + 1, min(start + ROWS, height) + 1)
+        yield Rows(file.path, frame.slice(start, ROWS), numbers)
 
 
 def _array(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
@@ -162,13 +190,18 @@ def _objects(file: File, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
     """Yield each object's line number and text."""
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     reader = _Text(file, stream)
-    opened = reader.take("[")
-    while (start := reader.skip(_WHITE + ",")) is not None:
-        if opened and start == "]":
-            return
+    if not reader.take("["):
+        while reader.skip(_WHITE) is not None:
+            yield reader.value(decoder)
+        return
+    more = not reader.take("]")
+    while more:
         yield reader.value(decoder)
-    if opened:
-        raise InputError([f"{file.path}, line {reader.line}: the array is not closed with ']'."])
+        more = reader.take(",")
+        if not more and not reader.take("]"):
+            reader.refuse("the array is not closed with ']', or a comma is missing.")
+    if reader.skip(_WHITE) is not None:
+        reader.refuse("there is more after the end of the array.")
 
 
 class _Text:
@@ -190,13 +223,15 @@ class _Text:
             self.tail = b""
         except UnicodeDecodeError as error:
             if self.ended or len(whole) - error.start > 3:
-                line = (
-                    self.line + self.text.count("\n", self.at) + whole[: error.start].count(b"\n")
-                )
-                raise InputError([f"{self.path}, line {line}: bytes that are not UTF-8."]) from None
+                before = self.text.count("\n", self.at) + whole[: error.start].count(b"\n")
+                self.refuse("bytes that are not UTF-8.", self.line + before)
             text, self.tail = whole[: error.start].decode(), whole[error.start :]
         self.text, self.at = self.text[self.at :] + text, 0
         return not self.ended
+
+    def refuse(self, why: str, line: int | None = None) -> NoReturn:
+        """Say what is wrong in a line: the one reached, unless told."""
+        raise InputError([f"{self.path}, line {line or self.line}: {why}"]) from None
 
     def skip(self, what: str) -> str | None:
         """Skip some characters; give the next one, or None at the end."""
@@ -218,16 +253,18 @@ class _Text:
 
     def value(self, decoder: json.JSONDecoder) -> tuple[int, str]:
         """Take one JSON value as text, with the number of its first line."""
+        self.skip(_WHITE)
         while True:
             try:
                 _, end = decoder.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
-                if self.ended or len(self.text) - self.at > 8 * CHUNK or not self.more():
-                    line = self.line + self.text.count("\n", self.at, error.pos)
-                    raise InputError(
-                        [f"{self.path}, line {line}: not JSON: {error.msg}."]
-                    ) from None
+                line = self.line + self.text.count("\n", self.at, error.pos)
+                cut = error.msg.startswith("Unterminated") or len(self.text) - error.pos < _LONGEST
+                if not cut or not self.more():
+                    self.refuse(f"not JSON: {error.msg}.", line)
                 continue
+            except RecursionError:
+                self.refuse("not JSON that can be read: nested too deeply.")
             number, text = self.line, self.text[self.at : end]
             self.line += text.count("\n")
             self.at = end

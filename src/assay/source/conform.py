@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -15,6 +14,9 @@ from assay.errors import UsageError, unknown
 from assay.record import BY_NAME, COLUMNS, STATUSES, Column
 from assay.source.parse import Names, Parsed, Problem
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 LINE = "_line"
 """The column that holds a record's line or row number."""
 
@@ -22,6 +24,8 @@ _RAW = {"integer": pl.Float64, "number": pl.Float64, "strings": pl.List(pl.Strin
 _TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
 _FINE = ["success", "succeeded", "completed", "done"]
 _JOINER = "/"
+_EXACT = 2**53
+"""Up to here every whole number is one that a machine's number holds exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class Mapped:
     sources: Mapping[str, tuple[str, ...]]
     joined: frozenset[str]
     """Columns whose sources are joined into one key rather than tried in turn."""
+    given: frozenset[str] = frozenset()
+    """Columns whose sources the user named."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Mapped:
@@ -45,7 +51,21 @@ class Mapped:
             for c in COLUMNS
         }
         theirs = {c: tuple(n for n in names.split(",") if n) for c, names in given.items()}
-        return cls({**own, **theirs}, frozenset(c for c, n in theirs.items() if len(n) > 1))
+        joined = frozenset(c for c, names in theirs.items() if len(names) > 1)
+        return cls({**own, **theirs}, joined, frozenset(theirs))
+
+    def check(self, columns: Sequence[str], seen: set[str]) -> None:
+        """Refuse columns of a table (those seen) of which none is known, or one told is missing."""
+        for column in columns:
+            for name in self.sources[column] if column in self.given else ():
+                if name not in seen:
+                    message = unknown("Column", name, seen, "It is in none of the records.")
+                    raise UsageError(f"--map {column}={name}: {message}")
+        if not seen & {name for names in self.sources.values() for name in names}:
+            raise UsageError(
+                f"None of the columns is known ({_shown(', '.join(sorted(seen)))}); "
+                "name them with --map COLUMN=THEIRS. 'assay score --help' lists what is known."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +81,7 @@ class Check(NamedTuple):
     """A rule about one column: where `broken` holds, the record is bad."""
 
     column: str
-    source: str
+    sources: tuple[str, ...]
     broken: pl.Expr
     rule: str
 
@@ -101,17 +121,16 @@ class Conform:
         key = tuple(raw.schema.items())
         rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
         flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(rules.checks)]
-        table = raw.lazy().with_columns(parsed.numbers.alias(LINE))
+        table = pl.LazyFrame([parsed.numbers.alias(LINE), *(s for s in raw if s.name != LINE)])
         frame, marks = pl.collect_all([table.select(LINE, *rules.cells), table.select(flags)])
         problems = list(parsed.problems)
         bad = marks.select(pl.any_horizontal(pl.all())).to_series() if flags else pl.Series([False])
+        count = len(problems) + int(bad.sum())
         if bad.any():
             problems += _describe(raw, frame, marks, rules.checks)
-            frame = frame.filter(~bad)
-        if {"observed", "expected"} <= set(self.columns):
-            frame, found = _not_more_than_expected(frame)
-            problems += found
-        return Conformed(_settled(frame), sorted(problems), len({place for place, _ in problems}))
+            frame = frame.filter(~bad).rechunk()  # Polars fails on lists next to an empty chunk
+        frame, found = _consistent(frame)
+        return Conformed(_settled(frame), sorted([*problems, *found]), count + len(found))
 
     def _rules(self, schema: pl.Schema) -> _Rules:
         cells: list[pl.Expr] = []
@@ -126,23 +145,26 @@ class Conform:
             cell = _joined(present) if name in self.mapped.joined else _first(present, schema)
             typed, rules = _typed(BY_NAME[name], cell, _type_of(present, schema))
             cells.append(typed.alias(name))
-            checks += [Check(name, present[0], broken, rule) for broken, rule in rules]
-        for name in schema:
-            if name in self.others or (self.everything and name not in {*used, *self.columns}):
-                cells.append(pl.col(name))
+            checks += [Check(name, tuple(present), broken, rule) for broken, rule in rules]
+        taken = {*used, *self.columns, LINE}
+        rest = [n for n in schema if n in self.others or (self.everything and n not in taken)]
+        cells += [pl.col(n).cast(pl.String) if n in self.others else pl.col(n) for n in rest]
         absent = [n for n in self.others if n not in schema]
         cells += [pl.lit(None, dtype=pl.String).alias(n) for n in absent]
         return _Rules(cells, checks)
 
 
-def _not_more_than_expected(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
-    more = (pl.col("observed") > pl.col("expected")).fill_null(value=False)
-    bad = frame.filter(more)
-    problems = [
-        (row[LINE], _named(row, f"observed is {row['observed']}, but expected {row['expected']}."))
-        for row in bad.iter_rows(named=True)
-    ]
-    return (frame.filter(~more) if problems else frame), problems
+def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
+    """Leave out the records of which two columns contradict each other."""
+    problems: list[Problem] = []
+    for small, large in (("observed", "expected"), ("start_time", "end_time")):
+        if {small, large} <= set(frame.columns):
+            wrong = (pl.col(small) > pl.col(large)).fill_null(value=False)
+            for row in frame.filter(wrong).iter_rows(named=True):
+                text = f"{small} is {_shown(row[small])}, but {large} is {_shown(row[large])}."
+                problems.append((row[LINE], _named(row, text)))
+            frame = frame.filter(~wrong)
+    return (frame.rechunk() if problems else frame), problems
 
 
 def _settled(frame: pl.DataFrame) -> pl.DataFrame:
@@ -211,6 +233,7 @@ def _number(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, 
     elif low is not None:
         checks.append((number < low, f"it must not be below {low:g}"))
     if column.type == "integer":
+        checks.append((number > _EXACT, f"it must not be above {_EXACT}"))
         checks.append((number != number.floor(), "it must be a whole number"))
         number = number.cast(pl.Int64, strict=False)
     return number, checks
@@ -252,7 +275,8 @@ def _json_strings(text: str) -> list[str] | None:
 
 def _time(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
     if kind.is_numeric():
-        return cell.cast(pl.Float64), []
+        number = cell.cast(pl.Float64)
+        return number, [(~number.is_finite(), "it must be a finite number")]
     if isinstance(kind, pl.Datetime):
         return cell.dt.epoch("us") / 1_000_000, []
     text = cell.cast(pl.String).str.strip_chars()
@@ -279,10 +303,10 @@ def _describe(
     """Say what is wrong with each marked cell, once."""
     told: dict[tuple[int, str], Problem] = {}
     for index, check in enumerate(checks):
-        where = f" (column {check.source!r})" if check.source != check.column else ""
         for row in marks[f"?{index}"].arg_true().to_list():
-            value = _shown(raw[check.source][row])
-            text = f"{check.column}{where} is {value}; {check.rule}."
+            source = next(n for n in check.sources if raw[n][row] is not None)
+            where = f" (column {source!r})" if source != check.column else ""
+            text = f"{check.column}{where} is {_shown(raw[source][row])}; {check.rule}."
             problem = (frame[LINE][row], _named(frame.row(row, named=True), text))
             told.setdefault((row, check.column), problem)
     return list(told.values())
@@ -294,5 +318,9 @@ def _named(row: Mapping[str, Any], text: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, pl.Series):
+        value = value.to_list()
+    if isinstance(value, float) and abs(value) < _EXACT:
+        value = int(value) if value == int(value) else value
     text = json.dumps(value, ensure_ascii=True) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:57] + "…"

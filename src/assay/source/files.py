@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, cast
@@ -12,7 +14,9 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 from assay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from _typeshed import WriteableBuffer
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
 
@@ -26,7 +30,11 @@ SUFFIXES: dict[str, Format] = {
 }
 COMPRESSED = (".gz", ".zst")
 
-_GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+_GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+_PART = 1 << 17
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a file can raise, its decompression included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +72,19 @@ def find_files(sources: Sequence[str | Path]) -> list[File]:
     return files
 
 
-def open_file(file: File) -> tuple[IO[bytes], Format]:
+@contextmanager
+def open_file(file: File) -> Iterator[tuple[IO[bytes], Format]]:
     """Open a file, decompressed, and tell its format by its name or else its content."""
-    try:
-        raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")  # noqa: SIM115
-        stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
-        head = stream.peek(4096)
-    except OSError as error:
-        raise InputError([f"{file.path}: cannot be read: {error.strerror or error}."]) from error
-    return stream, file.format or _sniff(head)
+    with ExitStack() as stack:
+        try:
+            raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")
+            stack.enter_context(raw)
+            stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
+            head = stack.enter_context(stream).peek(4096)
+        except UNREADABLE as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError([f"{file.path}: cannot be read: {why}."]) from error
+        yield stream, file.format or _sniff(head)
 
 
 def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
@@ -80,11 +92,40 @@ def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
     if head.startswith(_GZIP):
         return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=stream)))
     if head.startswith(_ZSTD):
+        return io.BufferedReader(_Zstandard(stream))
+    return stream
+
+
+class _Zstandard(io.RawIOBase):
+    """Decompressed frames, one after the other; unlike zstandard's own reader it notices a cut."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
         import zstandard  # noqa: PLC0415
 
-        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        return io.BufferedReader(cast("io.RawIOBase", reader))
-    return stream
+        self._stream, self._ready = stream, b""
+        self._new, self._error = zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
+        self._frame = self._new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        while not self._ready:
+            data = self._frame.unused_data or self._stream.read(_PART)
+            if self._frame.eof:
+                if not data:
+                    return 0
+                self._frame = self._new()
+            elif not data:
+                raise EOFError("Compressed file ended before the end of its last frame")
+            try:
+                self._ready = self._frame.decompress(data)
+            except self._error as error:
+                raise OSError(str(error)) from error
+        room = memoryview(buffer).cast("B")
+        size = min(len(room), len(self._ready))
+        room[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
 
 
 def _format_of(path: Path) -> Format | None:
@@ -95,7 +136,7 @@ def _format_of(path: Path) -> Format | None:
 
 
 def _sniff(head: bytes) -> Format:
-    if head.startswith(_PARQUET):
+    if head.startswith(PARQUET):
         return "parquet"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return "json" if text.startswith(b"[") else "jsonl" if text.startswith(b"{") else "csv"

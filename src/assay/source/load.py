@@ -1,4 +1,4 @@
-"""Load records: several files at once, chunk by chunk, each chunk worked on as soon as it is there."""
+"""Load records chunk by chunk, working on several chunks at the same time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def load(
 ) -> Loaded:
     """Read all records of a source; put each chunk's through `work`, several at the same time.
 
-    `take` then gets the results one after the other, in order. A chunk with problems gives only its good records; it is for the caller to refuse them.
+    `take` then gets the results one after the other, in order.
+    A chunk with problems gives only its good records; it is for the caller to refuse them.
     """
     loaded = Loaded()
     names = conform.names
@@ -59,13 +60,14 @@ def load(
     def one(chunk: Chunk, number: int) -> tuple[Parsed, Conformed, pl.DataFrame]:
         parsed = chunk.parse(names)
         good = conform(parsed)
-        numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt16).alias(FILE))
+        numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
         return parsed, good, work(numbered)
 
     done = 0
+    seen: set[str] = set()
     for parsed, good, frame in _in_order(_chunks(source, loaded), one):
-        if parsed.present:
-            loaded.present |= parsed.present
+        loaded.present |= parsed.present
+        seen |= {*parsed.present, *parsed.frame.columns}
         loaded.frames.append(take(frame))
         loaded.bad_records += good.bad
         loaded.problem_count += len(good.problems)
@@ -75,6 +77,8 @@ def load(
         done += frame.height
         if progress:
             progress(done)
+    if seen:
+        conform.mapped.check(conform.columns, seen)
     return loaded
 
 
@@ -82,7 +86,7 @@ def _chunks(source: Any, loaded: Loaded) -> Iterator[tuple[Chunk, int]]:
     """Yield the chunks of a source with the number of their file."""
     if isinstance(source, pl.DataFrame):
         loaded.files.append("the frame")
-        yield Rows("the frame", source.lazy(), 1), 0
+        yield Rows("the frame", source.lazy(), range(1, source.height + 1)), 0
         return
     sources = [source] if isinstance(source, str | Path) else list(source)
     if sources and not isinstance(sources[0], str | Path):

@@ -9,16 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from assay.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
 Problem = tuple[int, str]
 """Where (a line or row number) and what."""
+
+_LONGEST_CELL = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,8 @@ class Parsed:
     """What the numbers count: `line` or `row`."""
     frame: pl.DataFrame
     numbers: pl.Series
-    present: frozenset[str] | None = None
-    """All columns of the file, where they are known without reading it."""
+    present: frozenset[str] = frozenset()
+    """The columns of the file, as far as they are known without reading all of it."""
     problems: Sequence[Problem] = field(default=())
 
 
@@ -61,15 +66,20 @@ def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Name
             continue
         places = _line_numbers(data, numbers, frame.height)
         if places is not None:
-            frame = frame.select(s for s in frame if s.null_count() < frame.height)
-            return Parsed(file, "line", frame, places, _keys(data))
+            return Parsed(file, "line", _filled(frame), places, _keys(data))
     return _parse_each_line(file, data, numbers, names)
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the columns in which there is nothing."""
+    return frame.select(s for s in frame if s.null_count() < frame.height)
 
 
 def _keys(data: bytes) -> frozenset[str]:
     """Name the columns of the first line; for suggestions."""
+    first = next(iter(io.BytesIO(data)), b"")
     try:
-        return frozenset(_json_object(data[: data.find(b"\n")]))
+        return frozenset(_json_object(first))
     except ValueError:
         return frozenset()
 
@@ -96,12 +106,13 @@ def _parse_each_line(file: str, data: bytes, numbers: Sequence[int], names: Name
             places.append(place)
         except ValueError as error:
             problems.append((place, str(error)))
-    columns = dict.fromkeys(names if not names.all else {k for row in rows for k in row})
+    seen = dict.fromkeys(key for row in rows for key in row)
     frame = pl.DataFrame(
-        {name: [row.get(name) for row in rows] for name in {**dict.fromkeys(names), **columns}},
-        schema_overrides=dict.fromkeys({**dict.fromkeys(names), **columns}, pl.String),
+        {name: [row.get(name) for row in rows] for name in seen if names.all or name in names},
+        schema_overrides=dict.fromkeys(seen, pl.String),
     )
-    return Parsed(file, "line", frame, pl.Series(places, dtype=pl.UInt32), problems=problems)
+    lines = pl.Series(places, dtype=pl.UInt32)
+    return Parsed(file, "line", _filled(frame), lines, frozenset(seen), problems)
 
 
 def _json_object(line: bytes) -> dict[str, str | None]:
@@ -111,15 +122,21 @@ def _json_object(line: bytes) -> dict[str, str | None]:
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start + 1} is not UTF-8.") from None
     try:
-        value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_constant)
+        value = _decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} (column {error.colno}).") from None
     except RecursionError:
         raise ValueError("not JSON that can be read: nested too deeply.") from None
     if not isinstance(value, dict):
-        kind = {list: "an array", _Number: "a number", str: "a string"}.get(type(value), "a value")
+        kinds: dict[type, str] = {list: "an array", _Number: "a number", str: "a string"}
+        kind = kinds.get(type(value), "a value")
         raise ValueError(f"a JSON object is needed here, not {kind}.")
-    return {name: _cell(cell) for name, cell in value.items()}
+    return {_sound(name): _cell(cell) for name, cell in value.items()}
+
+
+def _first_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Take the first of equal keys, as Polars does."""
+    return dict(reversed(pairs))
 
 
 class _Number(str):
@@ -132,27 +149,45 @@ def _constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON; write null for a missing value.")
 
 
+_decode = json.JSONDecoder(
+    parse_float=_Number,
+    parse_int=_Number,
+    parse_constant=_constant,
+    object_pairs_hook=_first_of,
+).decode
+
+
+def _sound(text: str) -> str:
+    """Replace half characters (lone surrogates), which no table can hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _cell(value: Any) -> str | None:
-    if value is None or type(value) is str:
-        return value
+    if value is None:
+        return None
     if isinstance(value, _Number):
         number = float(value)
         whole = value.lstrip("-").isdigit() or number in (float("inf"), float("-inf"))
-        return str(value) if whole else repr(number)
-    return json.dumps(value, ensure_ascii=False)
+        return str(value) if whole else f"{Decimal(repr(number)):f}".removesuffix(".0")
+    return _sound(value if isinstance(value, str) else _written(value))
+
+
+def _written(value: Any) -> str:
+    """Write a nested value as JSON, its numbers as they were."""
+    if isinstance(value, dict):
+        inside = (f"{json.dumps(k, ensure_ascii=False)}: {_written(v)}" for k, v in value.items())
+        return "{" + ", ".join(inside) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def parse_csv(
     file: str, data: bytes, first: int, header: bytes, separator: str, names: Names
 ) -> Parsed:
     """Parse records of a CSV file; every cell is text, an empty one is missing."""
-    try:
-        columns = next(csv.reader(io.StringIO(header.decode()), delimiter=separator))
-    except UnicodeDecodeError:
-        raise InputError([f"{file}, line 1: bytes that are not UTF-8."]) from None
-    twice = sorted({c for c in columns if columns.count(c) > 1})
-    if twice:
-        raise InputError([f"{file}, line 1: the column {twice[0]!r} is there twice."])
+    columns = _csv_header(file, header, separator)
+    problems: list[Problem] = []
     try:
         frame = pl.read_csv(
             data,
@@ -162,32 +197,72 @@ def parse_csv(
             infer_schema=False,
             truncate_ragged_lines=False,
             raise_if_empty=False,
+            null_values="",
             schema=dict.fromkeys(columns, pl.String),
         )
-        places, problems = _csv_places(data, first, separator, frame.height), []
+        places = _csv_places(data, first, separator, frame.height)
         if places is None:
             raise pl.exceptions.ComputeError
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
         frame, places, problems = _parse_each_row(data, first, columns, separator)
+    filled = ~_blank(frame)
     wanted = columns if names.all else [c for c in columns if c in names]
-    numbers = pl.Series(places, dtype=pl.UInt32)
-    return Parsed(file, "line", frame.select(wanted), numbers, frozenset(columns), problems)
+    numbers = pl.Series(places, dtype=pl.UInt32).filter(filled)
+    frame = frame.select(wanted).filter(filled)
+    return Parsed(file, "line", frame, numbers, frozenset(columns), problems)
+
+
+def _csv_header(file: str, header: bytes, separator: str) -> list[str]:
+    try:
+        columns = [name.strip() for name in next(_csv_reader(header.decode(), separator))]
+    except UnicodeDecodeError:
+        raise InputError([f"{file}, line 1: bytes that are not UTF-8."]) from None
+    except csv.Error as error:
+        raise InputError([f"{file}, line 1: not the header of a CSV file: {error}."]) from None
+    twice = sorted({c for c in columns if columns.count(c) > 1})
+    if twice:
+        raise InputError([f"{file}, line 1: the column {twice[0]!r} is there twice."])
+    return columns
+
+
+def _blank(frame: pl.DataFrame) -> pl.Series:
+    """Mark the rows of blank lines."""
+    first, *others = frame.columns
+    empty = pl.col(first).str.strip_chars().fill_null("") == ""
+    nothing = (pl.col(n).is_null() for n in others)
+    return frame.select(pl.all_horizontal(empty, *nothing)).to_series()
 
 
 def _csv_places(data: bytes, first: int, separator: str, height: int) -> Sequence[int] | None:
+    """Name the line at which each row begins; None if it cannot be told."""
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if lines == height:
         return range(first, first + height)
-    places = [place for place, cells in _csv_rows(data.decode(), first, separator) if cells]
-    return places if len(places) == height else None
+    rows = list(_csv_rows(data.decode(), first, separator))
+    sound = len(rows) == height and not any(isinstance(cells, str) for _, cells in rows)
+    return [lines.start for lines, _ in rows] if sound else None
 
 
-def _csv_rows(text: str, first: int, separator: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    place = first
-    for cells in reader:
-        yield place, cells
-        place = first + reader.line_num
+def _csv_reader(text: str, separator: str) -> Any:
+    csv.field_size_limit(_LONGEST_CELL)
+    return csv.reader(io.StringIO(text, newline="\n"), delimiter=separator, strict=True)
+
+
+def _csv_rows(text: str, first: int, separator: str) -> Iterator[tuple[range, list[str] | str]]:
+    """Yield the lines and the cells of each row; where there are no cells, why not."""
+    reader = _csv_reader(text, separator)
+    start, ended = first, False
+    while not ended:
+        cells: list[str] | str | None
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            unclosed = str(error) == "unexpected end of data"
+            cells = "a quote is opened here, but never closed." if unclosed else f"{error}."
+        end = first + reader.line_num
+        if cells is not None:
+            yield range(start, end), cells
+        start, ended = end, cells is None
 
 
 def _parse_each_row(
@@ -203,16 +278,51 @@ def _parse_each_row(
     rows: list[list[str | None]] = []
     places: list[int] = []
     bad = {place for place, _ in problems}
-    csv.field_size_limit(len(data) + 1)
-    for place, cells in _csv_rows(data.decode(errors="replace"), first, separator):
-        if not cells or place in bad:
+    for where, cells in _csv_rows(data.decode(errors="replace"), first, separator):
+        if not bad.isdisjoint(where):
             continue
-        if len(cells) > len(columns):
+        if isinstance(cells, str):
+            problems.append((where.start, f"not CSV: {cells}"))
+        elif len(cells) > len(columns):
             cut = f"{len(cells)} cells where the header has {len(columns)}."
-            problems.append((place, cut))
-            continue
-        missing = [""] * (len(columns) - len(cells))
-        rows.append([cell or None for cell in (*cells, *missing)])
-        places.append(place)
+            problems.append((where.start, cut))
+        else:
+            missing = [""] * (len(columns) - len(cells))
+            rows.append([cell or None for cell in (*cells, *missing)])
+            places.append(where.start)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
     return frame, places, problems
+
+
+def plain_cells(frame: pl.DataFrame, names: Names) -> pl.DataFrame:
+    """Write cells as JSON or CSV would, where a table has types that those do not know."""
+    return frame.with_columns(
+        _plain(series, names.types[series.name]) for series in frame if series.name in names
+    )
+
+
+def _plain(series: pl.Series, wanted: Any) -> pl.Series:
+    kind = series.dtype
+    if isinstance(kind, pl.Array):
+        series, kind = series.arr.to_list(), pl.List(kind.inner)
+    if isinstance(kind, pl.List) and isinstance(wanted, pl.List):
+        return series
+    if kind.is_nested() or kind in {pl.Binary, pl.Object}:
+        return as_text(series)
+    return series.dt.total_microseconds() / 1e6 if kind == pl.Duration else series
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    """Write the cells of any column as text; nested ones as JSON."""
+    kind = series.dtype
+    if not kind.is_nested() and kind not in {pl.Binary, pl.Object, pl.Duration}:
+        return series.cast(pl.String)
+    return pl.Series(series.name, [_told(value) for value in series.to_list()], dtype=pl.String)
+
+
+def _told(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, list | dict):
+        return _sound(json.dumps(value, ensure_ascii=False, default=str))
+    return None if value is None else str(value)

@@ -21,6 +21,15 @@ def z_quantile(confidence: float) -> float:
     return float(special.ndtri(0.5 + confidence / 2))
 
 
+def folded_excess(mean: Array, spread: Array) -> Floats:
+    """Give by how much E|X| exceeds |mean| for a normal X."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(spread > 0, mean / spread, np.inf)
+    density = spread * np.sqrt(2 / np.pi) * np.exp(-np.square(ratio) / 2)
+    excess: Floats = density - 2 * mean * special.ndtr(-ratio)
+    return excess
+
+
 def t_quantile(clusters: Array, confidence: float) -> Floats:
     """Give Student's quantile for this many independent groups."""
     quantile: Floats = special.stdtrit(np.maximum(clusters - 1.0, 1.0), 0.5 + confidence / 2)
@@ -108,4 +117,5 @@ def _binomial_quantile(probability: float, n: Array, share: float) -> Floats:
     k = np.ceil(np.maximum(special.bdtrik(probability, n, share), 0))
     below = np.maximum(k - 1, 0)
     smaller = special.bdtr(below, n.astype(int), share) >= probability
-    return np.where(smaller, below, k)
+    smallest: Floats = np.where(smaller, below, k)
+    return smallest

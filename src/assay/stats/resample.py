@@ -6,16 +6,18 @@ beyond `BLOCKS` tasks, tasks are first added up in that many blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assay.stats.interval import bounded_interval, rate_interval, t_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 Floats = NDArray[np.float64]
 Ends = tuple[float, float] | None
@@ -48,32 +50,34 @@ class Sample:
         """How many tasks there are."""
         return self.frame[CLUSTER].n_unique()
 
-    @property
-    def tails(self) -> tuple[float, float]:
-        """The two shares of a distribution between which the interval lies."""
-        return (1 - self.confidence) / 2, (1 + self.confidence) / 2
-
 
 class Interval(Protocol):
-    """A way to make an interval; `text` is what `assay metrics` says about it."""
+    """A way to make an interval."""
 
-    text: str
+    @property
+    def text(self) -> str:
+        """How the interval is made, in a few words."""
 
     def __call__(self, sample: Sample) -> Ends:
         """Give the two ends, or None."""
 
 
 @dataclass(frozen=True, slots=True)
-class ResampledSums:
-    """Resample sums over tasks; `statistic` turns a table of sums (draws × sums) into values.
+class Draws:
+    """Sums over all tasks, and the same sums over resampled tasks (draws × sums)."""
 
-    `percentile` takes the quantiles of the resampled values; `basic` reflects them at the value,
-    which takes out the bias that resampling adds to a statistic such as the calibration error.
-    """
+    totals: Floats
+    resampled: Floats
+    value: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledSums:
+    """Resample sums over tasks; `ends` makes an interval of them."""
 
     sums: Callable[..., list[pl.Expr]]
-    statistic: Callable[[Floats], Floats]
-    method: Literal["percentile", "basic"] = "percentile"
+    ends: Callable[[Draws], Ends]
     text: str = "bootstrap over tasks"
 
     def __call__(self, sample: Sample) -> Ends:
@@ -83,14 +87,16 @@ class ResampledSums:
         if len(totals) < 2:
             return None
         draws = _weights(len(totals), sample.seed) @ totals
-        values = np.sort(self.statistic(draws))
-        values = values[~np.isnan(values)]
-        if not len(values):
-            return None
-        low, high = (_nearest(values, share) for share in sample.tails)
-        if self.method == "basic":
-            low, high = 2 * sample.value - high, 2 * sample.value - low
-        return min(low, sample.value), max(high, sample.value)
+        return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence))
+
+
+def percentiles(values: Floats, draws: Draws) -> Ends:
+    """Take the quantiles of resampled values, infinities included; the value itself is inside."""
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        return None
+    low, high = (_nearest(ordered, (1 + side * draws.confidence) / 2) for side in (-1, 1))
+    return min(low, draws.value), max(high, draws.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +121,8 @@ class ResampledRows:
         picks = rng.integers(0, rows.height, (DRAWS // 5, rows.height))
         tables = [rows[p].explode(pl.exclude(CLUSTER)).lazy() for p in picks]
         frames = pl.collect_all([t.select(sample.expression) for t in tables])
-        values = np.sort([v for f in frames if (v := f.item()) is not None])
-        if len(values) < 2:
-            return None
-        low, high = (_nearest(values, share) for share in sample.tails)
-        return min(low, sample.value), max(high, sample.value)
+        values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
+        return percentiles(values, Draws(values, values, sample.value, sample.confidence))
 
     def _groups(self, sample: Sample) -> Ends:
         groups = sample.frame.group_by(pl.col(CLUSTER) % GROUPS).agg(sample.expression)
@@ -136,8 +139,8 @@ class ResampledRows:
 class Linearised:
     """Treat the metric as a mean of what each record contributes to it (the delta method).
 
-    `terms` gives each record's contribution, or its deviation; `bias` what the value is expected to lie below the
-    truth, by which the upper end is moved out.
+    `terms` gives each record's contribution, or its deviation; `bias` by how much the value is
+    expected to lie below the truth: the upper end is moved out by it.
     """
 
     terms: Callable[..., pl.Expr]
@@ -155,8 +158,8 @@ class Linearised:
         count, total = by_task.height, int(by_task["n"].sum())
         if count < 2:
             return None
-        excess = by_task["x"] - by_task["n"] * (by_task["x"].sum() / total)
-        error = np.sqrt(count / (count - 1) * (excess**2).sum()) / total
+        excess = by_task["x"] - by_task["n"] * (float(by_task["x"].sum()) / total)
+        error = np.sqrt(count / (count - 1) * float((excess**2).sum())) / total
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
             ends = rate_interval(value, spread, n, tasks, sample.confidence)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MANTISSA = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+"
 _NUMBER = rf"^[+-]?(?:{_MANTISSA})(?:e[+-]?0*[0-9]{{1,18}})?$"
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*(?:\.[0-9]*[1-9])?|-?0\.[0-9]*[1-9])$"
-_PARTS = re.compile(r"([+-]?)([0-9,]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?")
+_PARTS = re.compile(r"([+-]?)([0-9,]*)\.?([0-9]*)(?:e([+-]?)0*([0-9]*))?")
 
 _PLAIN = 400
 """Numbers whose last digit stands further than this from the point are written with an exponent."""
@@ -41,10 +41,10 @@ def canonical_number(text: str) -> str:
     """
     match = _PARTS.fullmatch(text)
     assert match is not None
-    sign, whole, fraction, exponent = match.groups()
+    sign, whole, fraction, down, exponent = match.groups()
     digits = whole.replace(",", "") + fraction
     stripped = digits.rstrip("0")
-    power = int(exponent or 0) - len(fraction) + len(digits) - len(stripped)
+    power = int(f"{down or ''}{exponent or 0}") - len(fraction) + len(digits) - len(stripped)
     digits = stripped.lstrip("0")
     if not digits:
         return "0"

@@ -10,14 +10,14 @@ _PAIRS = ("  ", "\n\n", " \n", "\n ")
 
 
 def tokens(text: pl.Expr) -> pl.Expr:
-    """Count the words between white space (Unicode's).
+    r"""Count the words between white space (Unicode's).
 
     Counting words with a regular expression costs more than all other measures together. Most
     text is ASCII whose only white space are blanks and line ends, seldom two of them in a row:
     there, counting those characters says the same in a third of the time.
 
-    >>> pl.DataFrame({"a": ["one two", " one ", "", None]}).select(tokens(pl.col("a")))["a"].to_list()
-    [2, 1, 0, None]
+    >>> pl.select(tokens(pl.lit(" one  two\n"))).item()
+    2
     """
     rare = pl.any_horizontal(text.str.contains(s, literal=True) for s in _RARE)
     plain = ~rare & (text.str.len_bytes() == text.str.len_chars()) & (text != "")

@@ -1,0 +1,113 @@
+"""Records made up for tests: nulls anywhere, all kinds of text, repeated attempts, scenarios."""
+
+import random
+from typing import Any
+
+from hypothesis import strategies as st
+
+ANSWERS = ["4", "4.0", "four", " Four ", "1,000", "1e3", "yes", "No", "ß", "İ", "", "−4", "5"]
+COTS = [
+    "1. add\n2. divide\nActually no",
+    "- a\r\n* b\r- c\n-d",
+    "",
+    "one  two\tthree\u00a0four",
+    "   - deep\n\n\n4. x\n1.5 no\n12. ok",
+    "SORRY, I made a mistake\u2028- not a line",
+    "naïve reasoning é " * 5,
+]
+
+names = st.sampled_from(ANSWERS)
+words = st.text(alphabet="ab ,.-*\n\r\t1e0É\u00a0", max_size=12)
+share = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.3, 0.6, 0.7, 0.95, 1.0])
+amount = st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.5])
+count = st.integers(0, 5)
+
+
+def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+@st.composite
+def record(draw: st.DrawFn) -> dict[str, Any]:
+    """One record, any of its fields missing."""
+    expected = draw(_maybe(count))
+    row = {
+        "status": draw(st.sampled_from([None, "ok", "ok", "ok", "error", "timeout", "budget"])),
+        "tier": draw(st.sampled_from(["T0", "T1", None])),
+        "target": draw(_maybe(names | words)),
+        "answer": draw(_maybe(names | words)),
+        "cot": draw(_maybe(st.sampled_from(COTS) | words)),
+        "prob_correct": draw(_maybe(share)),
+        "prompt_tokens": draw(_maybe(st.integers(0, 10_000))),
+        "completion_tokens": draw(_maybe(st.integers(0, 10_000))),
+        "latency_ms": draw(_maybe(amount)),
+        "truncated": draw(_maybe(st.booleans())),
+        "correct": draw(_maybe(st.booleans())),
+        "passed": draw(_maybe(st.booleans())),
+        "impl_rate": draw(_maybe(share)),
+        "cost_usd": draw(_maybe(amount)),
+        "input_price": draw(_maybe(amount)),
+        "output_price": draw(_maybe(amount)),
+        "duration_seconds": draw(_maybe(amount)),
+        "start_time": draw(_maybe(amount)),
+        "end_time": draw(_maybe(amount)),
+        "category": draw(_maybe(st.sampled_from(["adversarial", " Adversarial", "happy_path"]))),
+        "expected": expected,
+        "observed": draw(_maybe(st.integers(0, expected if expected is not None else 5))),
+        "violations": draw(_maybe(st.integers(0, 2))),
+        "pass_score": draw(_maybe(share)),
+    }
+    if row["start_time"] is not None and row["end_time"] is not None:
+        row["end_time"] += row["start_time"]
+    if draw(st.booleans()):
+        behaviors = st.lists(st.sampled_from(["greets", "asks", "ends"]), max_size=3)
+        lists = {n: draw(_maybe(behaviors)) for n in ("expected_behaviors", "observed_behaviors")}
+        row |= {**lists, "violated": draw(_maybe(behaviors)), "expected": None, "observed": None}
+    return row
+
+
+@st.composite
+def records(draw: st.DrawFn, max_size: int = 12) -> list[dict[str, Any]]:
+    """Some records; half of the time several attempts share a task."""
+    rows = draw(st.lists(record(), min_size=1, max_size=max_size))
+    tasks = draw(st.sampled_from([len(rows), 3]))
+    for i, row in enumerate(rows):
+        row["task_id"], row["attempt"] = f"t{i % tasks}", i // tasks + 1
+    return rows
+
+
+def many(n: int, seed: int = 0, attempts: int = 1) -> list[dict[str, Any]]:
+    """A larger data set, quickly: mostly there, some of it missing."""
+    rng = random.Random(seed)
+
+    def maybe(value: Any) -> Any:
+        return None if rng.random() < 0.1 else value
+
+    rows = []
+    for i in range(n):
+        target = rng.choice(ANSWERS)
+        expected = rng.randint(0, 4)
+        rows.append(
+            {
+                "task_id": f"t{i // attempts}",
+                "attempt": i % attempts + 1,
+                "tier": rng.choice(["T0", "T1", "T2"]),
+                "status": rng.choice(["ok"] * 18 + ["error", "timeout"]),
+                "target": maybe(target),
+                "answer": maybe(target if rng.random() < 0.6 else rng.choice(ANSWERS)),
+                "cot": maybe(rng.choice(COTS)),
+                "prob_correct": maybe(rng.choice([rng.random(), 0.3, 0.7, 1.0])),
+                "prompt_tokens": maybe(rng.randint(0, 900)),
+                "completion_tokens": maybe(rng.randint(0, 900)),
+                "latency_ms": maybe(rng.lognormvariate(6, 1)),
+                "truncated": maybe(rng.random() < 0.05),
+                "impl_rate": maybe(rng.random()),
+                "cost_usd": maybe(rng.random() / 10),
+                "duration_seconds": maybe(rng.random() * 60),
+                "category": rng.choice(["adversarial", "happy_path", "edge_case"]),
+                "expected": expected,
+                "observed": maybe(rng.randint(0, expected)),
+                "violations": maybe(int(rng.random() < 0.05)),
+            }
+        )
+    return rows
