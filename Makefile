@@ -20,6 +20,7 @@ check: $(READY)
 
 docs: $(READY)
 	@$(BIN)/python tools/docs.py
+	@$(BIN)/python tools/console.py
 
 bench: $(READY)
 	@$(BIN)/python -m bench

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jsonl", ".parquet")
 _INFINITE = sys.float_info.max
-_MARK = f'"cost_of_pass":{_INFINITE!r}'.replace("e+", "e").encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +138,10 @@ def results(frame: pl.DataFrame) -> list[PerTaskResult]:
 
 def _json_lines(batch: pl.DataFrame) -> bytes:
     """Write strict JSON: an infinite cost of pass is the string "Infinity"."""
-    if "cost_of_pass" in batch.columns:
-        cost: Any = pl.col("cost_of_pass")
-        batch = batch.with_columns(
-            pl.when(cost.is_infinite())
-            .then(pl.lit(_INFINITE))
-            .otherwise(cost)
-            .alias("cost_of_pass")
-        )
-    return batch.write_ndjson().encode().replace(_MARK, b'"cost_of_pass":"Infinity"')
+    cost = pl.col("cost_of_pass")
+    batch = batch.with_columns(
+        pl.when(cost.is_infinite()).then(_INFINITE).otherwise(cost).alias("cost_of_pass"),
+        *(as_text(series) for series in batch if "Binary" in str(series.dtype)),
+    )
+    mark = pl.DataFrame({"cost_of_pass": [_INFINITE]}).write_ndjson().strip()[1:-1]
+    return batch.write_ndjson().replace(mark, '"cost_of_pass":"Infinity"').encode()

@@ -13,7 +13,11 @@ import zstandard
 
 Record = dict[str, Any]
 
-COTS = ("1. Add.\n2. Check, “twice”; then\tdone.", "Actually,\r\nno — ça va? 你好 😀", 'He said "four"\n')
+COTS = (
+    "1. Add.\n2. Check, “twice”; then\tdone.",
+    "Actually,\r\nno — ça va? 你好 😀",
+    'He said "four"\n',
+)
 
 RECORDS: list[Record] = [
     {

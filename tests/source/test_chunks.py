@@ -3,15 +3,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from cli.command import refused, scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from source.samples import FORMS, RECORDS, Record, approximately, array, jsonl, pretty
 
 from assay.pipeline import score
 from assay.source import chunks
 from assay.source.chunks import chunks_of
 from assay.source.files import find_files
+from cli.command import refused, scores
+from source.samples import FORMS, RECORDS, Record, approximately, array, jsonl, pretty
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
@@ -59,9 +59,14 @@ def test_problems_keep_their_lines_in_any_cut(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    records = [{"id": f"t{i}", "cot": "a\nb", "latency_ms": -1 if i in {3, 7} else 1} for i in range(9)]
+    records = [
+        {"id": f"t{i}", "cot": "a\nb", "latency_ms": -1 if i in {3, 7} else 1} for i in range(9)
+    ]
     data = write(records)
-    path = tmp_path / f"r{'.csv' if b'latency_ms' in data[:30] else '.json' if data[:1] == b'[' else '.jsonl'}"
+    path = (
+        tmp_path
+        / f"r{'.csv' if b'latency_ms' in data[:30] else '.json' if data[:1] == b'[' else '.jsonl'}"
+    )
     path.write_bytes(data)
     monkeypatch.setattr(chunks, "CHUNK", size)
     message = refused("score", path)
@@ -112,7 +117,10 @@ def test_objects_one_after_the_other_are_an_array_too(tmp_path: Path) -> None:
         ('[{"id": 1},, {"id": 2}]', "line 1: not JSON"),
         ('[{"id": 1}\n, 5, "x", null, [1]]', "line 2: a JSON object is needed here, not a number"),
         ('[{"id": "a\nb"}]', "line 1: not JSON: Invalid control character"),
-        ('[{"a": ' + "[" * 99_999 + "]" * 99_999 + "}]", "line 1: not JSON that can be read: nested"),
+        (
+            '[{"a": ' + "[" * 99_999 + "]" * 99_999 + "}]",
+            "line 1: not JSON that can be read: nested",
+        ),
         ("<html>", "line 1: not JSON"),
         ('{"id": 1}\n}', "line 2: not JSON"),
     ],
@@ -123,7 +131,9 @@ def test_what_is_wrong_with_an_array_is_told(content: str, told: str, tmp_path: 
     assert f"{path}, {told}" in refused("score", path)
 
 
-def test_an_early_mistake_is_told_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_early_mistake_is_told_without_reading_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "r.json"
     path.write_text('[{"id" 1},\n' + '{"id": 2},\n' * 1000 + "]")
     monkeypatch.setattr(chunks, "CHUNK", 100)
@@ -142,7 +152,11 @@ def test_an_early_mistake_is_told_without_reading_on(tmp_path: Path, monkeypatch
 
 def test_bytes_that_are_not_utf_8_are_placed(tmp_path: Path) -> None:
     for name, data, told in [
-        ("a.jsonl", b'{"id":"a"}\n{"id":"\xff"}\n{"id":"c"}\n{"id":"\xc3("}', ["line 2: byte 8", "line 4: byte 8"]),
+        (
+            "a.jsonl",
+            b'{"id":"a"}\n{"id":"\xff"}\n{"id":"c"}\n{"id":"\xc3("}',
+            ["line 2: byte 8", "line 4: byte 8"],
+        ),
         ("b.json", b'[{"id":"a"},\n{"id":"\xff"}]', ["line 2: bytes that are not UTF-8"]),
         ("c.csv", b'id,cot\na,b\nb,"x\n\xff"\n', ["line 4: byte 1 is not UTF-8"]),
         ("d.csv", b"id,c\xff\na,b\n", ["line 1: bytes that are not UTF-8"]),

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from cli.command import assay, refused, scores
-from source.samples import FORMS, PACKED, RECORDS, approximately, jsonl, parquet
 
 from assay.pipeline import score
+from cli.command import assay, refused, scores
+from source.samples import FORMS, PACKED, RECORDS, approximately, jsonl, parquet
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +146,15 @@ def test_nothing_in_an_array_a_table_or_below_a_header_is_empty(tmp_path: Path) 
 
     none = io.BytesIO()
     pl.DataFrame(schema={"id": pl.String}).write_parquet(none)
-    for name, data in {"a.json": b" [ ]\n", "b.csv": b"id,answer\n", "c.parquet": none.getvalue()}.items():
+    for name, data in {
+        "a.json": b" [ ]\n",
+        "b.csv": b"id,answer\n",
+        "c.parquet": none.getvalue(),
+    }.items():
         (tmp_path / name).write_bytes(data)
-        assert "the file is empty; it needs at least one record" in refused("score", tmp_path / name)
+        assert "the file is empty; it needs at least one record" in refused(
+            "score", tmp_path / name
+        )
 
 
 def test_one_empty_file_among_others_is_told_and_can_be_skipped(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from assay.text.tokens import tokens
 STEP = r"[^\S\r\n]*(?:\d+\.|-|\*)[^\S\r\n]"
 """How a step line begins; a match never leaves its line, which ends at \\n, \\r\\n or \\r."""
 
-CORRECTIONS = ("actually", "sorry", "correction", "let me fix", "i made a mistake")
+CORRECTION = r"(?i-u:actually|sorry|correction|let me fix|i made a mistake)"
 
 
 @measure(unit="tokens", spec="Zeta Reason 5.1")
@@ -61,4 +61,4 @@ def self_correcting(cot: pl.Expr) -> pl.Expr:
     >>> evaluate(self_correcting, cot=["Sorry, that is 5", "factually so", "fine", None])
     [True, True, False, None]
     """
-    return cot.str.contains_any(list(CORRECTIONS), ascii_case_insensitive=True)
+    return cot.str.contains(CORRECTION)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def clean(text: str) -> str:
@@ -34,14 +32,17 @@ def one_line(text: str, width: int = 60) -> str:
 
 def csv_table(rows: Iterable[Sequence[Any]]) -> str:
     """Write CSV in which no text cell can be taken for a formula by a spreadsheet."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([_guarded(cell) for cell in row] for row in rows)
-    return out.getvalue()
+    return "".join(",".join(map(_field, row)) + "\n" for row in rows)
 
 
-def _guarded(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+def _field(cell: Any) -> str:
+    """Write one cell; the csv module leaves a lone carriage return bare, which starts a row."""
+    text = "" if cell is None else str(cell)
+    if isinstance(cell, str) and cell.startswith(_FORMULA):
+        text = f"'{text}"
+    if any(sign in text for sign in ',"\r\n'):
+        text = '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def markdown_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from assay.catalogue import FAMILIES, METRICS
+from assay.catalogue import FAMILIES, MEASURES, METRICS
+from assay.record import BY_NAME
 from assay.report.plain import clean, csv_table, markdown_table, one_line
 from assay.scores import json_value
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from assay.scores import Group, Scores
 
 _NAME_WIDTH = 24
-_CELL_WIDTH = 18
+_CELL_WIDTH = 15
 
 
 def render(scores: Scores, format: str) -> str:  # noqa: A002
@@ -76,6 +77,8 @@ def as_table(scores: Scores) -> str:
     fits = max(1, (width - _NAME_WIDTH - 2) // (_CELL_WIDTH + 2))
     if len(groups) == 1:
         console.print(_one_group(scores, groups[0]))
+        if set(METRICS) <= set(groups[0].estimates) and any(groups[0].statistics.values()):
+            console.print(_statistics(groups[0]))
     else:
         for start in range(0, len(groups), fits):
             console.print(_side_by_side(groups[start : start + fits]))
@@ -103,6 +106,20 @@ def _one_group(scores: Scores, group: Group) -> Table:
     return table
 
 
+def _statistics(group: Group) -> Table:
+    """The whole statistics of the measures of repeated runs."""
+    fields = ("median", "mean", "mode", "min", "max", "std_dev", "count")
+    table = _table()
+    table.add_column("statistics", min_width=18)
+    for field in fields:
+        table.add_column(field.replace("std_dev", "std"), justify="right")
+    for name, found in group.statistics.items():
+        if found is not None:
+            values = [getattr(found, f) for f in fields]
+            table.add_row(f"  {name}", *(_number(v, 3) for v in values))
+    return table
+
+
 def _side_by_side(groups: Sequence[Group]) -> Table:
     """One column for each group: the value, and below it the interval."""
     table = _table()
@@ -124,7 +141,7 @@ def _side_by_side(groups: Sequence[Group]) -> Table:
 def _two_lines(name: str, e: Estimate) -> Text:
     cell = Text(shown(name, e.value), justify="right")
     if e.low is not None:
-        cell.append("\n" + ends_shown(name, e), style="dim")
+        cell.append("\n" + _short_ends(name, e), style="dim")
     return cell
 
 
@@ -152,7 +169,7 @@ def _footer(scores: Scores) -> list[str]:
         lines.append(_counts(scores.groups[0]))
     else:
         lines.append(
-            f"{_interval_title(scores)}s are in brackets; families without a value are left out."
+            f"{_interval_title(scores)}s stand below the values; families without any are left out."
         )
     lines.append("'assay metrics NAME' explains a number.")
     return lines
@@ -176,8 +193,16 @@ def why(name: str, group: Group) -> str:
     if missing:
         return f"needs {', '.join(missing)}"
     if group[name].records == 0 or not metric.needs:
-        return f"needs {', '.join(metric.inputs)}"
+        columns = dict.fromkeys(c for n in metric.inputs for c in _columns_behind(n))
+        return f"needs {', '.join(columns)}"
     return "not defined for these records"
+
+
+def _columns_behind(name: str) -> list[str]:
+    """Name the columns of a record that something is computed from."""
+    if name in BY_NAME:
+        return [name]
+    return [column for n in MEASURES[name].inputs for column in _columns_behind(n)]
 
 
 def shown(name: str, value: Value) -> str:
@@ -186,18 +211,34 @@ def shown(name: str, value: Value) -> str:
         return "—"
     if isinstance(value, str):
         return clean(value)
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
     metric = METRICS[name]
     if metric.range == (0, 1):
         return f"{value:.3f}"
-    if metric.unit == "US$":
-        return f"${value:,.2f}" if value >= 10 else f"${value:.4g}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return ("$" if metric.unit == "US$" else "") + _number(value, 4)
 
 
 def ends_shown(name: str, e: Estimate) -> str:
     """Write an interval."""
     if e.low is None:
         return ""
-    return f"[{shown(name, e.low)}, {shown(name, e.high)}]"
+    if METRICS[name].range == (0, 1) or isinstance(e.low, str):
+        return f"[{shown(name, e.low)}, {shown(name, e.high)}]"
+    return f"[{_number(e.low, 3)}, {_number(e.high, 3)}]"
+
+
+def _short_ends(name: str, e: Estimate) -> str:
+    """Write an interval where there is little room."""
+    if METRICS[name].range == (0, 1) or isinstance(e.low, str):
+        return f"{shown(name, e.low)}–{shown(name, e.high)}"
+    small = isinstance(e.high, float) and e.high < 0.1
+    return "–".join(_number(end, 2 if small else 3) for end in (e.low, e.high))
+
+
+def _number(value: Value, digits: int) -> str:
+    """Write a number with so many significant digits, or all before the point."""
+    if value is None:
+        return "—"
+    assert not isinstance(value, str)
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"

@@ -121,7 +121,8 @@ class Conform:
         key = tuple(raw.schema.items())
         rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
         flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(rules.checks)]
-        table = pl.LazyFrame([parsed.numbers.alias(LINE), *(s for s in raw if s.name != LINE)])
+        places = parsed.numbers.alias(LINE).to_frame()
+        table = places.hstack([s for s in raw if s.name != LINE]).lazy()
         frame, marks = pl.collect_all([table.select(LINE, *rules.cells), table.select(flags)])
         problems = list(parsed.problems)
         bad = marks.select(pl.any_horizontal(pl.all())).to_series() if flags else pl.Series([False])

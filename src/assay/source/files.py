@@ -77,7 +77,7 @@ def open_file(file: File) -> Iterator[tuple[IO[bytes], Format]]:
     """Open a file, decompressed, and tell its format by its name or else its content."""
     with ExitStack() as stack:
         try:
-            raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")
+            raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")  # noqa: SIM115
             stack.enter_context(raw)
             stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
             head = stack.enter_context(stream).peek(4096)

@@ -7,11 +7,13 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from assay.errors import SHOWN
 from assay.source.chunks import Chunk, JsonLines, Rows, chunks_of
 from assay.source.files import find_files
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from assay.source.conform import Conform, Conformed
     from assay.source.parse import Parsed
 
+    _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
     Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]]
 
 FILE = "_file"
@@ -57,32 +60,35 @@ def load(
     loaded = Loaded()
     names = conform.names
 
-    def one(chunk: Chunk, number: int) -> tuple[Parsed, Conformed, pl.DataFrame]:
+    def one(chunk: Chunk, number: int) -> _Done:
         parsed = chunk.parse(names)
         good = conform(parsed)
         numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
-        return parsed, good, work(numbered)
+        return number, parsed, good, work(numbered)
 
     done = 0
     seen: set[str] = set()
-    for parsed, good, frame in _in_order(_chunks(source, loaded), one):
+    found: list[tuple[int, str]] = []
+    for number, parsed, good, frame in _in_order(_chunks(source, loaded, found), one):
         loaded.present |= parsed.present
         seen |= {*parsed.present, *parsed.frame.columns}
         loaded.frames.append(take(frame))
         loaded.bad_records += good.bad
         loaded.problem_count += len(good.problems)
-        loaded.problems += [
-            f"{parsed.file}, {parsed.unit} {place}: {text}" for place, text in good.problems[:20]
-        ]
+        where = f"{parsed.file}, {parsed.unit}"
+        found += [(number, f"{where} {place}: {text}") for place, text in good.problems[:SHOWN]]
         done += frame.height
         if progress:
             progress(done)
+    loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
     if seen:
         conform.mapped.check(conform.columns, seen)
     return loaded
 
 
-def _chunks(source: Any, loaded: Loaded) -> Iterator[tuple[Chunk, int]]:
+def _chunks(
+    source: Any, loaded: Loaded, problems: list[tuple[int, str]]
+) -> Iterator[tuple[Chunk, int]]:
     """Yield the chunks of a source with the number of their file."""
     if isinstance(source, pl.DataFrame):
         loaded.files.append("the frame")
@@ -103,17 +109,17 @@ def _chunks(source: Any, loaded: Loaded) -> Iterator[tuple[Chunk, int]]:
             yield chunk, number
         if empty:
             message = f"{file.path}: the file is empty; it needs at least one record."
-            loaded.problems.append(message)
+            problems.append((number, message))
             loaded.problem_count += 1
 
 
 def _in_order(
     chunks: Iterator[tuple[Chunk, int]],
-    one: Callable[[Chunk, int], tuple[Parsed, Conformed, pl.DataFrame]],
-) -> Iterator[tuple[Parsed, Conformed, pl.DataFrame]]:
+    one: Callable[[Chunk, int], _Done],
+) -> Iterator[_Done]:
     """Work on a few chunks at a time, giving results in their order; memory stays bounded."""
     workers = min(4, os.cpu_count() or 1)
-    waiting: deque[Future[tuple[Parsed, Conformed, pl.DataFrame]]] = deque()
+    waiting: deque[Future[_Done]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for chunk, number in chunks:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-_RUN = r"\S+"
-_RARE = ("\t", "\r", "\x0b", "\x0c", "   ", "\n\n\n")
+_WORD = r"\S+"
+_RARE = "[\t\r\x0b\x0c]"
+_TRIPLES = ("   ", "\n\n\n")
+_PAIR = "[ \n][ \n]"
 _PAIRS = ("  ", "\n\n", " \n", "\n ")
 
 
@@ -19,21 +21,16 @@ def tokens(text: pl.Expr) -> pl.Expr:
     >>> pl.select(tokens(pl.lit(" one  two\n"))).item()
     2
     """
-    rare = pl.any_horizontal(text.str.contains(s, literal=True) for s in _RARE)
-    plain = ~rare & (text.str.len_bytes() == text.str.len_chars()) & (text != "")
-    easy = pl.when(plain).then(text)
+    triple = pl.any_horizontal(text.str.contains(t, literal=True) for t in _TRIPLES)
+    ascii_ = text.str.len_bytes() == text.str.len_chars()
+    plain = ascii_ & ~text.str.contains(_RARE) & ~triple
+    easy = pl.when(plain & (text != "")).then(text)
     breaks = easy.str.count_matches("[ \n]").cast(pl.Int64)
-    doubled = pl.sum_horizontal(_count(easy, pair) for pair in _PAIRS)
-    edges = pl.sum_horizontal(
-        [easy.str.starts_with(s) for s in " \n"] + [easy.str.ends_with(s) for s in " \n"]
-    )
-    only = easy.str.strip_chars(" \n") == ""
-    fast = pl.when(only).then(0).otherwise(breaks - doubled - edges + 1)
-    slow = pl.when(~plain).then(text).str.count_matches(_RUN)
-    return pl.coalesce(fast, slow).cast(pl.UInt32)
-
-
-def _count(text: pl.Expr, pair: str) -> pl.Expr:
-    """Count a pair of characters, looking only where it is at all; null where it is not."""
-    holding = pl.when(text.str.contains(pair, literal=True)).then(text)
-    return holding.str.count_matches(pair, literal=True).cast(pl.Int64)
+    paired = pl.when(easy.str.contains(_PAIR)).then(easy)
+    doubled = pl.sum_horizontal(paired.str.count_matches(p, literal=True) for p in _PAIRS)
+    starts = pl.any_horizontal(easy.str.starts_with(s) for s in " \n").cast(pl.Int64)
+    ends = pl.any_horizontal(easy.str.ends_with(s) for s in " \n").cast(pl.Int64)
+    fast = breaks - doubled.cast(pl.Int64) + 1 - starts - ends
+    slow = pl.when(~plain).then(text).str.count_matches(_WORD)
+    empty = pl.when(text == "").then(0)
+    return pl.coalesce(fast, slow, empty).cast(pl.UInt32)

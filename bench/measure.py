@@ -1,0 +1,52 @@
+"""Time and memory of child processes, and a result that knows whether it is good enough."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ASSAY = [str(Path(sys.executable).with_name("assay"))]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A figure with the bound it has to keep."""
+
+    what: str
+    value: float
+    bound: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def __str__(self) -> str:
+        sign = "≥" if self.at_least else "≤"
+        return f"{self.what}: {self.value:.2f}{self.unit} ({sign} {self.bound:g}{self.unit})"
+
+
+@dataclass(frozen=True)
+class Spent:
+    seconds: float
+    mebibytes: float
+
+
+def spend(command: list[str]) -> Spent:
+    """Run a command to its end and say what it took."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return Spent(seconds, usage.ru_maxrss / 1024)
+
+
+def fastest(command: list[str], times: int) -> Spent:
+    """Run a command several times and keep the quickest: the others were disturbed."""
+    return min((spend(command) for _ in range(times)), key=lambda s: s.seconds)

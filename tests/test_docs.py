@@ -1,0 +1,78 @@
+"""Every code block of the README and the docs runs, and what it is shown to print is printed."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page, language):
+    return [text for kind, text in BLOCK.findall(page.read_text("utf-8")) if kind == language]
+
+
+def steps(block):
+    """Split a console block into commands with the lines they are shown to print."""
+    found = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def run(command, folder):
+    """Run one line in a shell, with this project's `assay`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
+    return subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_print_what_the_page_shows(page, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for block in blocks(page, "console"):
+        for command, shown in steps(block):
+            done = run(command, tmp_path)
+            assert done.stdout.splitlines() == shown, command
+            failed = any(line.startswith("Error:") for line in shown)
+            assert done.returncode == (2 if failed else 0), command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_runs(page, tmp_path):
+    code = "\n".join(blocks(page, "python"))
+    if not code:
+        pytest.skip("no Python on this page")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "page.py").write_text(code, "utf-8")
+    done = run(shlex.join([sys.executable, "-W", "error", "page.py"]), tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", [*PAGES, *(ROOT / "docs").rglob("*/*.md")], ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_generated_pages_are_fresh():
+    done = run(shlex.join([sys.executable, "tools/docs.py", "--check"]), ROOT)
+    assert done.returncode == 0, done.stdout

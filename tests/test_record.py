@@ -1,0 +1,52 @@
+import json
+
+import jsonschema
+import polars as pl
+import pytest
+
+from assay.define import dtype
+from assay.record import BY_NAME, COLUMNS, KEY, json_schema
+from source.samples import RECORDS
+
+
+def test_no_name_means_two_columns() -> None:
+    names = [name for column in COLUMNS for name in (column.name, *column.aliases)]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+def test_every_column_says_what_it_means_and_has_a_type(column: object) -> None:
+    assert column.meaning.strip().endswith(".") or "…" in column.meaning  # type: ignore[attr-defined]
+    assert isinstance(dtype(column.name), pl.DataType | type)  # type: ignore[attr-defined]
+
+
+def test_the_key_is_made_of_columns() -> None:
+    assert set(KEY) <= set(BY_NAME)
+
+
+def test_the_names_that_the_three_specifications_use_are_understood() -> None:
+    aliases = {alias: column.name for column in COLUMNS for alias in column.aliases}
+    assert aliases["id"] == "task_id"
+    assert aliases["model"] == "subject"
+    assert aliases["prediction"] == "answer"
+    assert aliases["weighted_score"] == "impl_rate"
+
+
+def test_the_schema_accepts_records_and_refuses_bad_ones() -> None:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert json.loads(json.dumps(schema)) == schema
+    valid = jsonschema.Draft202012Validator(schema)
+    for record in RECORDS:
+        assert valid.is_valid(record)
+    assert valid.is_valid({"target": 4, "answer": "4", "unknown": {"kept": True}})
+    for bad in (
+        {"prob_correct": 1.5},
+        {"prompt_tokens": -1},
+        {"attempt": 0},
+        {"status": "weird"},
+        {"expected_behaviors": "x"},
+        {"passed": "maybe"},
+        [],
+    ):
+        assert not valid.is_valid(bad), bad

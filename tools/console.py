@@ -1,0 +1,32 @@
+"""Write what commands print into the console blocks of the README and the docs."""
+
+import sys
+import tempfile
+from pathlib import Path
+from shutil import copytree
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from test_docs import BLOCK, PAGES, run, steps  # noqa: E402
+
+
+def main() -> None:
+    """Run every block of every page in a folder of its own and put the output below it."""
+    for page in PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            copytree(ROOT / "examples", Path(folder, "examples"))
+
+            def filled(match, folder=folder):  # type: ignore[no-untyped-def]
+                if match[1] != "console":
+                    return match[0]
+                lines = []
+                for command, _ in steps(match[2]):
+                    lines += [f"$ {command}", *run(command, folder).stdout.splitlines()]
+                return "```console\n" + "\n".join(lines) + "\n```"
+
+            page.write_text(BLOCK.sub(filled, page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

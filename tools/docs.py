@@ -1,0 +1,103 @@
+"""Write the generated pages of docs/reference, or with --check say which are stale."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from assay.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from assay.cli import COMMANDS, cli
+from assay.record import COLUMNS, json_schema
+from assay.report.catalogue import page
+from assay.report.schema import scores_schema
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+NOTE = "<!-- Made by `make docs` from the code; change it there. -->\n\n"
+
+
+def metrics_page() -> str:
+    """One section for each metric, by family."""
+    parts = ["# Metrics\n\nWhat is computed from many records.\n"]
+    for family, title in FAMILIES.items():
+        parts.append(f"## {title}\n")
+        parts += [page(m, level=3) for m in chosen(None) if m.family == family]
+    return NOTE + "\n".join(parts)
+
+
+def measures_page() -> str:
+    """One section for each measure."""
+    parts = ["# Measures\n\nWhat is computed from one record.\n"]
+    return NOTE + "\n".join(parts + [page(m) for m in MEASURES.values()])
+
+
+def record_page() -> str:
+    """One row for each column of the record."""
+    lines = [
+        "# The record\n",
+        "The row that one attempt leaves behind. Every column may be missing; columns that are "
+        "not listed are kept and can be grouped by. The same as a "
+        "[JSON schema](record.schema.json).\n",
+        "| column | type | meaning | also understood |",
+        "| --- | --- | --- | --- |",
+    ]
+    for c in COLUMNS:
+        bounds = ""
+        if c.minimum is not None:
+            bounds = f", {c.minimum:g} to {c.maximum:g}" if c.maximum else f", from {c.minimum:g}"
+        aliases = ", ".join(f"`{a}`" for a in c.aliases)
+        kind = c.type.replace("strings", "list of strings")
+        lines.append(f"| `{c.name}` | {kind}{bounds} | {c.meaning} | {aliases} |")
+    return NOTE + "\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """What --help says, for every command."""
+    parts = ["# Commands\n"]
+    for name in ("", *COMMANDS):
+        help_text = CliRunner().invoke(cli, [*([name] if name else []), "--help"], "assay").output
+        parts.append(f"## `assay {name}`\n".replace(" `\n", "`\n"))
+        parts.append(f"```text\n{help_text.rstrip()}\n```\n")
+    return NOTE + "\n".join(parts).replace("Usage: cli", "Usage: assay")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file with what it should hold."""
+    assert METRICS
+    return {
+        REFERENCE / "metrics.md": metrics_page(),
+        REFERENCE / "measures.md": measures_page(),
+        REFERENCE / "record.md": record_page(),
+        REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "record.schema.json": _json(json_schema()),
+        REFERENCE / "scores.schema.json": _json(scores_schema()),
+    }
+
+
+def main() -> None:
+    """Write the pages, or check them."""
+    os.environ["COLUMNS"] = "80"
+    wanted = pages()
+    stale = [p for p, t in wanted.items() if not p.exists() or p.read_text("utf-8") != t]
+    stale += [p for p in REFERENCE.glob("*") if p not in wanted]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is stale; 'make docs' writes it anew.")
+        sys.exit(bool(stale))
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for path in stale:
+        if path in wanted:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+        print(f"{path.relative_to(ROOT)}: written anew")
+
+
+if __name__ == "__main__":
+    main()
