@@ -8,39 +8,10 @@ from pathlib import Path
 
 from bench.measure import ASSAY, Result, spend
 
-WORDS = [
-    "the",
-    "sum",
-    "of",
-    "both",
-    "numbers",
-    "is",
-    "taken",
-    "first",
-    "and",
-    "then",
-    "divided",
-    "by",
-    "what",
-    "remains",
-    "so",
-    "we",
-    "check",
-    "each",
-    "part",
-    "again",
-    "carefully",
-    "before",
-    "the",
-    "result",
-    "is",
-    "written",
-    "down",
-    "next",
-    "to",
-    "its",
-    "unit",
-]
+WORDS = (
+    "the sum of both numbers is taken first and then divided by what remains so we check each "
+    "part again carefully before the result is written down next to its unit"
+).split()
 KINDS = 20_000
 
 

@@ -7,28 +7,26 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ASSAY = str(Path(sys.executable).with_name("assay"))
 
-STEPS = [
-    (
-        "Twelve word problems, three tiers, three attempts each: is T2 worth its price?",
-        ["score", "examples/records.jsonl", "--by", "tier"]
-        + ["--metric", "accuracy,ece,cot_tokens_mean,latency_p95_ms,cost_usd_mean,cost_of_pass"],
+STEPS = {
+    "Twelve word problems, three tiers, three attempts each: is T2 worth its price?": (
+        "score examples/records.jsonl --by tier "
+        "--metric accuracy,ece,cot_tokens_mean,latency_p95_ms,cost_usd_mean,cost_of_pass"
     ),
-    ("All that can be known about the same file", ["score", "examples/records.jsonl"]),
-    (
-        "A support agent's scenarios, with one weighted score",
-        ["score", "examples/scenarios.jsonl", "--weight", "safety_rate=3"]
-        + ["--weight", "behavior_coverage=1.5", "--weight", "pass_rate=1"]
-        + ["--metric", "pass_rate,safety_rate,behavior_coverage,weighted_score,grade"],
+    "All that can be known about the same file": "score examples/records.jsonl",
+    "A support agent's scenarios, with one weighted score": (
+        "score examples/scenarios.jsonl "
+        "--weight safety_rate=3,behavior_coverage=1.5,pass_rate=1 "
+        "--metric pass_rate,safety_rate,behavior_coverage,weighted_score,grade"
     ),
-    ("What a number means", ["metrics", "cost_of_pass"]),
-]
+    "What a number means": "metrics cost_of_pass",
+}
 
 
 def main() -> None:
     """Run each step as a person would."""
-    for title, arguments in STEPS:
-        print(f"\n{title}\n$ assay {' '.join(arguments)}\n", flush=True)
-        subprocess.run([ASSAY, *arguments], cwd=ROOT, check=True)
+    for title, arguments in STEPS.items():
+        print(f"\n{title}\n$ assay {arguments}\n", flush=True)
+        subprocess.run([ASSAY, *arguments.split()], cwd=ROOT, check=True)
     print("\nYour own file next: .venv/bin/assay score FILE (docs/score-a-file.md).")
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from assay.define import measure as measure
     from assay.define import metric as metric
     from assay.per_task import PerTaskResult as PerTaskResult
+    from assay.pipeline import per_task_results as per_task_results
     from assay.pipeline import score as score
     from assay.scores import MetricsSummary as MetricsSummary
     from assay.scores import Scores as Scores
@@ -20,6 +21,7 @@ _PUBLIC = {
     "evaluate": "assay.define",
     "measure": "assay.define",
     "metric": "assay.define",
+    "per_task_results": "assay.pipeline",
     "score": "assay.pipeline",
 }
 
@@ -30,6 +32,7 @@ __all__ = [
     "evaluate",
     "measure",
     "metric",
+    "per_task_results",
     "score",
 ]
 __version__ = "0.1.0"

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from assay.stats.interval import Floats
     from assay.stats.resample import Ends
 
-GROUP = "_group"
-"""The column that numbers the groups of a measured frame, from 0."""
+GROUP = "\0group"
+"""The column that numbers the groups of a measured frame, from 0; no user's column is so named."""
+
+_AT = "\0at"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Grouped:
         if self.groups == 1:
             return rows.lazy().select(exprs).collect()
         index = pl.DataFrame({GROUP: range(self.groups)}, schema={GROUP: pl.UInt32})
-        table = rows.group_by(GROUP).agg(exprs)
+        table = rows.group_by(GROUP, maintain_order=True).agg(exprs)
         return index.join(table, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
     def mean_intervals(
@@ -90,7 +92,7 @@ class Grouped:
     def errors(self, values: Mapping[str, pl.Expr]) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Give the standard errors of means, clustered by task, and the numbers of tasks."""
         if self.clustered:
-            by_task = self.rows.group_by(GROUP, CLUSTER).agg(
+            by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(
                 expr
                 for name, v in values.items()
                 for expr in (
@@ -129,10 +131,10 @@ class Grouped:
 
     def _worth(self, values: pl.Expr, at: pl.Series, n: Floats) -> tuple[Floats, Floats]:
         """Give how many independent records the repeated ones are worth, and the tasks."""
-        index = pl.DataFrame({GROUP: range(self.groups), "_at": at}).cast({GROUP: pl.UInt32})
+        index = pl.DataFrame({GROUP: range(self.groups), _AT: at}).cast({GROUP: pl.UInt32})
         rows = self.rows.join(index, on=GROUP, how="left")
         below = Grouped(rows, self.groups, self.options, self.confidence, self.seed)
-        under = values <= pl.col("_at")
+        under = values <= pl.col(_AT)
         error, clusters = below.errors({"x": under})
         rate = _floats(below.aggregate([under.mean().alias("x")])["x"])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -130,12 +130,6 @@ def _texts(part: pl.LazyFrame, names: Sequence[str]) -> list[pl.Expr]:
     return [c.map_batches(as_text, return_dtype=pl.String, is_elementwise=True) for c in columns]
 
 
-def results(frame: pl.DataFrame) -> list[PerTaskResult]:
-    """Give the records of a measured frame as plain values."""
-    fields = list(PerTaskResult.__dataclass_fields__)
-    return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
-
-
 def _json_lines(batch: pl.DataFrame) -> bytes:
     """Write strict JSON: an infinite cost of pass is the string "Infinity"."""
     cost = pl.col("cost_of_pass")

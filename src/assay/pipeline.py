@@ -20,7 +20,7 @@ from assay.define import (
 from assay.errors import InputError, UsageError, unknown
 from assay.estimate import estimates
 from assay.grouped import GROUP, Grouped
-from assay.per_task import PerTask
+from assay.per_task import PerTask, PerTaskResult
 from assay.record import BY_NAME, COLUMNS, KEY
 from assay.scores import Group, Scores
 from assay.source.conform import LINE, Conform, Mapped
@@ -45,8 +45,11 @@ DESCRIBED = (
 )
 """The measures of repeated runs, whose whole statistics are reported."""
 
-LABELS = ("normalized_answer", "normalized_target")
+LABELS = ["normalized_answer", "normalized_target"]
 """The measures that are only ever compared, and so are kept as codes."""
+
+FEW = ["run", "subject", "tier", "status"]
+"""Columns with few distinct values, which are kept as codes to save memory."""
 
 
 def score(
@@ -73,7 +76,7 @@ def score(
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
     """
-    by = [by] if isinstance(by, str) else list(by)
+    by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     chosen = catalogue.chosen(list(metrics) if metrics else None)
     check_options(options)
     if not 0 < confidence < 1:
@@ -82,33 +85,36 @@ def score(
     with PerTask.open(per_task) as sink:
         loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
+        groups, frame = _number_groups(frame, by)
+        found = estimates(frame, len(groups), chosen, options, confidence, seed)
         if sink:
             sink.finish(doubles)
-    groups, frame = _number_groups(frame, by)
-    found = estimates(frame, len(groups), chosen, options, confidence, seed)
-    table = Grouped(frame, len(groups), options, confidence, seed)
-    scored = Grouped(
-        frame.filter(pl.col("status") != "error"), len(groups), options, confidence, seed
-    )
-    counts = table.aggregate(
-        [pl.len().alias("records"), (pl.col("status") == "error").sum().alias("errors")]
-    )
-    statistics = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
+    counted = _counted(frame, len(groups))
     return Scores(
         groups=tuple(
-            Group(
-                group=group,
-                records=counts["records"][g],
-                errors=counts["errors"][g],
-                estimates=found[g],
-                statistics={n: from_row(row) if row else None for n, row in statistics[g].items()},
-            )
-            for g, group in enumerate(groups)
+            Group(group=group, estimates=found[g], **counted[g]) for g, group in enumerate(groups)
         ),
         confidence=confidence,
         left_out=loaded.bad_records + len(doubles),
         problems=tuple(loaded.problems),
     )
+
+
+def per_task_results(
+    source: Source | Sequence[str | Path],
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+) -> list[PerTaskResult]:
+    """Give what each record of a source gives, as plain values.
+
+    >>> per_task_results([{"answer": "4", "target": "4", "cot": "2 + 2"}])[0].cot_tokens
+    3
+    """
+    fields = list(PerTaskResult.__dataclass_fields__)
+    plan = _Plan.of([], fields, Mapped.of(map or {}), {}, everything=False)
+    loaded = load(source, plan.wanted, plan.measure, plan.taker(None), None)
+    frame, _ = _gather(loaded, plan, skip_bad=False)
+    return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,8 @@ class _Plan:
     wanted: Conform
     passes: list[list[pl.Expr]]
     keep: list[str]
+    used: set[str]
+    """What of it is still needed once no attempt is there twice."""
     by: list[str]
 
     @classmethod
@@ -139,6 +147,7 @@ class _Plan:
             Conform(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
             sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
+            {*by, "task_id", "status", *inputs},
             by,
         )
 
@@ -153,7 +162,7 @@ class _Plan:
         def take(frame: pl.DataFrame) -> pl.DataFrame:
             if sink:
                 sink.add(frame)
-            return frame.select(self.keep)
+            return frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
 
         return take
 
@@ -174,7 +183,9 @@ def check_options(options: Mapping[str, Any]) -> None:
 def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFrame, list[int]]:
     """Put the chunks together; refuse, or drop, what is wrong. Also gives the rows dropped."""
     frame = pl.concat(loaded.frames) if loaded.frames else _no_records(plan)
+    loaded.frames.clear()  # so that what is dropped from the whole is freed
     frame, doubles = _without_doubles(frame, loaded, plan.by)
+    frame = frame.drop(set(plan.keep) - plan.used)
     if loaded.problem_count and not skip_bad:
         raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
     for name in plan.wanted.others:
@@ -188,7 +199,7 @@ def _no_records(plan: _Plan) -> pl.DataFrame:
     types = {n: dtype(n) for n in plan.wanted.columns}
     types |= dict.fromkeys(plan.wanted.others, pl.String)
     empty = pl.DataFrame(schema={**types, LINE: pl.UInt32, FILE: pl.UInt16})
-    return plan.measure(empty).select(plan.keep)
+    return plan.taker(None)(plan.measure(empty))
 
 
 def _without_doubles(
@@ -201,24 +212,36 @@ def _without_doubles(
     named = frame["task_id"].null_count() < frame.height
     if not named or hashed.to_series().n_unique() == frame.height:
         return frame, []
-    rows = frame.with_row_index("_row").with_columns(attempt)
-    first = pl.col("_row").first().over(*key, "attempt")
-    again = rows.with_columns(_first=first).filter(
-        pl.col("task_id").is_not_null() & (pl.col("_row") != pl.col("_first"))
+    row_, first_ = "\0row", "\0first"
+    rows = frame.with_row_index(row_).with_columns(attempt)
+    first = pl.col(row_).first().over(*key, "attempt").alias(first_)
+    again = rows.with_columns(first).filter(
+        pl.col("task_id").is_not_null() & (pl.col(row_) != pl.col(first_))
     )
     if again.is_empty():
         return frame, []
     for row in again.head(20).iter_rows(named=True):
-        before = frame.row(row["_first"], named=True)
-        place = f"{loaded.files[row[FILE]]}, line {row[LINE]}"
+        before = frame.row(row[first_], named=True)
         loaded.problems.append(
-            f"{place}: task {row['task_id']!r}: the same attempt ({row['attempt']}) as in "
-            f"{loaded.files[before[FILE]]}, line {before[LINE]}; number repeated tries in a column "
-            "'attempt', or name theirs with --map attempt=COLUMN."
+            f"{loaded.place(row[FILE], row[LINE])}: task {row['task_id']!r}: the same attempt "
+            f"({row['attempt']}) as in {loaded.place(before[FILE], before[LINE])}; number repeated "
+            "tries in a column 'attempt', or name theirs with --map attempt=COLUMN."
         )
     loaded.problem_count += again.height
-    doubles = again["_row"].to_list()
-    return rows.filter(~pl.col("_row").is_in(doubles)).drop("_row"), doubles
+    doubles = again[row_].to_list()
+    return rows.filter(~pl.col(row_).is_in(doubles)).drop(row_), doubles
+
+
+def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
+    """Count the records and errors of each group, and describe the measures of repeated runs."""
+    failed = pl.col("status") == "error"
+    everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
+    counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
+    described = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
+    return [
+        {**count, "statistics": {n: from_row(row) if row else None for n, row in found.items()}}
+        for count, found in zip(counts.to_dicts(), described, strict=True)
+    ]
 
 
 def _number_groups(

@@ -79,8 +79,8 @@ def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     >>> evaluate(ece, prob_correct=[1.0, 1.0, 0.25, 0.25], correct=[True, True, True, False])
     0.125
     """
-    if bins < 1:
-        raise UsageError(f"bins is {bins}; there must be at least 1.")
+    if not 1 <= bins <= 10_000:
+        raise UsageError(f"bins is {bins}; there must be at least 1, and at most 10,000.")
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
     gaps = pl.sum_horizontal(gap.abs() for gap in _gaps(prob_correct, correct, bins))
     return pl.when(used > 0).then(gaps / used)

@@ -214,7 +214,7 @@ def shown(name: str, value: Value) -> str:
     metric = METRICS[name]
     if metric.range == (0, 1):
         return f"{value:.3f}"
-    return ("$" if metric.unit == "US$" else "") + _number(value, 4)
+    return ("$" if metric.unit == "US$" and math.isfinite(value) else "") + _number(value, 4)
 
 
 def ends_shown(name: str, e: Estimate) -> str:

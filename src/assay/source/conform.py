@@ -17,7 +17,7 @@ from assay.source.parse import Names, Parsed, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LINE = "_line"
+LINE = "\0line"
 """The column that holds a record's line or row number."""
 
 _RAW = {"integer": pl.Float64, "number": pl.Float64, "strings": pl.List(pl.String)}

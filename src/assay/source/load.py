@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
     Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]]
 
-FILE = "_file"
+FILE = "\0file"
 """The column that numbers the file a record came from."""
 
 SKIP_HINT = "--skip-bad scores the records that are fine and says how many were left out."
@@ -41,8 +41,13 @@ class Loaded:
     problems: list[str] = field(default_factory=list)
     problem_count: int = 0
     bad_records: int = 0
+    units: dict[int, str] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     """The columns seen, as far as that is known; for suggestions."""
+
+    def place(self, file: int, number: int) -> str:
+        """Say where a record stands: the file and its line or row."""
+        return f"{self.files[file]}, {self.units[file]} {number}"
 
 
 def load(
@@ -75,8 +80,11 @@ def load(
         loaded.frames.append(take(frame))
         loaded.bad_records += good.bad
         loaded.problem_count += len(good.problems)
-        where = f"{parsed.file}, {parsed.unit}"
-        found += [(number, f"{where} {place}: {text}") for place, text in good.problems[:SHOWN]]
+        loaded.units[number] = parsed.unit
+        found += [
+            (number, f"{loaded.place(number, place)}: {text}")
+            for place, text in good.problems[:SHOWN]
+        ]
         done += frame.height
         if progress:
             progress(done)

@@ -27,7 +27,7 @@ DRAWS = 1000
 ROWS = 5000
 GROUPS = 32
 
-CLUSTER = "_cluster"
+CLUSTER = "\0cluster"
 """The column of a sample that says which records belong to the same task."""
 
 
@@ -125,7 +125,7 @@ class ResampledRows:
         return percentiles(values, Draws(values, values, sample.value, sample.confidence))
 
     def _groups(self, sample: Sample) -> Ends:
-        groups = sample.frame.group_by(pl.col(CLUSTER) % GROUPS).agg(sample.expression)
+        groups = sample.frame.group_by(pl.col(CLUSTER) % GROUPS, maintain_order=True).agg(sample.expression)
         values = groups[:, 1].drop_nulls().to_numpy()
         if len(values) < 2:
             return None
@@ -154,7 +154,7 @@ class Linearised:
         terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), CLUSTER)
         by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
         if sample.clustered:
-            by_task = by_task.group_by(CLUSTER).agg(pl.col("x", "n").sum())
+            by_task = by_task.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "n").sum())
         count, total = by_task.height, int(by_task["n"].sum())
         if count < 2:
             return None
@@ -183,7 +183,7 @@ def _sums_by_block(sample: Sample, exprs: list[pl.Expr]) -> Floats:
     named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
     many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
     block = pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)
-    table = sample.frame.group_by(block).agg(named).sort(pl.exclude(CLUSTER))
+    table = sample.frame.group_by(block, maintain_order=True).agg(named).sort(pl.exclude(CLUSTER))
     return table.drop(CLUSTER).to_numpy()
 
 
