@@ -78,6 +78,7 @@ def score(
     """
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     chosen = catalogue.chosen(list(metrics) if metrics else None)
+    options = {**_own_options(source), **options}
     check_options(options)
     if not 0 < confidence < 1:
         raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
@@ -165,6 +166,18 @@ class _Plan:
             return frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
 
         return take
+
+
+def _own_options(source: Any) -> dict[str, Any]:
+    """Take the options that a source wants to be scored with: a run's suite says how."""
+    sources = source if isinstance(source, list | tuple) else [source]
+    found: dict[str, Any] = {}
+    for one in sources:
+        own = one.options() if hasattr(one, "options") else {}
+        if found and own != found:
+            raise UsageError("These runs find or match answers differently; score them apart.")
+        found = own
+    return found
 
 
 def check_options(options: Mapping[str, Any]) -> None:

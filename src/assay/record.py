@@ -61,6 +61,13 @@ COLUMNS: tuple[Column, ...] = (
     Column("truncated", "boolean", "Whether the response was cut at the token limit."),
     _text("input", "The task as it was put.", "question", "prompt"),
     _text(
+        "response",
+        "The whole reply, in which the final answer and the chain of thought are found.",
+        *("output", "completion"),
+    ),
+    _text("reasoning", "What the provider gave as reasoning, apart from the reply."),
+    _text("logprobs", "The reply's tokens with their log-probabilities, as a JSON list of pairs."),
+    _text(
         "target",
         "The right answer.",
         *("expected_answer", "ground_truth", "gold", "reference", "label"),
@@ -73,7 +80,7 @@ COLUMNS: tuple[Column, ...] = (
     _text(
         "cot",
         "The chain of thought.",
-        *("chain_of_thought", "reasoning", "reasoning_content", "thinking", "rationale"),
+        *("chain_of_thought", "reasoning_content", "thinking", "rationale"),
     ),
     _number(
         "prob_correct",

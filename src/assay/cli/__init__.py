@@ -11,8 +11,15 @@ import click
 from assay import __version__
 
 COMMANDS = {
+    "run": "Make the attempts of a suite, keep the records, print the scores.",
     "score": "Compute metrics of any records.",
     "metrics": "Show what every number means.",
+    "runs": "List the runs in the store.",
+    "show": "Show one run in full.",
+    "export": "Write the records of a run to a file.",
+    "rm": "Delete runs.",
+    "init": "Write a first suite.",
+    "models": "List and fetch local models.",
 }
 """The commands, each in the module of its name, with what `assay --help` says of them."""
 

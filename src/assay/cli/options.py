@@ -22,6 +22,13 @@ format_option = click.option(
 )
 
 
+store_option = click.option(
+    "--store",
+    metavar="ADDRESS",
+    help="An SQLite file or postgresql://… (default: $ASSAY_STORE, else .assay/assay.db).",
+)
+
+
 def names(values: tuple[str, ...]) -> list[str]:
     """Read names given several times, or separated by commas."""
     found = [name.strip() for value in values for name in value.split(",")]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
 
-from assay.cli.options import format_option, names, numbers, pairs, settings
+from assay.cli.options import format_option, names, numbers, pairs, settings, store_option
 from assay.errors import InputError
+from assay.errors import UsageError
 from assay.record import COLUMNS
 
 ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
@@ -32,6 +34,8 @@ Names that are understood: {ALIASES}.
 @click.option("--by", multiple=True, metavar="COLUMNS", help="Group by these columns.")
 @click.option("--metric", multiple=True, metavar="NAMES", help="Only these metrics.")
 @format_option
+@click.option("--answer", metavar="RULE", help="How answers are found, such as last_number.")
+@click.option("--match", metavar="RULE", help="How answers are matched, such as numeric=0.01.")
 @click.option("--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="Rename a column.")
 @click.option("--per-task", metavar="FILE", help="Write each record with its measures.")
 @click.option("--positive", metavar="LABEL", help="The label precision and recall are about.")
@@ -39,12 +43,15 @@ Names that are understood: {ALIASES}.
 @click.option("--set", "set", multiple=True, metavar="OPTION=VALUE", help="Set a metric's option.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of resampling.")
+@store_option
 @click.option("--skip-bad", is_flag=True, help="Leave out bad records and say how many.")
 def command(
     sources: tuple[str, ...],
     by: tuple[str, ...],
     metric: tuple[str, ...],
     format: str,
+    answer: str | None,
+    match: str | None,
     map: tuple[str, ...],
     per_task: str | None,
     positive: str | None,
@@ -53,11 +60,13 @@ def command(
     confidence: float,
     seed: int,
     skip_bad: bool,
+    store: str | None,
 ) -> None:
     """Compute metrics of any records, each with its interval.
 
-    SOURCE is a file (JSONL, JSON, CSV or Parquet, plain, .gz or .zst), a
-    folder of such files, or '-' for standard input.
+    SOURCE is a run (its id, a beginning of it, or 'latest'), a file (JSONL,
+    JSON, CSV or Parquet, plain, .gz or .zst), a folder of such files, or '-'
+    for standard input.
     """
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
@@ -69,7 +78,7 @@ def command(
     if weight:
         options["weights"] = numbers("--weight", weight)
     found = score(
-        list(sources),
+        _resolved(sources, store),
         by=names(by),
         metrics=names(metric),
         confidence=confidence / 100 if 1 < confidence < 100 else confidence,
@@ -79,6 +88,7 @@ def command(
         per_task=per_task,
         progress=_Progress() if sys.stderr.isatty() else None,
         **options,
+        **_rules(answer, match),
     )
     if found.left_out:
         lines = "\n".join(f"  {problem}" for problem in found.problems[:5])
@@ -89,6 +99,35 @@ def command(
     click.echo(report.render(found, format), nl=False)
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)
+
+
+def _resolved(sources: tuple[str, ...], store: str | None) -> list[Any]:
+    """Tell runs from files."""
+    if all(name == "-" or Path(name).exists() for name in sources):
+        return list(sources)
+    from assay.run.source import RunSource, resolve  # noqa: PLC0415
+    from assay.store.store import Store  # noqa: PLC0415
+
+    found = resolve(sources, Store(store))
+    runs = [one for one in found if isinstance(one, RunSource)]
+    if runs and len(runs) < len(found):
+        raise UsageError("Runs and files cannot be scored together; 'assay export' writes a file.")
+    return list(found)
+
+
+def _rules(answer: str | None, match: str | None) -> dict[str, Any]:
+    """Read the rules given as options, which go before a suite's own."""
+    from assay.text.extract import AnswerRule  # noqa: PLC0415
+    from assay.text.match import MatchRule  # noqa: PLC0415
+
+    given: dict[str, Any] = {}
+    if answer is not None:
+        given["answer_rule"] = AnswerRule.parse(answer)
+    if match is not None:
+        given["match_rule"] = MatchRule.parse(match)
+        if missing := given["match_rule"].missing():
+            raise UsageError(missing)
+    return given
 
 
 class _Progress:

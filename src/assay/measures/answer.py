@@ -1,11 +1,34 @@
-"""Whether the answer is right."""
+"""The final answer, and whether it is right."""
 
 from __future__ import annotations
+
+import json
 
 import polars as pl
 
 from assay.define import measure
+from assay.text.confidence import from_logprobs, stated
+from assay.text.extract import AnswerRule
+from assay.text.extract import answer as find_answer
+from assay.text.match import MatchRule, matches
 from assay.text.normalize import normalize
+
+
+@measure(spec="Zeta Reason 1")
+def answer(
+    answer: pl.Expr, response: pl.Expr, *, answer_rule: AnswerRule | None = None
+) -> pl.Expr:
+    r"""The final answer: as given, else found in the response.
+
+    `answer_rule` says how it is found; where it is set, what was given gives way.
+
+    >>> evaluate(answer, response=["So it is 4.\nFINAL_ANSWER: 4", "no idea"])
+    ['4', None]
+    """
+    found = find_answer(response, answer_rule or AnswerRule())
+    if answer_rule is None:
+        return pl.coalesce(answer, found)
+    return pl.when(response.is_not_null()).then(found).otherwise(answer)
 
 
 @measure(spec="Zeta Reason 1")
@@ -29,17 +52,61 @@ def normalized_target(target: pl.Expr) -> pl.Expr:
 
 
 @measure(spec="Zeta Reason 2.1")
-def correct(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Expr) -> pl.Expr:
+def correct(
+    normalized_answer: pl.Expr,
+    normalized_target: pl.Expr,
+    answer: pl.Expr,
+    target: pl.Expr,
+    correct: pl.Expr,
+    *,
+    match_rule: MatchRule | None = None,
+) -> pl.Expr:
     """Whether the normalised answer equals the normalised target; no answer is a wrong answer.
 
-    A record without a target keeps the `correct` it came with, if any.
+    `match_rule` compares in a looser way: as numbers within a tolerance, as a choice, … A record
+    without a target keeps the `correct` it came with, if any.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
     [True, False, False]
     """
-    return pl.coalesce(
-        pl.when(normalized_target.is_not_null()).then(
-            normalized_answer.eq_missing(normalized_target)
-        ),
-        correct,
-    )
+    same = normalized_answer.eq_missing(normalized_target)
+    if match_rule is not None and match_rule.kind != "exact":
+        same = matches(answer, target, match_rule)
+    return pl.coalesce(pl.when(normalized_target.is_not_null()).then(same), correct)
+
+
+@measure(spec="Zeta Reason 3")
+def prob_correct(
+    prob_correct: pl.Expr,
+    response: pl.Expr,
+    logprobs: pl.Expr,
+    answer: pl.Expr,
+    *,
+    confidence_from: str | None = None,
+) -> pl.Expr:
+    r"""How probable the subject said it was that its answer is right.
+
+    With `confidence_from` it is read from the response (`stated`: CONFIDENCE: 80%), or from the
+    log-probabilities of the answer's tokens (`logprobs`), where none was given.
+
+    >>> evaluate(prob_correct, response=["FINAL_ANSWER: 4\nCONFIDENCE: 80%"],
+    ...          confidence_from="stated")
+    [0.8]
+    """
+    if confidence_from == "stated":
+        return pl.coalesce(prob_correct, stated(response))
+    if confidence_from == "logprobs":
+        both = pl.struct(logprobs.alias("logprobs"), answer.alias("answer"))
+        said = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
+        return pl.coalesce(prob_correct, said)
+    return prob_correct
+
+
+def _of_logprobs(rows: pl.Series) -> pl.Series:
+    values = [
+        from_logprobs(json.loads(row["logprobs"]), row["answer"])
+        if row["logprobs"] and row["answer"]
+        else None
+        for row in rows
+    ]
+    return pl.Series(rows.name, values, dtype=pl.Float64)

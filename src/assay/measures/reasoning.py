@@ -5,12 +5,33 @@ from __future__ import annotations
 import polars as pl
 
 from assay.define import measure
+from assay.text.extract import AnswerRule
+from assay.text.extract import cot as find_cot
 from assay.text.tokens import tokens
 
 STEP = r"[^\S\r\n]*(?:\d+\.|-|\*)[^\S\r\n]"
 """How a step line begins; a match never leaves its line, which ends at \\n, \\r\\n or \\r."""
 
 CORRECTION = r"(?i-u:actually|sorry|correction|let me fix|i made a mistake)"
+
+
+@measure(spec="Zeta Reason 5")
+def cot(
+    cot: pl.Expr,
+    response: pl.Expr,
+    reasoning: pl.Expr,
+    *,
+    answer_rule: AnswerRule | None = None,
+) -> pl.Expr:
+    r"""The chain of thought: as given, else the reasoning and the text before the final answer.
+
+    >>> evaluate(cot, response=["2 and 2 make 4.\nFINAL_ANSWER: 4"])
+    ['2 and 2 make 4.']
+    """
+    found = find_cot(response, reasoning, answer_rule or AnswerRule())
+    if answer_rule is None:
+        return pl.coalesce(cot, found)
+    return pl.when(response.is_not_null()).then(found).otherwise(cot)
 
 
 @measure(unit="tokens", spec="Zeta Reason 5.1")

@@ -103,6 +103,12 @@ def _chunks(
         yield Rows("the frame", source.lazy(), range(1, source.height + 1)), 0
         return
     sources = [source] if isinstance(source, str | Path) else list(source)
+    if sources and all(hasattr(one, "chunks") for one in sources):
+        for number, one in enumerate(sources):
+            loaded.files.append(one.path)
+            for chunk in one.chunks():
+                yield chunk, number
+        return
     if sources and not isinstance(sources[0], str | Path):
         loaded.files.append("the records")
         lines = [json.dumps(record, default=str) for record in sources]

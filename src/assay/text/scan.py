@@ -68,7 +68,7 @@ class _Number(str):
     __slots__ = ()
 
 
-_OPENING = re.compile(r"[{\[]")
+_OPENING = re.compile(r"""\{(?=\s{0,99}["}])|\[(?=\s{0,99}["{\[\]\-0-9tfn])""")
 _FENCE = re.compile(r"```\w{0,20}\s{0,20}$")
 _DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_Number)
 _TRIES = 1_000
@@ -78,22 +78,19 @@ def last_json(text: str, steps: tuple[str | int, ...]) -> Found | None:
     """Find the last JSON value in a text that has something at this path.
 
     Prose, code fences and broken JSON around it are skipped. Text that begins JSON again and again
-    without ending it is given up after a while, so that the work stays in proportion.
+    without ending it is given up after a thousand times, so that the work stays in proportion.
 
     >>> last_json('Sure: {"answer": {"value": 1.50}} as {you} asked.', ("answer", "value"))
     ('1.50', 6)
     """
     found: Found | None = None
-    at, tries, work = 0, 0, 64 * len(text)
-    while tries < _TRIES and work >= 0 and (opening := _OPENING.search(text, at)):
+    at, tries = 0, 0
+    while tries < _TRIES and (opening := _OPENING.search(text, at)):
         start = opening.start()
         try:
             value, at = _DECODER.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            at, work = start + 1, work - (error.pos - start)
-            tries += error.pos - start > 2  # the braces of a formula cost nothing
-        except RecursionError:
-            at, tries = start + 1, tries + _TRIES // 10
+        except (json.JSONDecodeError, RecursionError):
+            at, tries = start + 1, tries + 1
         else:
             said = _at_path(value, steps)
             found = found if said is None else (said, start)
@@ -112,4 +109,14 @@ def _at_path(value: Any, steps: tuple[str | int, ...]) -> str | None:
             return None
     if value is None or isinstance(value, str):
         return value if value is None else str(value)
-    return json.dumps(value, ensure_ascii=False)
+    return _write(value)
+
+
+def _write(value: Any) -> str:
+    """Write a value as JSON again, its numbers as they were."""
+    if isinstance(value, dict):
+        inside = (f"{json.dumps(k, ensure_ascii=False)}: {_write(v)}" for k, v in value.items())
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write, value))}]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,28 @@
+"""`assay export`: the records of a run as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.cli.options import store_option
+
+
+@click.command("export", epilog="Example: assay export latest -o records.parquet")
+@click.argument("run", default="latest")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .jsonl, .csv or .parquet.")
+@store_option
+def command(run: str, output: Path | None, store: str | None) -> None:
+    """Write the records of a RUN: JSONL on standard output, or the form that FILE's name says.
+
+    The answers are in it, found by the rules of the run's suite, so that a
+    score of the file is the score of the run.
+    """
+    from assay.run.export import export  # noqa: PLC0415
+    from assay.store.store import Store  # noqa: PLC0415
+
+    at = Store(store)
+    export(at.find(run), at, output)
+    if output:
+        click.echo(f"Wrote {output}.", err=True)

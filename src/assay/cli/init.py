@@ -1,0 +1,26 @@
+"""`assay init`: a first suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("init", epilog="Example: assay init my-suite && cd my-suite && assay run suite.yaml")
+@click.argument("folder", default=".", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def command(folder: Path, force: bool) -> None:
+    """Write a first suite into FOLDER; it runs on the local model, without any key."""
+    from assay.errors import InputError  # noqa: PLC0415
+    from assay.suite.first import first_suite  # noqa: PLC0415
+
+    files = first_suite()
+    there = [name for name in files if (folder / name).exists()]
+    if there and not force:
+        raise InputError([f"{folder / n} is already there." for n in there], hint="--force replaces.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        click.echo(f"Wrote {folder / name}.", err=True)
+    click.echo(f"Next: assay run {folder / 'suite.yaml'}", err=True)

@@ -1,0 +1,25 @@
+"""`assay rm`: delete runs."""
+
+from __future__ import annotations
+
+import click
+
+from assay.cli.options import store_option
+
+
+@click.command("rm", epilog="Example: assay rm 20260101-120000-ab12")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
+    """Delete RUNS with all their records; what they cost cannot be had back."""
+    from assay.store.store import Store  # noqa: PLC0415
+
+    at = Store(store)
+    found = [at.find(name) for name in runs]
+    for run in found:
+        records = sum(at.statuses(run.id).values())
+        question = f"Delete run {run.id} of {run.suite} with {records:,} records?"
+        if yes or click.confirm(question, err=True):
+            at.remove(run.id)
+            click.echo(f"Deleted {run.id}.", err=True)

@@ -1,0 +1,86 @@
+"""Small readers of foreign JSON, shared by the wire formats."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def count(value: Any) -> int | None:
+    """Take a number of tokens; anything else is None, never 0.
+
+    >>> count(12), count(12.0), count("12"), count(-1), count(True)
+    (12, 12, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None
+    return int(value) if value == value // 1 else None
+
+
+def add(*values: int | None) -> int | None:
+    """Add the counts that are there; None when none is.
+
+    >>> add(1, None, 2), add(None, None)
+    (3, None)
+    """
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def text_of(value: Any) -> str:
+    """Take a text; null is the empty text, anything else is wrong."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"a text was expected, not {type(value).__name__}")
+    return clean(value)
+
+
+def clean(text: str) -> str:
+    r"""Replace half characters, which JSON can carry and UTF-8 cannot.
+
+    >>> clean("a\ud83d")
+    'a?'
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def logprob(value: Any) -> float:
+    """Take a log-probability; minus infinity becomes -9999, as servers write it."""
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("a log-probability is not a number")
+    return max(number, -9999.0)
+
+
+def compact(value: Any) -> str:
+    """Write JSON as a model would have: used for the arguments of tools."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def split_thinking(text: str) -> tuple[str | None, str]:
+    r"""Part the chain of thought that a server left in the text from the answer.
+
+    The opening tag may be missing (some chat templates write it into the prompt), and so may the
+    closing one (the response was cut while the model was thinking).
+
+    >>> split_thinking("<think>2+2</think>\n4")
+    ('2+2', '4')
+    >>> split_thinking("2+2</think>4")
+    ('2+2', '4')
+    >>> split_thinking("<think>2+")
+    ('2+', '')
+    >>> split_thinking("write <think> in HTML")
+    (None, 'write <think> in HTML')
+    """
+    if "think>" not in text:
+        return None, text
+    opened = text.lstrip().startswith("<think>")
+    inside = text.lstrip().removeprefix("<think>")
+    before, closed, after = inside.partition("</think>")
+    if (opened or closed) and "<think>" not in before:
+        return before.strip() or None, after.lstrip()
+    return None, text

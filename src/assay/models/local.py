@@ -1,0 +1,138 @@
+"""`local/…`: a GGUF file on this machine, served by llama.cpp and called in OpenAI's format.
+
+A server starts at the first call, is shared by everything in this process that names the same
+file, and ends with the last of them.
+
+With one slot an answer depends on its request alone: the same prompt, settings and seed give the
+same tokens. With several, the server computes the slots' tokens together, and who else is asking
+changes the last digits of the sums, now and then a token. Use `slots=1`, or a recording, where
+that matters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from assay.errors import UsageError
+from assay.models import openai
+from assay.models.gguf import available, pull, resolve
+from assay.models.remote import RemoteModel
+from assay.models.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from assay.models.model import Reply, Request
+
+__all__ = ["LocalModel", "available", "pull", "serving"]
+
+SLOTS = 8
+CONTEXT = 2048
+TIMEOUT = 600.0
+
+_Wanted = tuple[str, int, int]
+_running: dict[_Wanted, tuple[Server, int]] = {}
+_lock = threading.Lock()
+
+
+class LocalModel:
+    """A model on this machine."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        slots: int | None = None,
+        context: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        if find_spec("xllamacpp") is None:
+            raise UsageError(f"local/{name} needs the package xllamacpp: pip install xllamacpp.")
+        resolve(name)
+        self.name = f"local/{name}"
+        self.account = self.name
+        self.limit: int | None = slots or SLOTS
+        self._wanted = (name, slots or SLOTS, context or CONTEXT)
+        self._timeout = timeout or TIMEOUT
+        self._starting = asyncio.Lock()
+        self._server: Server | None = None
+        self._remote: RemoteModel | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalModel({self.name})"
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once; the first call fetches the file and starts the server."""
+        remote = self._remote
+        if remote is None or self._server is None or not self._server.alive:
+            remote = await self._start()
+        return await remote.call(request)
+
+    async def _start(self) -> RemoteModel:
+        async with self._starting:
+            if self._remote is not None and self._server is not None and self._server.alive:
+                return self._remote
+            await self._let_go()
+            server = self._server = await asyncio.to_thread(_take, self._wanted)
+            self._remote = RemoteModel(
+                self.name,
+                self._wanted[0],
+                f"{server.address}/v1",
+                openai,
+                openai.encode,
+                account=self.account,
+                timeout=self._timeout,
+            )
+            return self._remote
+
+    async def _let_go(self) -> None:
+        remote, self._remote = self._remote, None
+        server, self._server = self._server, None
+        if remote is not None:
+            await remote.close()
+        if server is not None:
+            await asyncio.to_thread(_give_back, self._wanted, server)
+
+    async def close(self) -> None:
+        """Close the connections, and the server if nobody else uses it."""
+        await self._let_go()
+
+
+@asynccontextmanager
+async def serving(name: str, slots: int = SLOTS, context: int = CONTEXT) -> AsyncIterator[str]:
+    """Serve a model for as long as the block runs; gives the address, without `/v1`."""
+    wanted = (name, slots, context)
+    server = await asyncio.to_thread(_take, wanted)
+    try:
+        yield server.address
+    finally:
+        await asyncio.to_thread(_give_back, wanted, server)
+
+
+def _take(wanted: _Wanted) -> Server:
+    """Get the server for a file, started if it does not run yet (or no more)."""
+    name, slots, context = wanted
+    with _lock:
+        server, users = _running.get(wanted, (None, 0))
+        if server is None or not server.alive:
+            path: Path = pull(name)
+            server, users = Server(path, slots, context), 0
+        _running[wanted] = (server, users + 1)
+        return server
+
+
+def _give_back(wanted: _Wanted, server: Server) -> None:
+    """Stop a server when its last user is done; one that died was replaced, and is cleared away."""
+    with _lock:
+        current, users = _running.get(wanted, (None, 0))
+        if current is server and users > 1:
+            _running[wanted] = (server, users - 1)
+            return
+        if current is server:
+            del _running[wanted]
+        server.stop()

@@ -1,0 +1,184 @@
+"""Recorded replies: `replay:FILE` gives them again, and a recorder writes such files.
+
+A file is JSONL. Each line holds the key of a request, the model that answered, and its reply. The
+key is a hash over the model, the messages, the settings and the attempt, so a recording never
+answers for another model, another prompt, or another try.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from assay.errors import InputError, UsageError, unknown
+from assay.models.failure import CallError
+from assay.models.model import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.models.model import Model, Request
+
+
+def key_of(model: str, request: Request) -> str:
+    """Give the key under which a reply is kept."""
+    whole = {"model": model, **request.plain()}
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A file of recorded replies, read whole."""
+
+    path: Path
+    replies: Mapping[str, Reply]
+    models: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        """Read a file. A last line that was cut (the recorder died) is left out."""
+        replies: dict[str, Reply] = {}
+        models: dict[str, None] = {}
+        problems: list[str] = []
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise InputError([f"{path} cannot be read as a recording: {wrong}"]) from wrong
+        for number, line in enumerate(lines[:-1], 1):
+            try:
+                row = json.loads(line)
+                replies[row["key"]] = Reply.of(row["reply"])
+                models[row["model"]] = None
+            except (ValueError, TypeError, KeyError, UsageError) as wrong:
+                problems.append(f"{path}, line {number}: not a recorded reply ({wrong}).")
+        if problems:
+            raise InputError(problems, hint="'assay run --record FILE' writes such files.")
+        return cls(path, replies, tuple(models))
+
+    @classmethod
+    def named(cls, text: str) -> ReplayModel:
+        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` when it holds several."""
+        file, _, model = text.partition("#")
+        if not file:
+            raise UsageError("replay: names no file; write replay:FILE.")
+        recording = cls.read(Path(file))
+        if model:
+            return recording.model(model)
+        if len(recording.models) == 1:
+            return recording.model(recording.models[0])
+        held = ", ".join(recording.models) or "none"
+        raise UsageError(
+            f"{file} must hold one model to be named alone; it holds {held}. "
+            "Write replay:FILE#MODEL."
+        )
+
+    def model(self, name: str) -> ReplayModel:
+        """Give one of the recorded models."""
+        if name not in self.models:
+            raise UsageError(unknown(f"In {self.path}, model", name, self.models))
+        return ReplayModel(name, self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayModel:
+    """A model that answers as it did when it was recorded, usage and latency included.
+
+    Its name is that of the recorded model: the records come out the same.
+    """
+
+    name: str
+    recording: Recording
+
+    @property
+    def account(self) -> str:
+        """The file: it has no limit of its own."""
+        return f"replay:{self.recording.path}"
+
+    @property
+    def limit(self) -> int | None:
+        """Nothing is waited for."""
+        return None
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once, from the file."""
+        reply = self.recording.replies.get(key_of(self.name, request))
+        if reply is not None:
+            return reply
+        asked = " ".join(request.text.split())[:60]
+        raise CallError(
+            "replay",
+            f"{self.recording.path} has no reply of {self.name} to this prompt with these "
+            f"settings, attempt {request.attempt} ({asked!r}…). Record it with --record.",
+        )
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class Recorder:
+    """Appends replies to a file, each before its caller sees it. Several models may share one."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = path.open("ab")
+        _drop_cut_line(path, self._file)
+
+    def wrap(self, model: Model) -> Model:
+        """Give the same model, with its replies recorded."""
+        return _Recorded(model, self)
+
+    def add(self, model: str, request: Request, reply: Reply) -> None:
+        """Append one reply."""
+        row = {"key": key_of(model, request), "model": model, "attempt": request.attempt}
+        line = json.dumps({**row, "reply": reply.plain()}, ensure_ascii=False)
+        self._file.write(line.encode("utf-8", "replace") + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _Recorded:
+    """A model whose replies are recorded."""
+
+    def __init__(self, model: Model, recorder: Recorder) -> None:
+        self._model = model
+        self._recorder = recorder
+        self.name = model.name
+        self.account = model.account
+        self.limit = model.limit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once, and record it."""
+        reply = await self._model.call(request)
+        self._recorder.add(self.name, request, reply)
+        return reply
+
+    async def close(self) -> None:
+        """Close the model; the file belongs to the recorder."""
+        await self._model.close()
+
+
+def _drop_cut_line(path: Path, file: IO[bytes]) -> None:
+    """Cut off what a recorder that died left of its last line."""
+    size = path.stat().st_size
+    with path.open("rb") as old:
+        kept = size
+        while kept:
+            start = max(0, kept - 65536)
+            old.seek(start)
+            newline = old.read(kept - start).rfind(b"\n")
+            if newline >= 0:
+                kept = start + newline + 1
+                break
+            kept = start
+    if kept < size:
+        file.truncate(kept)

@@ -1,0 +1,89 @@
+"""Runs as a table or as data."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from assay.report.catalogue import _console, _trimmed
+from assay.report.plain import csv_table, markdown_table, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.store.store import Run
+
+Entry = "tuple[Run, dict[str, int], dict[str, Any]]"
+
+
+def facts(run: Run, statuses: dict[str, int], spent: dict[str, Any]) -> dict[str, Any]:
+    """Give what a run is, as plain data."""
+    return {
+        "id": run.id,
+        "suite": run.suite,
+        "status": run.status,
+        "attempts": run.attempts,
+        "records": statuses,
+        "spent": spent,
+        "created": datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds"),
+        "path": run.path,
+        "data_hash": run.data_hash,
+        "settings": run.settings,
+    }
+
+
+def _rows(entries: Sequence[Any]) -> list[list[str]]:
+    rows = [["run", "suite", "status", "made", "errors", "cost"]]
+    for run, statuses, spent in entries:
+        made = f"{sum(statuses.values()):,}/{run.attempts:,}"
+        cost = "—" if spent["usd"] is None else f"${spent['usd']:.4g}"
+        errors = f"{statuses.get('error', 0):,}"
+        rows.append([run.id, one_line(run.suite, 24), run.status, made, errors, cost])
+    return rows
+
+
+def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
+    """Write a list of runs."""
+    if format == "json":
+        return _json({"runs": [facts(*entry) for entry in entries]})
+    if format == "csv":
+        return csv_table(_rows(entries))
+    if format == "markdown":
+        return markdown_table(_rows(entries), right=(3, 4, 5))
+    console, out = _console()
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    head, *body = _rows(entries)
+    for index, name in enumerate(head):
+        table.add_column(name, justify="right" if index > 2 else "left")
+    for row in body:
+        table.add_row(*row)
+    console.print(table)
+    return _trimmed(out)
+
+
+def render_one(run: Run, statuses: dict[str, int], spent: dict[str, Any], format: str) -> str:  # noqa: A002
+    """Write one run in full."""
+    found = facts(run, statuses, spent)
+    if format == "json":
+        return _json({**found, "text": run.text})
+    rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
+    if format == "csv":
+        return csv_table([["field", "value"], *rows])
+    if format == "markdown":
+        return markdown_table([["field", "value"], *rows])
+    console, out = _console()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, one_line(value, 400))
+    console.print(table)
+    console.print(f"assay score {run.id} computes its metrics again.", style="dim")
+    return _trimmed(out)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

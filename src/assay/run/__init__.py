@@ -1,0 +1,1 @@
+"""Runs: make the attempts of a suite, safely, and keep their records."""

@@ -1,0 +1,254 @@
+"""Carry a suite out: plan what is to be made, make it, and say how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import platform
+import secrets
+import signal
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from assay import __version__
+from assay.errors import UsageError
+from assay.models.providers import find
+from assay.run.budget import Budget
+from assay.run.engine import Engine, Tally
+from assay.run.prices import Prices
+from assay.store.store import RECORD_COLUMNS, Run, Store
+from assay.suite.load import load_suite
+from assay.suite.plan import attempts, count, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from assay.models.model import Model
+    from assay.store.store import Row
+    from assay.suite.plan import Attempt
+    from assay.suite.values import Subject, Suite
+
+STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    run: Run
+    tally: Tally
+    spent: dict[str, Any]
+    interrupted: bool
+
+    @property
+    def missing(self) -> int:
+        """How many attempts were not made, or failed."""
+        return self.tally.total - self.tally.done + sum(self.tally.errors.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a resumed run finds: what still stands, what failed, what changed, what is new."""
+
+    reused: int
+    failed: int
+    changed: int
+    new: int
+    gone: int
+    texts: tuple[str, ...]
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person should agree first: something that was paid for would be made anew."""
+        return bool(self.changed or self.gone)
+
+
+def check_subject(subject: Subject) -> str | None:
+    """Say what is wrong with a subject's model, its address or its key."""
+    try:
+        model_of(subject)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def model_of(subject: Subject, timeout: float | None = None) -> Model:
+    """Find the model of a subject."""
+    return find(subject.model, base_url=subject.base_url, key_env=subject.key_env, timeout=timeout)
+
+
+def open_suite(path: str | Path, text: str | None = None) -> Suite:
+    """Load a suite, its models checked too."""
+    return load_suite(path, text, check_subject)
+
+
+def new_run(suite: Suite) -> Run:
+    """Make the entry of a new run: everything needed to repeat it."""
+    moment = datetime.now(UTC)
+    return Run(
+        id=f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        suite=suite.name,
+        path=suite.path,
+        text=suite.text,
+        data_hash=suite.data_hash,
+        status="running",
+        attempts=count(suite),
+        created=moment.timestamp(),
+        ended=None,
+        settings=_settings(suite),
+    )
+
+
+def _settings(suite: Suite) -> dict[str, Any]:
+    match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
+    return {
+        "assay": __version__,
+        "python": platform.python_version(),
+        "seed": suite.seed,
+        "runs": suite.runs,
+        "tasks": len(suite.tasks),
+        "subjects": [s.name for s in suite.subjects],
+        "tiers": [t.name for t in suite.tiers],
+        "limits": asdict(suite.limits),
+        "answer": asdict(suite.answer),
+        "match": match,
+        "confidence": suite.confidence,
+    }
+
+
+def difference(run: Run, suite: Suite, store: Store) -> Difference:
+    """Compare what a run has with what its suite asks for now."""
+    made = store.made(run.id)
+    reused = failed = changed = new = 0
+    seen = 0
+    for attempt in attempts(suite):
+        found = made.get(_key(attempt))
+        if found is None:
+            new += 1
+            continue
+        seen += 1
+        if found[0] != fingerprint(suite, attempt):
+            changed += 1
+        elif found[1] == "error":
+            failed += 1
+        else:
+            reused += 1
+    texts = []
+    if run.text != suite.text:
+        texts.append(f"the suite's text ({suite.path})")
+    if run.data_hash != suite.data_hash:
+        texts.append("its tasks or examples")
+    if run.settings.get("answer") != _settings(suite)["answer"]:
+        texts.append("how answers are found (old responses are only scored anew)")
+    if run.settings.get("match") != _settings(suite)["match"]:
+        texts.append("how answers are matched (old responses are only scored anew)")
+    return Difference(reused, failed, changed, new, len(made) - seen, tuple(texts))
+
+
+def execute(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    *,
+    watch: Callable[[Tally, Budget, list[Row]], None],
+    record: Path | None = None,
+    fresh: bool = True,
+) -> Outcome:
+    """Make the attempts of a run that have no good record yet."""
+    if fresh:
+        store.add_run(run)
+        made: dict[Any, tuple[str, str]] = {}
+    else:
+        store.set_run(
+            run.id,
+            status="running",
+            text=suite.text,
+            data_hash=suite.data_hash,
+            attempts=count(suite),
+            settings=_settings(suite),
+        )
+        made = store.made(run.id)
+    models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
+    recorder = None
+    if record is not None:
+        from assay.models.replay import Recorder  # noqa: PLC0415
+
+        recorder = Recorder(record)
+        models = {name: recorder.wrap(model) for name, model in models.items()}
+    spent = store.spent(run.id)
+    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+    todo = list(_still_to_make(suite, made)) if made else attempts(suite)
+    total = len(todo) if isinstance(todo, list) else count(suite)
+    tally = Tally(total)
+    interrupted = asyncio.run(
+        _run(suite, run, store, models, iter(todo), tally, (spent["usd"] or 0.0, tokens), watch)
+    )
+    if recorder:
+        recorder.close()
+    whole = tally.done == tally.total and not tally.errors
+    status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
+    store.set_run(run.id, status=status, ended=time.time())
+    return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted)
+
+
+def _key(attempt: Attempt) -> tuple[str, str, str, int]:
+    return attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
+
+
+def _still_to_make(suite: Suite, made: dict[Any, tuple[str, str]]) -> Iterator[Attempt]:
+    for attempt in attempts(suite):
+        found = made.get(_key(attempt))
+        if not found or found[1] == "error" or found[0] != fingerprint(suite, attempt):
+            yield attempt
+
+
+async def _run(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    models: dict[str, Model],
+    todo: Iterator[Attempt],
+    tally: Tally,
+    before: tuple[float, int],
+    watch: Callable[[Tally, Budget, list[Row]], None],
+) -> bool:
+    """Run the engine until it ends or is interrupted; the first Ctrl-C ends it in good order."""
+    budget = Budget(suite.limits, *before)
+    prices = Prices(suite.prices)
+
+    def committed(rows: list[Row]) -> None:
+        for row in rows:
+            tally.done += 1
+            if row[STATUS] == "error":
+                kind = row[ERROR_KIND]
+                tally.errors[kind] = tally.errors.get(kind, 0) + 1
+        watch(tally, budget, rows)
+
+    engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
+    loop = asyncio.get_running_loop()
+    main = asyncio.ensure_future(engine.make(todo))
+    signals = 0
+
+    def interrupt() -> None:
+        nonlocal signals
+        signals += 1
+        engine.stop()
+        if signals > 1:
+            main.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(number, interrupt)
+    try:
+        await main
+    except asyncio.CancelledError:
+        if not signals:
+            raise
+    finally:
+        for model in models.values():
+            await model.close()
+    return signals > 0
+

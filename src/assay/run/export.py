@@ -1,0 +1,77 @@
+"""Write the records of a run to a file, with the answers found in them."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+import polars as pl
+
+from assay.catalogue import MEASURES
+from assay.define import add_measures, measure_passes
+from assay.errors import InputError, UsageError
+from assay.record import COLUMNS
+from assay.report.plain import csv_table
+from assay.run.source import RunSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from assay.store.store import Run, Store
+
+FOUND = ("answer", "cot", "prob_correct")
+"""What is found in a response when it is scored."""
+
+
+def export(run: Run, store: Store, output: Path | None) -> None:
+    """Write JSONL, CSV (its cells guarded) or Parquet, by the name of the file."""
+    source = RunSource(run, store)
+    kind = output.suffix if output else ".jsonl"
+    if kind not in {".jsonl", ".csv", ".parquet"}:
+        raise UsageError(f"-o {output}: the name must end in .jsonl, .csv or .parquet.")
+    frames = (_with_answers(frame, source) for frame in source.frames())
+    if kind == ".parquet":
+        whole = list(frames)
+        if not whole:
+            raise InputError([f"run {run.id} has no records yet."])
+        with _replacing(output) as file:
+            pl.concat(whole).write_parquet(file)
+        return
+    with _replacing(output) as file:
+        for index, frame in enumerate(frames):
+            if kind == ".jsonl":
+                file.write(frame.write_ndjson().encode())
+            else:
+                head = [frame.columns] if index == 0 else []
+                file.write(csv_table([*head, *frame.rows()]).encode())
+
+
+def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
+    known = {c.name for c in COLUMNS}
+    missing = [n for n in FOUND if n not in frame.columns and n in known]
+    table = frame.lazy().with_columns(pl.lit(None, dtype=_TYPES[n]).alias(n) for n in missing)
+    passes = measure_passes([MEASURES[n] for n in FOUND], source.options())
+    return add_measures(table, passes).collect()
+
+
+_TYPES = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
+
+
+@contextmanager
+def _replacing(path: Path | None) -> Iterator[IO[bytes]]:
+    """Write a file under another name first, so that it is there whole or not at all."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be written: {error.strerror or error}."]) from error
+    finally:
+        part.unlink(missing_ok=True)

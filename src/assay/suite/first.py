@@ -1,0 +1,54 @@
+"""The first suite that `assay init` writes; it runs on the local model."""
+
+from __future__ import annotations
+
+import json
+
+from assay.suite.form import json_schema
+
+_SUITE = """\
+# yaml-language-server: $schema=suite.schema.json
+# Try it:  assay run suite.yaml
+suite: first-steps
+tasks: tasks.jsonl                  # one task a line: id, input, target
+
+prompt: |
+  {{ input }}
+  Think step by step. The last number in your reply is taken as your answer.
+answer: last_number                 # or {marker: "FINAL_ANSWER:"}, boxed, choice, last_line, …
+match: numeric
+
+subjects:
+  - {model: local/smollm2-135m, temperature: 0.7, max_tokens: 120}
+  # - {model: openai/your-model, key_env: OPENAI_API_KEY, temperature: 0}
+
+tiers:                              # configurations to compare; T0 is the baseline
+  T0: {}
+  T1: {system: "You are careful. Number your steps."}
+
+runs: 2                             # how often each task is tried
+seed: 7
+limits: {concurrency: auto, seconds: 600}
+"""
+
+_TASKS = (
+    ("apples", "A basket holds 7 apples. Ann adds 5. How many apples are in it?", "12", "add"),
+    ("birds", "14 birds sit on a wire. 6 fly away. How many are left?", "8", "subtract"),
+    ("rows", "A garden has 4 rows of 6 tulips. How many tulips is that?", "24", "multiply"),
+    ("sweets", "18 sweets are shared by 3 children. How many does each get?", "6", "divide"),
+    ("bus", "A bus carries 20 people. 8 get off, 3 get on. How many ride on?", "15", "two steps"),
+    ("coins", "Tom has 3 coins of 5 cents and 2 of 10. How many cents?", "35", "two steps"),
+    ("pages", "Mia reads 9 pages a day. How many pages in one week?", "63", "multiply"),
+    ("water", "A tank holds 50 litres. 12 are used twice. How many are left?", "26", "two steps"),
+)  # fmt: skip
+
+
+def first_suite() -> dict[str, str]:
+    """Give the files of a first suite: itself, its tasks, and the schema that editors use."""
+    names = ("id", "input", "target", "category")
+    lines = [json.dumps(dict(zip(names, task, strict=True))) for task in _TASKS]
+    return {
+        "suite.yaml": _SUITE,
+        "tasks.jsonl": "\n".join(lines) + "\n",
+        "suite.schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n",
+    }

@@ -1,0 +1,282 @@
+"""Load a suite: read it, check all of it, and only then give it out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import InputError, unknown
+from assay.suite.form import SETTINGS, SUITE
+from assay.suite.problems import Problems, SuiteError
+from assay.suite.prompts import finish_tiers
+from assay.suite.rows import Source, inline_rows, read_rows
+from assay.suite.tasks import Rows, bad_columns, data_hash, unique
+from assay.suite.tiers import resolve_tiers
+from assay.suite.tree import Node, TreeError, parse
+from assay.suite.values import (
+    DEFAULT_PROMPT,
+    Example,
+    Limits,
+    Message,
+    Price,
+    Subject,
+    Suite,
+    Task,
+)
+from assay.text.match import MatchRule, targets
+from assay.text.rule import regex_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def load_suite(
+    path: str | Path,
+    text: str | None = None,
+    check_subject: Callable[[Subject], str | None] | None = None,
+) -> Suite:
+    """Load a suite; every mistake in it is told at once, before anything is called.
+
+    `text` is used instead of the file's own, as kept by an earlier run. `check_subject` may say
+    what is wrong with a subject, such as a provider that is not known.
+    """
+    file = str(path)
+    problems = Problems(file)
+    source = _read_text(file) if text is None else text
+    root = _read_tree(file, source, problems)
+    given = SUITE.read(root, "", problems)
+    reader = _Reader(root, Path(file).parent, problems)
+    suite = reader.suite(file, source, given)
+    if check_subject:
+        for subject in suite.subjects:
+            wrong = check_subject(subject)
+            if wrong:
+                problems.add(reader.subject_line(subject), wrong)
+    problems.stop()
+    return suite
+
+
+def _read_text(file: str) -> str:
+    try:
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SuiteError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
+    except OSError as error:
+        hint = "'assay init' writes a first suite." if isinstance(error, FileNotFoundError) else ""
+        reason = (error.strerror or str(error)).lower()
+        raise SuiteError([f"{file}: cannot be read: {reason}."], hint=hint) from None
+
+
+def _read_tree(file: str, text: str, problems: Problems) -> Node:
+    try:
+        root, found = parse(text, is_json=file.lower().endswith(".json"))
+    except TreeError as error:
+        problems.add(error.line, str(error))
+        problems.stop()
+        raise AssertionError from error
+    for line, what in found:
+        problems.add(line, what)
+    if not isinstance(root.value, dict):
+        problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
+        problems.stop()
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Makes values of what was read, and checks what no single key can tell."""
+
+    root: Node
+    folder: Path
+    problems: Problems
+
+    def suite(self, file: str, text: str, given: dict[str, Any]) -> Suite:
+        rules: dict[str, Any] = {
+            k: given[k] for k in ("answer", "match", "confidence") if k in given
+        }
+        tasks = self.tasks(given)
+        subjects = self.subjects(given.get("subjects", []))
+        texts = self.texts(given, ())
+        tiers = resolve_tiers(texts, self.tier_texts(given), self.root, self.problems)
+        self.check_match(tasks, rules.get("match", MatchRule()))
+        tiers = finish_tiers(tiers, tasks, self.root, self.problems)
+        examples = [e for tier in tiers for e in tier.examples]
+        return Suite(
+            name=given.get("suite", ""),
+            path=file,
+            text=text,
+            data_hash=data_hash(tasks, examples) if not self.problems.found else "",
+            tasks=tasks,
+            subjects=subjects,
+            tiers=tiers,
+            prompt=texts.get("prompt") or DEFAULT_PROMPT,
+            system=texts.get("system"),
+            examples=texts.get("examples") or (),
+            messages=texts.get("messages") or (),
+            settings=given.get("settings", {}),
+            runs=given.get("runs", 1),
+            seed=given.get("seed"),
+            limits=Limits(**given.get("limits", {})),
+            prices=self.prices(given.get("prices", {}), subjects),
+            **rules,
+        )
+
+    def tasks(self, given: dict[str, Any]) -> tuple[Task, ...]:
+        tasks = given.get("tasks")
+        line = self.root.line_at("tasks")
+        if tasks is None:
+            return ()
+        if isinstance(tasks, Node):
+            rows = Rows(inline_rows(tasks), self.problems)
+        else:
+            found = self.rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
+            if found is None:
+                return ()
+            rows = found
+        before = len(self.problems.found)
+        made = self.made(lambda: unique(rows.tasks(), rows), line)
+        if not made and len(self.problems.found) == before:
+            self.problems.add(line, "there are no tasks; at least one is needed.")
+        return made
+
+    def rows(self, data: dict[str, Any], line: int) -> Rows | None:
+        """Open a table of tasks."""
+        columns = data.get("columns", {})
+        for wrong in bad_columns(columns):
+            self.problems.add(self.root.line_at("tasks", "columns"), wrong)
+        if "from" not in data:
+            return None
+        source = Source(data["from"], self.folder, data.get("split"), data.get("config"))
+        try:
+            unit, rows = read_rows(source, self.problems)
+        except InputError as error:
+            self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
+            return None
+        return Rows(rows, self.problems, source.path, unit, columns, data.get("limit"))
+
+    def made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
+        """Run a reader whose source may turn out unreadable on the way."""
+        try:
+            return make()
+        except InputError as error:
+            self.problems.add(line, "; ".join(error.problems))
+        except (OSError, EOFError) as error:
+            self.problems.add(line, f"a file cannot be read to its end: {error}.")
+        return ()
+
+    def texts(self, given: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """Take what may stand in a suite and in a tier; only what is there, so null is kept."""
+        kept: dict[str, Any] = {k: given[k] for k in ("system", "prompt", "extends") if k in given}
+        if "examples" in given:
+            kept["examples"] = self.examples(given["examples"], (*path, "examples"))
+        if "messages" in given:
+            kept["messages"] = tuple(Message(**m) for m in given["messages"] or () if len(m) == 2)
+        if given.get("messages") and given.get("prompt"):
+            line = self.root.line_at(*path, "prompt")
+            self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
+        return kept
+
+    def tier_texts(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        tiers = given.get("tiers") or {"T0": {}}
+        return {
+            name: {**self.texts(tier or {}, ("tiers", name)), "settings": _settings(tier or {})}
+            for name, tier in tiers.items()
+        }
+
+    def examples(self, given: Any, path: tuple[str, ...]) -> tuple[Example, ...]:
+        line = self.root.line_at(*path)
+        if given is None:
+            return ()
+        if isinstance(given, Node):
+            return tuple(Rows(inline_rows(given), self.problems).examples())
+        source = Source(given, self.folder)
+        try:
+            unit, rows = read_rows(source, self.problems)
+        except InputError as error:
+            self.problems.add(line, f"examples: {'; '.join(error.problems)}")
+            return ()
+        table = Rows(rows, self.problems, source.path, unit)
+        return self.made(lambda: tuple(table.examples()), line)
+
+    def subjects(self, given: list[Any]) -> tuple[Subject, ...]:
+        subjects: list[Subject] = []
+        for index, one in enumerate(given):
+            table = {"model": one} if isinstance(one, str) else one
+            if "model" not in table:
+                continue
+            line = self.root.line_at("subjects", index)
+            name = table.get("name", table["model"])
+            if name in {s.name for s in subjects}:
+                what = f"the subject {name!r} is there twice; give one of them another 'name'."
+                self.problems.add(line, what)
+            self.check_address(table, index)
+            settings = _settings(table)
+            address, key = table.get("base_url"), table.get("key_env")
+            subjects.append(Subject(name, table["model"], address, key, settings))
+        return tuple(subjects)
+
+    def check_address(self, table: dict[str, Any], index: int) -> None:
+        key, url = table.get("key_env"), table.get("base_url")
+        if key is not None and not _VARIABLE.fullmatch(key):
+            self.problems.add(
+                self.root.line_at("subjects", index, "key_env"),
+                "key_env names an environment variable, such as OUR_KEY. "
+                "The key itself does not belong into a suite.",
+            )
+        if url is not None and not _ADDRESS.match(url):
+            self.problems.add(
+                self.root.line_at("subjects", index, "base_url"),
+                f"base_url must begin with http:// or https://, not {url[:40]!r}.",
+            )
+
+    def subject_line(self, subject: Subject) -> int:
+        """Find the line of a subject."""
+        for node in self.root.value["subjects"].value:
+            below = node.get("name") or node.get("model") or node
+            if below.text.strip() == subject.name:
+                return int(node.line)
+        return self.root.line_at("subjects")
+
+    def prices(self, given: dict[str, Any], subjects: tuple[Subject, ...]) -> dict[str, Price]:
+        known = {name for s in subjects for name in (s.name, s.model)}
+        for name in given:
+            if name not in known and subjects:
+                what = unknown(
+                    "The subject or model", name, known, f"There are: {', '.join(sorted(known))}."
+                )
+                self.problems.add(self.root.line_at("prices", name), f"prices: {what}")
+        return {name: Price(**p) for name, p in given.items() if len(p) == 2}
+
+    def check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
+        line = self.root.line_at("match")
+        missing = rule.missing()
+        if missing:
+            self.problems.add(line, missing)
+        if "regex" not in {rule.kind, rule.each}:
+            return
+        for task in tasks:
+            several = (
+                targets(task.target or "", rule.separator)
+                if rule.kind == "any_of"
+                else [task.target]
+            )
+            for target in several:
+                wrong = regex_problem(target) if target is not None else None
+                if wrong:
+                    what = (
+                        f"match: the target of task {task.id!r} is no regular expression: {wrong}."
+                    )
+                    self.problems.add(line, what)
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")
+_ADDRESS = re.compile(r"https?://[^\s/]+")
+_KNOWN = tuple(f.name for f in SETTINGS if f.name != "settings")
+
+
+def _settings(table: dict[str, Any]) -> dict[str, Any]:
+    """Take the model's settings out of a subject or tier."""
+    return {**{n: table[n] for n in _KNOWN if n in table}, **table.get("settings", {})}

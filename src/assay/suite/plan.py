@@ -1,0 +1,170 @@
+"""The attempts of a suite, what each would send, and what that would roughly take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.suite.tasks import HIDDEN
+from assay.suite.template import render, variables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from assay.suite.values import Example, Subject, Suite, Task, Tier
+
+CHARACTERS_PER_TOKEN = 4
+SAMPLE = 200
+"""How many tasks an estimate looks at; the rest are taken to be like them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of one subject in one tier at one task."""
+
+    task: Task
+    subject: Subject
+    tier: Tier
+    number: int
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the attempts of one subject in one tier would roughly take."""
+
+    subject: Subject
+    tier: Tier
+    attempts: int
+    prompt_tokens: int
+    output_tokens: int | None
+    """The most that may come out; None where the settings set no limit."""
+    example: list[dict[str, str]]
+
+
+def attempts(suite: Suite) -> Iterator[Attempt]:
+    """List the attempts: run by run, task by task, all subjects and tiers of a task together.
+
+    However early a run is stopped, its tiers have tried the same tasks, but for the last one. The
+    seed depends on task and number alone, so tiers meet the same chance, and more runs keep those
+    that were made.
+    """
+    sides = [(subject, tier) for subject in suite.subjects for tier in suite.tiers]
+    for number in range(1, suite.runs + 1):
+        for task in suite.tasks:
+            seed = _seed(suite.seed, task.id, number)
+            for subject, tier in sides:
+                yield Attempt(task, subject, tier, number, seed)
+
+
+def count(suite: Suite) -> int:
+    """Count the attempts."""
+    return len(suite.tasks) * len(suite.subjects) * len(suite.tiers) * suite.runs
+
+
+def _seed(seed: int | None, task: str, number: int) -> int | None:
+    if seed is None:
+        return None
+    text = f"{seed}\0{number}\0{task}".encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) >> 1
+
+
+def messages(suite: Suite, attempt: Attempt) -> list[dict[str, str]]:  # noqa: ARG001
+    """Write what an attempt sends: system text, worked examples, earlier turns, the question."""
+    return conversation(attempt.tier, attempt.task)
+
+
+def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
+    """Write the turns of one task in one tier."""
+    values = variables(task, tier.examples)
+    turns: list[dict[str, str]] = []
+    system = render(tier.system, values) if tier.system else ""
+    if system.strip():
+        turns.append({"role": "system", "content": system})
+    turns += [{"role": m.role, "content": m.content} for m in (*tier.shown, *task.before)]
+    if tier.messages:
+        turns += [{"role": m.role, "content": render(m.content, values)} for m in tier.messages]
+    else:
+        turns.append({"role": "user", "content": render(tier.prompt, values)})
+    return turns
+
+
+def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
+    """Give what a template may use; never the target or what is checked."""
+    own = {name: getattr(task, name, None) for name in _FIELDS}
+    shown = [
+        {**example.extra, "input": example.input, "output": example.output} for example in examples
+    ]
+    extra = {name: value for name, value in task.extra.items() if name not in HIDDEN}
+    return {**extra, **own, "examples": shown}
+
+
+_FIELDS = ("id", "input", "context", "category", "capability", "name")
+
+
+def shows_examples(texts: Sequence[str]) -> bool:
+    """Whether templates show the worked examples themselves."""
+    return any("examples" in variables_of(text) for text in texts)
+
+
+def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, str]]:
+    """Write worked examples as turns: the prompt with each one's own values, and its output."""
+    return [(render(prompt, variables(example)), example.output) for example in examples]
+
+
+def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
+    """Join the settings of a call: the tier's over the subject's over the suite's."""
+    return {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
+
+
+def fingerprint(suite: Suite, attempt: Attempt) -> str:
+    """Hash everything that determines a call: model, address, settings, messages, seed.
+
+    A resumed run compares these to tell which records still stand.
+    """
+    return fingerprint_of(attempt, settings(suite, attempt), messages(suite, attempt))
+
+
+def fingerprint_of(
+    attempt: Attempt, options: Mapping[str, Any], turns: Sequence[Mapping[str, str]]
+) -> str:
+    """Hash a call whose settings and messages are at hand."""
+    subject = attempt.subject
+    called = [subject.model, subject.base_url, options, attempt.seed, turns]
+    text = json.dumps(called, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def tokens_of(turns: Sequence[Mapping[str, str]]) -> int:
+    """Estimate the tokens of messages: one for four characters, and a few for each turn.
+
+    >>> tokens_of([{"role": "user", "content": "How much is 2 + 2?"}])
+    9
+    """
+    return sum(-(-len(t["content"]) // CHARACTERS_PER_TOKEN) + 4 for t in turns)
+
+
+def estimates(suite: Suite) -> list[Estimate]:
+    """Estimate what each subject in each tier would take, from an even sample of the tasks."""
+    step = max(1, len(suite.tasks) // SAMPLE)
+    sample = suite.tasks[::step]
+    made = len(suite.tasks) * suite.runs
+    found = []
+    for subject in suite.subjects:
+        for tier in suite.tiers:
+            first = Attempt(sample[0], subject, tier, 1)
+            tokens = sum(tokens_of(conversation(tier, task)) for task in sample)
+            limit = settings(suite, first).get("max_tokens")
+            found.append(
+                Estimate(
+                    subject=subject,
+                    tier=tier,
+                    attempts=made,
+                    prompt_tokens=round(tokens * made / len(sample)),
+                    output_tokens=limit * made if isinstance(limit, int) else None,
+                    example=messages(suite, first),
+                )
+            )
+    return found

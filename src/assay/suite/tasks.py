@@ -1,0 +1,235 @@
+"""Rows become tasks and worked examples: foreign names, types, and every check on a row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import unknown
+from assay.suite.form import EXAMPLE, TASK
+from assay.suite.values import NO_EXTRA, Example, Message, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from assay.suite.problems import Problems
+    from assay.suite.rows import Row
+    from assay.suite.table import Table
+
+HIDDEN = frozenset(
+    name
+    for one in TASK.fields
+    if one.name in {"target", "expected_behaviors", "must_not", "checks"}
+    for name in (one.name, *one.aliases)
+)
+"""Columns that no prompt may use, since they give the answer away."""
+
+_SEVERAL = ("expected_behaviors", "must_not", "checks")
+_ROLES = {"system", "user", "assistant"}
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one table, and how their problems are told."""
+
+    rows: Iterable[Row]
+    problems: Problems
+    file: str = ""
+    unit: str = "line"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Where fields are found, as the suite says."""
+    limit: int | None = None
+    _plans: dict[tuple[str, ...], tuple[dict[str, str], list[str]]] = field(default_factory=dict)
+
+    def tasks(self) -> Iterator[tuple[int, Task]]:
+        """Give each task with its place; what is wrong with a row is told."""
+        for number, (place, given) in enumerate(islice(self.rows, self.limit), 1):
+            row = {"input": given} if isinstance(given, str | int | float) else given
+            if not isinstance(row, dict):
+                self.tell(place, "a task is a mapping with an input, or text.")
+                continue
+            own, extra = self.split(row, TASK)
+            yield place, self.task(place, str(number), own, extra)
+
+    def examples(self) -> Iterator[Example]:
+        """Give each worked example."""
+        for place, row in islice(self.rows, self.limit):
+            own, extra = self.split(row, EXAMPLE) if isinstance(row, dict) else ({}, {})
+            said, asked = written(own.get("output")), written(own.get("input"))
+            if asked is None or said is None:
+                self.tell(place, "an example needs an input and an output (the right response).")
+            else:
+                yield Example(asked, said, own.get("context"), extra or NO_EXTRA)
+
+    def tell(self, place: int, what: str) -> None:
+        """Keep a problem of one row."""
+        self.problems.add(place, what, self.file, self.unit)
+
+    def split(self, row: dict[str, Any], table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Take the known fields out of a row, under whichever name they have there."""
+        keys = tuple(row)
+        plan = self._plans.get(keys)
+        if plan is None:
+            plan = self._plans[keys] = _plan(keys, table, self.columns)
+        named, rest = plan
+        return {f: row[key] for f, key in named.items()}, {key: row[key] for key in rest}
+
+    def task(self, place: int, number: str, row: dict[str, Any], extra: dict[str, Any]) -> Task:
+        """Make one task of its fields; what is wrong is told."""
+        id_ = written(row.pop("id", None)) or number
+        asked, before = self.asked(place, id_, row, extra)
+        target = row.pop("target", None)
+        values: dict[str, Any] = {n: written(row[n]) for n in _TEXTS if row.get(n) is not None}
+        values |= {n: _several(row[n]) for n in _SEVERAL if row.get(n) is not None}
+        for name, (low, high) in _NUMBERS.items():
+            if row.get(name) is not None:
+                values[name] = self.number(place, id_, name, row[name], low, high)
+        if row.get("required") is not None:
+            values["required"] = str(row["required"]).lower() in {"true", "1", "yes"}
+        return Task(
+            id=id_,
+            input=asked,
+            before=before,
+            target=written(target),
+            context=row.get("context"),
+            extra=extra or NO_EXTRA,
+            **values,
+        )
+
+    def asked(
+        self, place: int, id_: str, row: dict[str, Any], extra: dict[str, Any]
+    ) -> tuple[str, tuple[Message, ...]]:
+        """Read an input: text, messages of which the last is the question, or a query."""
+        given = row.pop("input", None)
+        if isinstance(given, dict):
+            extra |= {k: v for k, v in given.items() if k not in {"query", "context"}}
+            row.setdefault("context", given.get("context"))
+            given = given.get("query")
+        if isinstance(given, list):
+            return self.conversation(place, id_, given)
+        text = written(given)
+        if text is None or not text.strip():
+            columns = ", ".join(map(repr, (*row, *extra))) or "no columns"
+            names = ", ".join(TASK.fields[1].aliases)
+            self.tell(
+                place,
+                f"task {id_!r} has no input; it has {columns}. "
+                f"The input is called input (or {names}); 'columns:' names another.",
+            )
+        return text or "", ()
+
+    def conversation(
+        self, place: int, id_: str, turns: Sequence[Any]
+    ) -> tuple[str, tuple[Message, ...]]:
+        """Read messages; the last must be the user's."""
+        right = all(
+            isinstance(t, dict) and t.get("role") in _ROLES and isinstance(t.get("content"), str)
+            for t in turns
+        )
+        if not turns or not right or turns[-1]["role"] != "user":
+            self.tell(
+                place,
+                f"task {id_!r}: an input of several messages is a list of role (system, user, "
+                "assistant) and content, and ends with the user's.",
+            )
+            return "", ()
+        messages = [Message(t["role"], t["content"]) for t in turns]
+        return messages[-1].content, tuple(messages[:-1])
+
+    def number(self, place: int, id_: str, name: str, given: Any, low: float, high: float) -> float:
+        """Read a number within limits."""
+        try:
+            value = float(given)
+        except (TypeError, ValueError):
+            value = float("nan")
+        if not low <= value <= high:
+            self.tell(place, f"task {id_!r}: {name} must be a number from {low:g} to {high:g}.")
+        return value
+
+
+_TEXTS = ("category", "capability", "name")
+_NUMBERS = {"pass_score": (0.0, 1.0), "weight": (0.0, 1e9)}
+
+
+def _plan(
+    keys: tuple[str, ...], table: Table, columns: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Decide once for all rows with these keys which key is which field; own names go first."""
+    named: dict[str, str] = {}
+    for one in table.fields:
+        names = (columns[one.name],) if one.name in columns else (one.name, *one.aliases)
+        taken = set(named.values()) | (set(columns.values()) if one.name not in columns else set())
+        found = next((n for n in names if n in keys and n not in taken), None)
+        if found is not None:
+            named[one.name] = found
+    used = set(named.values())
+    return named, [key for key in keys if key not in used]
+
+
+def written(value: Any) -> str | None:
+    """Write a value as text: numbers as they were written, lists and mappings as JSON."""
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """Read a list; in a CSV cell it is written as JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return (value,)
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def unique(tasks: Iterable[tuple[int, Task]], rows: Rows) -> tuple[Task, ...]:
+    """Collect tasks; an id that is there twice is told with both places."""
+    seen: dict[str, int] = {}
+    kept: list[Task] = []
+    for place, task in tasks:
+        first = seen.setdefault(task.id, place)
+        if first != place:
+            rows.tell(place, f"the task id {task.id!r} is already on {rows.unit} {first}.")
+        kept.append(task)
+    return tuple(kept)
+
+
+def usable(tasks: Iterable[Task]) -> frozenset[str]:
+    """Name what prompts may use of these tasks: their fields and every other column."""
+    names = {"id", "input", "context", "category", "capability", "name", "examples"}
+    for keys in {tuple(task.extra) for task in tasks}:
+        names.update(keys)
+    return frozenset(names - HIDDEN)
+
+
+def bad_columns(columns: Mapping[str, str]) -> list[str]:
+    """Name the mistakes in where fields are found."""
+    known = [f.name for f in TASK.fields]
+    return [unknown("Field", name, known) for name in columns if name not in known]
+
+
+def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:
+    """Hash tasks and examples as values."""
+    digest = hashlib.sha256()
+    encode = json.JSONEncoder(sort_keys=True, default=_encodable, ensure_ascii=True).encode
+    names = {kind: [f.name for f in fields(kind)] for kind in (Task, Example)}
+    rows: Iterable[Task | Example] = chain(tasks, examples)
+    for one in rows:
+        values = {name: getattr(one, name) for name in names[type(one)]}
+        digest.update(encode(values).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, Message):
+        return [value.role, value.content]
+    return dict(value) if hasattr(value, "keys") else str(value)

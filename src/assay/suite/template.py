@@ -1,0 +1,65 @@
+"""Prompts: sandboxed templates without files, in which a missing variable is a mistake."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from jinja2 import meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Template
+
+_JINJA = ImmutableSandboxedEnvironment(
+    undefined=jinja2.StrictUndefined,
+    loader=None,
+    autoescape=False,
+    keep_trailing_newline=False,
+    finalize=lambda value: "" if value is None else value,
+)
+
+
+class TemplateError(ValueError):
+    """A template cannot be used; `line` counts within it."""
+
+    def __init__(self, what: str, line: int = 1) -> None:
+        self.line = line
+        super().__init__(what)
+
+
+@lru_cache(maxsize=4_096)
+def compiled(source: str) -> Template:
+    """Compile a template, once."""
+    try:
+        return _JINJA.from_string(source)
+    except jinja2.TemplateSyntaxError as error:
+        why = (error.message or "it cannot be read").rstrip(".")
+        raise TemplateError(f"not a template: {why}.", error.lineno) from None
+    except (RecursionError, OverflowError, SyntaxError):
+        raise TemplateError("not a template that can be used: nested too deeply.") from None
+
+
+@lru_cache(maxsize=4_096)
+def variables_of(source: str) -> frozenset[str]:
+    """Name the variables that a template reads; files it would include are a mistake."""
+    compiled(source)
+    tree = _JINJA.parse(source)
+    if any(True for _ in meta.find_referenced_templates(tree)):
+        raise TemplateError("a prompt cannot include, import or extend another file.")
+    return frozenset(meta.find_undeclared_variables(tree)) - _JINJA.globals.keys()
+
+
+def render(source: str, variables: Mapping[str, Any]) -> str:
+    """Fill in a template."""
+    if "{" not in source:
+        return source
+    try:
+        return compiled(source).render(variables)
+    except jinja2.TemplateError as error:
+        raise TemplateError(f"{(error.message or str(error)).rstrip('.')}.") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise TemplateError(f"{type(error).__name__}: {error}.") from None

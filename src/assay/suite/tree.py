@@ -1,0 +1,328 @@
+"""YAML and JSON as a tree that remembers lines, and scalars as they were written.
+
+The usual loaders forget where a value stood and turn `yes` into a boolean, `010` into 8 and
+`1:30` into 90. A suite is full of answers that look like that, so here only what JSON knows
+(`true`, `false`, `null` and plain numbers) is more than text, and the text itself is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+DEPTH = 64
+SIZE = 5_000_000
+"""How many values a tree may have once its aliases are followed."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_WORDS.update({word.title(): value for word, value in _WORDS.items()})
+_WHITE = re.compile(r"[ \t\r\n]*")
+_TAGS = {None, "!", "tag:yaml.org,2002:str"}
+
+
+class TreeError(ValueError):
+    """The text is not YAML or JSON that can be read; says on which line."""
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line = line
+        super().__init__(what)
+
+
+class Written(float):
+    """A number that is shown as it was written: a target of 1.50 stays 1.50."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Written:
+        """Keep the text beside the number."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[type[Written], tuple[str]]:
+        return Written, (self.text,)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value with the line it stands on."""
+
+    value: Any
+    """A dict of nodes, a list of nodes, or a scalar."""
+    line: int
+    text: str = ""
+    """A scalar as it was written."""
+    block: bool = False
+    """Whether the text begins on the line after `line`, as in `prompt: |`."""
+    key_lines: dict[str, int] = field(default_factory=dict)
+
+    def get(self, *path: str | int) -> Node | None:
+        """Follow a path of keys and positions."""
+        node = self
+        for part in path:
+            try:
+                node = node.value[part]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return node
+
+    def line_at(self, *path: str | int) -> int:
+        """Say on which line a path is, or as much of it as there is."""
+        node, line = self, self.line
+        for part in path:
+            below = node.get(part)
+            if below is None:
+                break
+            line = node.key_lines[part] if isinstance(part, str) else below.line
+            node = below
+        return line
+
+
+def parse(text: str, *, is_json: bool) -> tuple[Node, list[tuple[int, str]]]:
+    """Parse a text; give its tree and the mistakes that do not keep it from being read."""
+    return _Json(text).parse() if is_json else _Yaml(text).parse()
+
+
+def plain(node: Node) -> Any:
+    """Take the lines away: dicts, lists and scalars."""
+    if isinstance(node.value, dict):
+        return {key: plain(below) for key, below in node.value.items()}
+    if isinstance(node.value, list):
+        return [plain(below) for below in node.value]
+    return node.value
+
+
+def scalar(text: str) -> Any:
+    """Read a plain scalar: `true`, `false`, `null`, a number, or else text.
+
+    >>> [scalar(s) for s in ("yes", "010", "7", "true", "1:30")]
+    ['yes', '010', 7, True, '1:30']
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return Written(text) if _NUMBER.fullmatch(text) else text
+
+
+class _Yaml:
+    """Builds the tree from events, without recursion, so that no nesting can break it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.problems: list[tuple[int, str]] = []
+        self.anchors: dict[str, tuple[Node, int]] = {}
+        self.stack: list[_Open] = []
+        self.root: Node | None = None
+        self.size = 0
+
+    def parse(self) -> tuple[Node, list[tuple[int, str]]]:
+        try:
+            for event in yaml.parse(self.text, Loader=_LOADER):
+                self.take(event)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            why = error.problem or error.context or "it cannot be read"
+            raise TreeError(mark.line + 1 if mark else 1, f"not YAML: {why}.") from None
+        except yaml.reader.ReaderError as error:
+            line = self.text.count("\n", 0, error.position) + 1
+            raise TreeError(line, f"not YAML: {error.reason}.") from None
+        return self.root or Node(None, 1), self.problems
+
+    def take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            self.alias(event.anchor or "", line)
+        elif isinstance(event, yaml.ScalarEvent):
+            self.check_tag(event, line)
+            is_plain = event.implicit[0] and not event.style
+            value = scalar(event.value) if is_plain else event.value
+            node = Node(value, line, event.value, event.style in {"|", ">"})
+            self.put(node, 1, event.anchor)
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self.check_tag(event, line)
+            self.open(event, line)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            done = self.stack.pop()
+            self.put(done.close(), done.size, done.anchor)
+        elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
+            raise TreeError(line, "a second document begins with '---'; a suite is one document.")
+
+    def open(self, event: Any, line: int) -> None:
+        if len(self.stack) >= DEPTH:
+            raise TreeError(line, f"nested more than {DEPTH} levels deep.")
+        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+        self.stack.append(_Open(Node(value, line), event.anchor))
+
+    def check_tag(self, event: Any, line: int) -> None:
+        if event.tag not in _TAGS:
+            self.problems.append(
+                (line, f"the tag {event.tag!r} has no meaning here; leave it out.")
+            )
+
+    def alias(self, name: str, line: int) -> None:
+        if name not in self.anchors:
+            raise TreeError(line, f"not YAML: *{name} stands for nothing; no &{name} before it.")
+        node, size = self.anchors[name]
+        self.put(node, size, None)
+
+    def put(self, node: Node, size: int, anchor: str | None) -> None:
+        if anchor:
+            self.anchors[anchor] = (node, size)
+        if not self.stack:
+            self.root = node
+            return
+        top = self.stack[-1]
+        top.size += size
+        if top.size > SIZE:
+            raise TreeError(node.line, f"more than {SIZE:,} values once its aliases are followed.")
+        self.problems += top.put(node)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or list that is not closed yet."""
+
+    node: Node
+    anchor: str | None
+    size: int = 1
+    key: Node | None = None
+    merged: list[Node] = field(default_factory=list)
+
+    def put(self, node: Node) -> list[tuple[int, str]]:
+        if isinstance(self.node.value, list):
+            self.node.value.append(node)
+            return []
+        if self.key is None:
+            self.key = node
+            return []
+        key, self.key = self.key, None
+        if isinstance(key.value, dict | list):
+            return [(key.line, "a key must be text, not a list or mapping.")]
+        if key.text == "<<" and not key.block:
+            return self.merge(node)
+        if key.text in self.node.key_lines:
+            first = self.node.key_lines[key.text]
+            return [(key.line, f"the key {key.text!r} is already on line {first}.")]
+        self.node.value[key.text] = node
+        self.node.key_lines[key.text] = key.line
+        return []
+
+    def merge(self, node: Node) -> list[tuple[int, str]]:
+        """Take over the keys of another mapping (`<<: *base`), once its own are known."""
+        sources = node.value if isinstance(node.value, list) else [node]
+        if not all(isinstance(source.value, dict) for source in sources):
+            return [(node.line, "'<<' takes over the keys of a mapping; this is none.")]
+        self.merged += sources
+        return []
+
+    def close(self) -> Node:
+        for source in self.merged:
+            for key, value in source.value.items():
+                if key not in self.node.value:
+                    self.node.value[key] = value
+                    self.node.key_lines[key] = source.key_lines[key]
+        return self.node
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON; write null for a missing value")
+
+
+class _Json:
+    """A JSON parser that keeps lines; strings and numbers are left to the standard library."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.line = text, 0, 1
+        self.counted = 0
+        self.problems: list[tuple[int, str]] = []
+        self.decoder = json.JSONDecoder(parse_float=Written, parse_constant=_refuse)
+
+    def parse(self) -> tuple[Node, list[tuple[int, str]]]:
+        node = self.value(0)
+        if self.peek():
+            raise self.error("something follows the end of the JSON value")
+        return node, self.problems
+
+    def peek(self) -> str:
+        white = _WHITE.match(self.text, self.at)
+        self.at = white.end() if white else self.at
+        return self.text[self.at : self.at + 1]
+
+    def place(self) -> int:
+        self.line += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        return self.line
+
+    def error(self, what: str) -> TreeError:
+        return TreeError(self.place(), f"not JSON: {what}.")
+
+    def value(self, depth: int) -> Node:
+        if depth > DEPTH:
+            raise TreeError(self.place(), f"nested more than {DEPTH} levels deep.")
+        start = self.peek()
+        if start == "{":
+            return self.mapping(depth)
+        if start == "[":
+            return self.sequence(depth)
+        return self.scalar()
+
+    def scalar(self) -> Node:
+        line, start = self.place(), self.at
+        try:
+            value, self.at = self.decoder.raw_decode(self.text, self.at)
+        except json.JSONDecodeError as error:
+            self.at = min(error.pos, len(self.text))
+            raise self.error(error.msg[:1].lower() + error.msg[1:]) from None
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        return Node(value, line, value if isinstance(value, str) else self.text[start : self.at])
+
+    def step(self, close: str) -> bool:
+        """Take a comma or the closing sign; False when it closed."""
+        sign = self.peek()
+        if sign not in {",", close} or not sign:
+            raise self.error(f"',' or '{close}' is missing")
+        self.at += 1
+        return sign == ","
+
+    def sequence(self, depth: int) -> Node:
+        node = Node([], self.place())
+        self.at += 1
+        more = self.peek() != "]" or self.step("]")
+        while more:
+            node.value.append(self.value(depth + 1))
+            more = self.step("]")
+        return node
+
+    def mapping(self, depth: int) -> Node:
+        node = Node({}, self.place())
+        self.at += 1
+        more = self.peek() != "}" or self.step("}")
+        while more:
+            if self.peek() != '"':
+                raise self.error('a key in "double quotes" is missing')
+            key = self.scalar()
+            if self.peek() != ":":
+                raise self.error("':' is missing")
+            self.at += 1
+            if key.text in node.value:
+                first = node.key_lines[key.text]
+                self.problems.append(
+                    (key.line, f"the key {key.text!r} is already on line {first}.")
+                )
+            node.value[key.text] = self.value(depth + 1)
+            node.key_lines.setdefault(key.text, key.line)
+            more = self.step("}")
+        return node

@@ -1,0 +1,108 @@
+"""Anthropic's format, on saved responses in the documented shapes."""
+
+import pytest
+
+from assay.models import anthropic
+from assay.models.failure import CallError
+from assay.models.model import Usage
+from models.saved import SCHEMA, WEATHER, ask, conversation, saved
+
+
+def test_thinking_text_and_usage() -> None:
+    reply = anthropic.decode(saved("anthropic_thinking"), 3.0)
+    assert reply.text == "The answer is 4."
+    assert reply.reasoning == "The sum of two and two."
+    assert reply.usage == Usage(309, 93, 188, 60)
+    assert reply.finish == "end_turn"
+    assert reply.latency_ms == 3.0
+
+
+def test_tool_calls() -> None:
+    reply = anthropic.decode(saved("anthropic_tools"))
+    assert reply.text == "I will look."
+    assert reply.tool_calls[0].parsed() == {"location": "Zürich"}
+    assert reply.usage == Usage(472, 91, None, None)
+
+
+def test_refusal_and_truncation() -> None:
+    assert anthropic.decode(saved("anthropic_refusal")).refused
+    cut = anthropic.decode(saved("anthropic_truncated"))
+    assert cut.truncated
+    assert not cut.refused
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"content": None}, {"content": "4"}, {"content": [4]}, {"content": [{"type": "text"}]}],
+)
+def test_a_wrong_shape_is_malformed(body: object) -> None:
+    with pytest.raises(CallError) as caught:
+        anthropic.decode(body)
+    assert caught.value.kind == "malformed"
+
+
+def test_no_usage_is_none_and_not_zero() -> None:
+    assert anthropic.decode({"content": []}).usage == Usage()
+
+
+def test_settings_are_written() -> None:
+    request = ask(temperature=1, max_tokens=9000, stop=["END"], tools=[WEATHER], schema=SCHEMA)
+    path, body = anthropic.encode("claude", request)
+    assert path == "/v1/messages"
+    assert body == {
+        "model": "claude",
+        "max_tokens": 9000,
+        "messages": [{"role": "user", "content": "What is 2+2?"}],
+        "temperature": 1,
+        "stop_sequences": ["END"],
+        "tools": [
+            {
+                "name": "get_weather",
+                "description": "The weather in a place.",
+                "input_schema": WEATHER["parameters"],
+            }
+        ],
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("thinking", "expected", "limit"),
+    [
+        (2048, {"type": "enabled", "budget_tokens": 2048}, 6144),
+        (0, {"type": "disabled"}, 4096),
+        ("high", {"type": "adaptive", "display": "summarized"}, 4096),
+    ],
+)
+def test_thinking(thinking: int | str, expected: dict[str, object], limit: int) -> None:
+    body = anthropic.encode("claude", ask(thinking=thinking))[1]
+    assert body["thinking"] == expected
+    assert body["max_tokens"] == limit
+    assert body.get("output_config") == ({"effort": "high"} if thinking == "high" else None)
+
+
+def test_a_conversation_with_tools_is_written() -> None:
+    body = anthropic.encode("claude", conversation())[1]
+    assert body["system"] == "Be brief."
+    user, assistant, results = body["messages"]
+    assert user == {"role": "user", "content": "Weather?"}
+    assert [b["type"] for b in assistant["content"]] == ["tool_use", "tool_use"]
+    assert assistant["content"][0]["input"] == {"location": "Oslo"}
+    assert results["role"] == "user"
+    assert [b["tool_use_id"] for b in results["content"]] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "kind"),
+    [
+        (401, "authentication_error", "auth"),
+        (429, "rate_limit_error", "rate_limit"),
+        (529, "overloaded_error", "server"),
+        (400, "invalid_request_error", "bad_request"),
+        (413, "request_too_large", "too_large"),
+    ],
+)
+def test_errors(status: int, word: str, kind: str) -> None:
+    body = f'{{"type": "error", "error": {{"type": "{word}", "message": "no"}}}}'
+    error = anthropic.error(status, {"retry-after": "7"}, body.encode())
+    assert (error.kind, error.retry_after) == (kind, 7.0)

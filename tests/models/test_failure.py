@@ -1,0 +1,37 @@
+"""What a failed call says."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from assay.models.failure import from_status, retry_after
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "3"}, 3.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"Retry-After": "-4"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": ""}, None),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    when = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    waited = retry_after({"Retry-After": when})
+    assert waited is not None
+    assert 85 < waited <= 90
+
+
+def test_a_long_foreign_text_is_shortened() -> None:
+    assert len(str(from_status(500, {}, "x" * 100_000))) < 700

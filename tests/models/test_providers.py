@@ -1,0 +1,81 @@
+"""Names of models, and what is said about wrong ones before any call."""
+
+import pytest
+
+from assay.errors import UsageError
+from assay.models.providers import PROVIDERS, find
+from assay.models.remote import RemoteModel
+from models.saved import ask
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_missing_key_names_its_variable(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = PROVIDERS[name]
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://ours.openai.azure.com/")
+    if not provider.key_env:
+        assert find(f"{name}/m").name == f"{name}/m"
+        return
+    monkeypatch.delenv(provider.key_env, raising=False)
+    with pytest.raises(UsageError, match=provider.key_env):
+        find(f"{name}/m")
+    monkeypatch.setenv(provider.key_env, "k" * 20)
+    model = find(f"{name}/vendor/m")
+    assert model.name == f"{name}/vendor/m"
+    assert provider.key_env in model.account
+    assert "kkk" not in model.account
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("opnai/gpt", "Did you mean 'openai'"),
+        ("gpt-4o", "names no model"),
+        ("openai/", "names no model"),
+        ("nothing/like", "is not known"),
+        ("local/smolm2-135m", "Did you mean 'smollm2-135m'"),
+        ("local/absent.gguf", "There is no file"),
+        ("python:json", "names no function"),
+        ("python:no.such.module:f", "cannot be imported"),
+        ("python:json:dumsp", "Did you mean 'dump"),
+        ("replay:", "names no file"),
+        ("replay:absent.jsonl", "cannot be read"),
+    ],
+)
+def test_wrong_names(name: str, says: str) -> None:
+    from assay.errors import AssayError
+
+    if name.startswith("local/"):
+        pytest.importorskip("xllamacpp")
+    with pytest.raises(AssayError, match=says):
+        find(name)
+
+
+def test_another_address_gets_only_a_key_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    assert "no key" in find("openai/m", base_url="http://127.0.0.1:9/v1").account
+    with pytest.raises(UsageError, match="OUR_MISSING_KEY"):
+        find("openai/m", base_url="http://127.0.0.1:9/v1", key_env="OUR_MISSING_KEY")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "ftp://x/v1", "http://u:p@host/v1"])
+def test_wrong_addresses(address: str) -> None:
+    with pytest.raises(UsageError, match="base_url"):
+        find("openai/m", base_url=address)
+
+
+def test_azure_needs_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):
+        find("azure/m")
+
+
+def test_the_limit_has_the_name_that_the_server_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+
+    def sent(model: object) -> dict[str, object]:
+        assert isinstance(model, RemoteModel)
+        return model.encode(ask(max_tokens=5))[1]
+
+    assert "max_completion_tokens" in sent(find("openai/o4-mini"))
+    assert "max_tokens" in sent(find("openai/m", base_url="http://127.0.0.1:9/v1"))
+    assert "max_tokens" in sent(find("ollama/llama3"))

@@ -1,0 +1,108 @@
+"""Recordings: what was answered once is answered again, to the last digit."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from assay.errors import InputError, UsageError
+from assay.models.failure import CallError
+from assay.models.model import Model, Reply, Request, Usage
+from assay.models.providers import find
+from assay.models.replay import Recorder, Recording, key_of
+from models.saved import ask
+
+
+class Counting:
+    """A model that never says the same thing twice."""
+
+    account = "here"
+    limit = None
+
+    def __init__(self, name: str = "ours/m") -> None:
+        self.name = name
+        self.calls = 0
+
+    async def call(self, request: Request) -> Reply:
+        self.calls += 1
+        return Reply(
+            f"{self.name} {self.calls} ü", "why", usage=Usage(1, 2), latency_ms=0.1 + self.calls
+        )
+
+    async def close(self) -> None:
+        pass
+
+
+def record(path: Path, model: Model, *requests: Request) -> list[Reply]:
+    recorder = Recorder(path)
+    wrapped = recorder.wrap(model)
+
+    async def main() -> list[Reply]:
+        return [await wrapped.call(r) for r in requests]
+
+    replies = asyncio.run(main())
+    recorder.close()
+    return replies
+
+
+REQUESTS = [
+    ask(attempt=1),
+    ask(attempt=2),
+    ask(seed=1),
+    ask(seed=2),
+    ask("else"),
+    ask(temperature=1),
+]
+
+
+def test_a_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "r.jsonl"
+    replies = record(path, Counting(), *REQUESTS)
+    model = find(f"replay:{path}")
+    assert model.name == "ours/m"
+
+    async def again() -> list[Reply]:
+        return [await model.call(r) for r in reversed(REQUESTS)]
+
+    assert asyncio.run(again()) == replies[::-1]
+
+
+def test_a_missing_reply_is_an_error(tmp_path: Path) -> None:
+    record(tmp_path / "r.jsonl", Counting(), ask())
+    model = find(f"replay:{tmp_path / 'r.jsonl'}")
+    with pytest.raises(CallError, match="attempt 2") as caught:
+        asyncio.run(model.call(ask(attempt=2)))
+    assert (caught.value.kind, caught.value.retryable) == ("replay", False)
+
+
+def test_the_key_knows_everything_that_matters() -> None:
+    keys = {key_of("m", r) for r in REQUESTS} | {key_of("other", ask())}
+    assert len(keys) == len(REQUESTS) + 1
+
+
+def test_several_models_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, Counting("a/m"), ask())
+    record(path, Counting("b/m"), ask())
+    with pytest.raises(UsageError, match="it holds a/m, b/m"):
+        find(f"replay:{path}")
+    assert asyncio.run(find(f"replay:{path}#b/m").call(ask())).text == "b/m 1 ü"
+    with pytest.raises(UsageError, match="is not known"):
+        find(f"replay:{path}#c/m")
+
+
+def test_a_line_that_was_cut_is_left_out_and_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, Counting(), ask())
+    with path.open("a") as file:
+        file.write('{"key": "half')
+    assert len(Recording.read(path).replies) == 1
+    record(path, Counting(), ask("else"))
+    assert len(Recording.read(path).replies) == 2
+
+
+def test_a_wrong_file_names_its_lines(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"key": 1}\nno\n')
+    with pytest.raises(InputError, match="line 2"):
+        Recording.read(path)

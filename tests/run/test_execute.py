@@ -1,0 +1,199 @@
+"""Runs: nothing answered is lost, budgets are hard, and what is made stays made."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from run.serving import calls, server, suite
+
+from assay.store.store import Store
+
+ASSAY = [sys.executable, "-m", "assay"]
+
+
+def run(folder, *arguments, **options):
+    environment = {**os.environ, "ASSAY_STORE": str(Path(folder, "store.db")), "COLUMNS": "80"}
+    environment |= options.pop("env", {})
+    return subprocess.run(
+        [*ASSAY, *map(str, arguments)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def store(folder):
+    return Store(str(Path(folder, "store.db")))
+
+
+def records(folder, run_id="latest"):
+    at = store(folder)
+    return [row for frame in at.records(at.find(run_id).id) for row in frame.to_dicts()]
+
+
+@pytest.fixture(scope="module")
+def address():
+    with server() as at:
+        yield at
+
+
+def test_a_run_keeps_every_record_and_prints_the_scores(tmp_path, address):
+    path = suite(tmp_path, address, tasks=30, runs=2, tiers="{T0: {}, T1: {system: Be careful.}}")
+    done = run(tmp_path, "run", path, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    groups = json.loads(done.stdout)["groups"]
+    assert [(g["group"], g["records"]) for g in groups] == [
+        ({"tier": "T0"}, 60),
+        ({"tier": "T1"}, 60),
+    ]
+    assert groups[0]["metrics"]["accuracy"] == 1.0
+    assert groups[0]["metrics"]["cost_usd_mean"] == pytest.approx((20 * 1 + 8 * 10) / 1e6)
+    rows = records(tmp_path)
+    assert len({(r["tier"], r["task_id"], r["attempt"]) for r in rows}) == len(rows) == 120
+    assert all(r["latency_ms"] > 0 and r["wait_ms"] >= 0 and r["tries"] == 1 for r in rows)
+    spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
+    assert spent["calls"] == 120
+    assert spent["usd"] == pytest.approx(sum(r["cost_usd"] for r in rows))
+
+
+def test_a_second_resume_makes_nothing(tmp_path, address):
+    path = suite(tmp_path, address, tasks=10)
+    assert run(tmp_path, "run", path).returncode == 0
+    before = calls(address)
+    again = run(tmp_path, "run", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "10 attempts stand" in again.stderr
+    assert calls(address) == before
+
+
+def test_a_changed_prompt_is_told_and_made_anew_only_when_agreed(tmp_path, address):
+    path = suite(tmp_path, address, tasks=10)
+    assert run(tmp_path, "run", path).returncode == 0
+    suite(tmp_path, address, tasks=12, prompt='"{{ input }} Now."')
+    before = calls(address)
+    refused = run(tmp_path, "run", "--resume")
+    assert refused.returncode == 2
+    assert "10 changed" in refused.stderr
+    assert calls(address) == before
+    agreed = run(tmp_path, "run", "--resume", "--yes")
+    assert agreed.returncode == 0, agreed.stderr
+    assert calls(address) == before + 12
+    assert len(records(tmp_path)) == 12
+
+
+def test_a_dollar_budget_is_never_passed(tmp_path, address):
+    settings = {"limits": "{concurrency: 16, usd: 0.002}", "settings": "{max_tokens: 10}"}
+    path = suite(tmp_path, address, tasks=60, **settings)
+    done = run(tmp_path, "run", path, "--format", "json")
+    assert done.returncode == 4
+    assert "money is used up" in done.stderr
+    spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
+    assert 0 < spent["usd"] <= 0.002
+
+
+def test_a_token_budget_is_never_passed(tmp_path, address):
+    settings = "{concurrency: 4, tokens: 3000}"
+    path = suite(tmp_path, address, tasks=200, limits=settings, settings="{max_tokens: 50}")
+    assert run(tmp_path, "run", path).returncode == 4
+    spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
+    assert 0 < spent["prompt_tokens"] + spent["completion_tokens"] <= 3000
+
+
+def test_ctrl_c_ends_in_good_order_and_resumes(tmp_path):
+    with server(0.05) as slow:
+        path = suite(tmp_path, slow, tasks=300, limits="{concurrency: 4}")
+        environment = {**os.environ, "ASSAY_STORE": str(tmp_path / "store.db")}
+        process = subprocess.Popen(
+            [*ASSAY, "run", str(path)], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        _wait_for(lambda: calls(slow) > 20)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 130, said
+        made = len(records(tmp_path))
+        assert made == calls(slow)
+        assert f"assay run --resume {store(tmp_path).find('latest').id}" in said
+        assert run(tmp_path, "run", "--resume").returncode == 0
+        assert len(records(tmp_path)) == calls(slow) == 300
+
+
+def _wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+def test_kill_anywhere_loses_nothing_that_was_committed(tmp_path):
+    rng = random.Random(5)
+    flying = 8
+    with server(0.01) as slow:
+        path = suite(tmp_path, slow, tasks=400, limits=f"{{concurrency: {flying}}}")
+        environment = {**os.environ, "ASSAY_STORE": str(tmp_path / "store.db")}
+        committed = kills = 0
+        arguments = ["run", str(path)]
+        for _ in range(20):
+            before = calls(slow)
+            process = subprocess.Popen(
+                [*ASSAY, *arguments],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            target = before + rng.randint(1, 25)
+            while process.poll() is None and calls(slow) < target:
+                time.sleep(rng.uniform(0.001, 0.02))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait(30)
+            arguments = ["run", "--resume", "--yes"]
+            now = len(records(tmp_path))
+            assert now >= committed
+            committed = now
+        assert kills > 10
+        done = run(tmp_path, "run", "--resume")
+        assert done.returncode == 0, done.stderr
+        rows = records(tmp_path)
+        assert len(rows) == len({r["task_id"] for r in rows}) == 400
+        # what was answered but not yet committed when it was killed is asked again, no more
+        lost_at_most = kills * (flying + int(flying / 0.01 * 0.5))
+        assert 400 <= calls(slow) <= 400 + lost_at_most
+        spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
+        assert spent["calls"] == 400
+        assert spent["usd"] == pytest.approx(sum(r["cost_usd"] for r in rows))
+
+
+def test_a_recorded_run_gives_the_same_records_again(tmp_path, address):
+    path = suite(tmp_path, address, tasks=10, runs=2, seed=3)
+    tape = tmp_path / "tape.jsonl"
+    first = run(tmp_path, "run", path, "--record", tape, "--format", "json")
+    text = path.read_text().replace("openai/instant", f"replay:{tape}#openai/instant")
+    text = text.replace(f', base_url: "{address}/v1"', "")
+    path.write_text(text)
+    before = calls(address)
+    second = run(tmp_path, "run", path, "--format", "json")
+    assert second.returncode == 0, second.stderr
+    assert calls(address) == before
+    assert json.loads(first.stdout) == json.loads(second.stdout)
+
+
+def test_a_store_that_cannot_be_written_stops_the_run_loudly(tmp_path, address):
+    path = suite(tmp_path, address, tasks=5)
+    (tmp_path / "folder").mkdir()
+    done = run(tmp_path, "run", path, env={"ASSAY_STORE": str(tmp_path / "folder")})
+    assert done.returncode == 4
+    assert "cannot be used" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,386 @@
+import json
+import pickle
+import re
+import time
+
+import polars as pl
+import pytest
+
+from assay.errors import InputError
+from assay.suite.load import load_suite
+from assay.suite.problems import SuiteError
+from assay.suite.values import Limits, Price, Subject
+
+GOOD = """\
+suite: word-problems
+tasks: tasks.jsonl
+prompt: |
+  {{ input }}
+  End with "FINAL_ANSWER: <answer>".
+answer: {marker: "FINAL_ANSWER:"}
+match: numeric
+subjects:
+  - local/smollm2-135m
+  - {name: ours, model: openai/our-model, base_url: "http://127.0.0.1:8000/v1",
+     key_env: OUR_KEY, temperature: 0, settings: {logit_bias: {}}}
+tiers:
+  T0: {}
+  T1: {system: "You are careful. Number your steps.", temperature: 1}
+  T2: {extends: T1, examples: worked.jsonl, top_p: 0.5}
+runs: 10
+seed: 3
+limits: {concurrency: auto, usd: 2.00}
+prices:
+  ours: {input: 1.5, output: 2}
+"""
+MINIMAL = "suite: s\ntasks: {tasks}\nsubjects: [local/m]\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="suite.yaml", **files):
+        for file, content in files.items():
+            (tmp_path / file.replace("_", ".")).write_text(content, encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return written
+
+
+def good(write, text=GOOD):
+    return write(
+        text,
+        tasks_jsonl='{"id": "a", "input": "2+2?", "target": 4}\n{"id": "b", "question": "x"}\n',
+        worked_jsonl='{"input": "1+1?", "output": "FINAL_ANSWER: 2"}\n',
+    )
+
+
+def mistakes(path):
+    with pytest.raises(SuiteError) as caught:
+        load_suite(path)
+    return [p.replace(str(path.parent) + "/", "") for p in caught.value.problems]
+
+
+def test_a_suite_as_the_design_writes_it(write):
+    suite = load_suite(good(write))
+    assert suite.name == "word-problems"
+    assert [t.id for t in suite.tasks] == ["a", "b"]
+    assert suite.tasks[0].target == "4"
+    assert suite.subjects[0] == Subject("local/smollm2-135m", "local/smollm2-135m")
+    assert suite.subjects[1].settings == {"temperature": 0.0, "logit_bias": {}}
+    assert suite.limits == Limits("auto", usd=2.0)
+    assert suite.prices == {"ours": Price(1.5, 2.0)}
+    assert [t.name for t in suite.tiers] == ["T0", "T1", "T2"]
+    assert suite.tiers[2].system == suite.tiers[1].system
+    assert suite.tiers[2].settings == {"temperature": 1.0, "top_p": 0.5}
+    assert suite.text == GOOD
+    assert pickle.loads(pickle.dumps(suite)) == suite
+
+
+def test_json_is_a_suite_too(write):
+    table = {
+        "suite": "s",
+        "tasks": [
+            {
+                "input": "\U0001f600 \t",
+                "target": "😀",
+            }
+        ],
+        "subjects": ["local/m"],
+    }
+    suite = load_suite(write(json.dumps(table, indent="\t"), "suite.json"))
+    assert suite.tasks[0].target == "😀"
+    assert [t.name for t in suite.tiers] == ["T0"]
+    path = write('{\n "suite": "s",\n "taks": [],\n "subjects": ["m",]\n}', "bad.json")
+    assert mistakes(path) == ["bad.json, line 4: not JSON: expecting value."]
+
+
+BAD = """\
+suite: x
+task: foo.jsonl
+tasks:
+  - {id: a, input: hi, target: yes}
+  - {id: a, input: 2}
+  - {id: b}
+prompt: |
+  {{ input }}
+  {{ inptu }} {{ answer }}
+system: "{% if %}"
+answer: {regex: "(a"}
+match: numrice
+subjects:
+  - {modle: x}
+  - {model: openai/x, key_env: sk-secret-1, temperature: hot}
+  - openai/y
+  - openai/y
+tiers:
+  T1: {extends: T9}
+  T2: {extends: T3}
+  T3: {extends: T2, temprature: 1}
+limits: {usd: -1, concurrency: many}
+prices: {openai/z: {input: 1, output: -2}}
+runs: 0
+runs: 3
+"""
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(write):
+    found = mistakes(write(BAD))
+    expected = [
+        (2, "Key 'task' is not known. Did you mean 'tasks'?"),
+        (5, "the task id 'a' is already on line 4."),
+        (6, "task 'b' has no input"),
+        (9, "'answer' would give the answer away"),
+        (9, "Variable 'inptu' is not known. Did you mean 'input'?"),
+        (10, "system: not a template"),
+        (11, "answer: '(a' is no regular expression that can be used: unclosed group."),
+        (12, "Did you mean 'numeric'?"),
+        (14, "Did you mean 'model'?"),
+        (14, "subjects[1] needs 'model'"),
+        (15, "key_env names an environment variable"),
+        (15, "subjects[2].temperature must be a number of at least 0, not 'hot'."),
+        (17, "the subject 'openai/y' is there twice"),
+        (19, "Tier 'T9' is not known."),
+        (20, "tiers.T2 extends itself: T2 → T3 → T2."),
+        (21, "Did you mean 'temperature'?"),
+        (21, "tiers.T3 extends itself"),
+        (22, "limits.concurrency must be 'auto' or a whole number of at least 1, not 'many'."),
+        (22, "limits.usd must be a number above 0, not -1."),
+        (23, "prices.openai/z.output must be a number of at least 0, not -2."),
+        (23, "'openai/z' is not known. Did you mean 'openai/y'?"),
+        (24, "runs must be a whole number of at least 1, not 0."),
+        (25, "the key 'runs' is already on line 24."),
+    ]
+    assert len(found) == len(expected)
+    for text, (line, part) in zip(found, expected, strict=True):
+        assert text.startswith(f"suite.yaml, line {line}: ")
+        assert part in text
+    assert "sk-secret-1" not in "\n".join(found)
+    with pytest.raises(InputError):
+        load_suite(write(BAD))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: a suite is a mapping"),
+        ("- a\n", "line 1: a suite is a mapping"),
+        ("a: [\n", "not YAML"),
+        ("a: *b\n", "*b stands for nothing"),
+        ("a: &a [*a]\n", "*a stands for nothing"),
+        ("a: 1\n---\nb: 2\n", "line 2: a second document"),
+        ("a: " + "[" * 100_000, "nested more than"),
+        ("a: !!python/object:os.system x\n", "has no meaning here"),
+        ("suite: s\ntasks: [q]\nsubjects: []\n", "subjects must be a list of models, not a list"),
+        ("suite: s\ntasks: []\nsubjects: [m]\n", "there are no tasks"),
+        ("suite: s\ntasks: gone.jsonl\nsubjects: [m]\n", "gone.jsonl: no such file"),
+        ("suite: s\ntasks: .\nsubjects: [m]\n", "is a folder"),
+        ("suite: s\ntasks: [q]\nsubjects: [m]\nmodels: [x]\n", "Did you mean 'subjects'?"),
+        (
+            "suite: s\ntasks: [q]\nsubjects: [{model: m, api_key: sk-1}]\n",
+            "Did you mean 'key_env'?",
+        ),
+        ("suite: s\ntasks: [q]\nsubjects: [m]\nseed: 010\n", "seed must be a whole number"),
+        (
+            "suite: s\ntasks: [q]\nsubjects: [m]\nprompt: a\n"
+            "messages: [{role: user, content: b}]\n",
+            "either 'prompt' or 'messages'",
+        ),
+    ],
+)
+def test_one_mistake(write, text, said):
+    assert said in "\n".join(mistakes(write(text)))
+
+
+def test_aliases_cannot_explode(write):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+    assert "once its aliases are followed" in "\n".join(mistakes(write("\n".join(lines))))
+
+
+def test_a_missing_or_unreadable_file_is_an_error_of_the_user(tmp_path):
+    with pytest.raises(SuiteError, match="assay init"):
+        load_suite(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"suite: s\ntasks: \xff\n")
+    with pytest.raises(SuiteError, match="line 2: bytes that are not UTF-8"):
+        load_suite(tmp_path / "bytes.yaml")
+
+
+def test_answers_stay_as_they_were_written(write):
+    text = """\
+suite: s
+tasks:
+  - {input: a, target: yes}
+  - {input: b, target: 010}
+  - {input: c, target: 1.50}
+  - {input: d, target: 2024-01-02}
+  - {input: e, target: [x, 2]}
+  - {input: f, target: true}
+  - {input: g, target: 1:30}
+  - plain text
+subjects: [local/m]
+"""
+    tasks = load_suite(write(text)).tasks
+    assert [t.target for t in tasks] == [
+        "yes", "010", "1.50", "2024-01-02", '["x", 2]', "true", "1:30", None,
+    ]  # fmt: skip
+    assert [t.id for t in tasks] == list("12345678")
+
+
+def test_tasks_from_every_kind_of_file(write, tmp_path):
+    rows = [
+        {"id": "a", "input": "one", "target": "1", "topic": "x"},
+        {"id": "b", "input": 'two, "2"', "target": "2", "topic": "y"},
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
+    pl.DataFrame(rows).write_ndjson(tmp_path / "t.jsonl")
+    (tmp_path / "t.json").write_text(json.dumps(rows, indent=1))
+    loaded = [
+        load_suite(write(MINIMAL.format(tasks=f"t.{kind}")))
+        for kind in ("csv", "parquet", "jsonl", "json")
+    ]
+    assert [t.id for t in loaded[0].tasks] == ["a", "b"]
+    assert loaded[0].tasks[1].extra == {"topic": "y"}
+    assert len({s.data_hash for s in loaded}) == 1
+    assert len({s.tasks[1].input for s in loaded}) == 1
+
+
+def test_mistakes_in_files_of_tasks_have_their_own_lines(write):
+    lines = ['{"id": "a", "input": "x"}', "{oops", "", '["list"]', '{"id": "a", "input": "y"}']
+    lines += ['{"id": "c", "inptu": "y"}', '{"id": "d", "input": NaN}']
+    found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl="\n".join(lines)))
+    assert [re.match(r"tasks.jsonl, line (\d)", f).group(1) for f in found] == [
+        "2",
+        "4",
+        "5",
+        "6",
+        "7",
+    ]
+    assert "already on line 1" in found[2]
+    assert "it has 'inptu'" in found[3]
+    many = "\n".join(['{"q": 1}'] * 100)
+    found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
+    assert len(found) == 21
+    assert "80 more problems" in found[-1]
+
+
+def test_foreign_columns(write):
+    columns = "{input: frage, target: lsg}"
+    text = f"suite: s\ntasks: {{from: t.csv, columns: {columns}, limit: 1}}\nsubjects: [m]\n"
+    suite = load_suite(write(text, t_csv="frage;lsg;answer\nwas?;das;secret\nwer?;x;y\n"))
+    assert [(t.input, t.target, t.extra) for t in suite.tasks] == [
+        ("was?", "das", {"answer": "secret"})
+    ]
+    assert "'answer' would give" in "\n".join(mistakes(write(text + "prompt: '{{ answer }}'\n")))
+    wrong = text.replace("target: lsg", "targt: lsg")
+    assert "Did you mean 'target'?" in "\n".join(mistakes(write(wrong)))
+
+
+def test_a_hub_data_set_needs_its_package(write, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    path = write(MINIMAL.format(tasks="hf:owner/name"))
+    assert "pip install 'assay[datasets]'" in "\n".join(mistakes(path))
+
+
+def test_a_hub_data_set(write, monkeypatch):
+    class Hub:
+        @staticmethod
+        def get_dataset_split_names(name, config):
+            return ["train", "validation"]
+
+        @staticmethod
+        def load_dataset(name, config, split):
+            return [{"question": f"{name} {split}", "answer": 1}]
+
+    monkeypatch.setitem(__import__("sys").modules, "datasets", Hub)
+    suite = load_suite(write(MINIMAL.format(tasks="hf:owner/name")))
+    assert suite.tasks[0].input == "owner/name validation"
+
+
+def test_a_prompt_that_fails_for_some_tasks_names_them(write):
+    text = (
+        "suite: s\ntasks:\n  - {id: a, input: x, hint: h}\n  - {id: b, input: y}\nsubjects: [m]\n"
+    )
+    found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
+    assert found == [
+        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined."
+    ]
+    load_suite(write(text + "prompt: '{{ input }}{% if hint is defined %}{{ hint }}{% endif %}'\n"))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{{ input.__class__.__mro__ }}",
+        "{{ ''.__class__.__subclasses__() }}",
+        "{{ cycler.__init__.__globals__ }}",
+        "{% include 'x' %}",
+        "{{ range(10**9) | list }}",
+        "{{ target }}",
+    ],
+)
+def test_prompts_are_sandboxed(write, prompt):
+    assert mistakes(write(MINIMAL.format(tasks="[q]") + f'prompt: "{prompt}"\n'))
+
+
+def test_tiers_take_over_and_take_away(write):
+    text = MINIMAL.format(tasks="[q]") + (
+        "system: S\nprompt: 'P {{ input }}'\n"
+        "tiers:\n  T0:\n  T1: {system: null}\n  T2: {extends: T1, prompt: Q}\n"
+        "  T3: {messages: [{role: user, content: M}]}\n  T4: {extends: T3, prompt: R}\n"
+    )
+    tiers = load_suite(write(text)).tiers
+    assert [(t.system, t.prompt if not t.messages else "") for t in tiers] == [
+        ("S", "P {{ input }}"), (None, "P {{ input }}"), (None, "Q"), ("S", ""), ("S", "R"),
+    ]  # fmt: skip
+
+
+def test_merged_mappings(write):
+    text = MINIMAL.format(tasks="[q]") + (
+        "tiers:\n  T0: &base {system: S, top_p: 1}\n  T1: {<<: *base, system: X}\n"
+    )
+    tier = load_suite(write(text)).tiers[1]
+    assert (tier.system, tier.settings) == ("X", {"top_p": 1.0})
+
+
+def test_targets_that_are_patterns_are_checked(write):
+    text = "suite: s\ntasks: [{id: a, input: x, target: '(b'}]\nsubjects: [m]\nmatch: regex\n"
+    assert "the target of task 'a' is no regular expression" in "\n".join(mistakes(write(text)))
+
+
+def test_a_subject_can_be_refused_by_the_caller(write):
+    path = good(write)
+    with pytest.raises(SuiteError, match="line 10: no such provider"):
+        load_suite(path, check_subject=lambda s: "no such provider" if s.name == "ours" else None)
+
+
+def test_the_text_of_an_earlier_run_can_be_loaded(write):
+    path = good(write)
+    earlier = load_suite(path, text=GOOD.replace("runs: 10", "runs: 2"))
+    assert earlier.runs == 2
+
+
+def test_conversations_as_input(write):
+    text = """\
+suite: s
+tasks:
+  - input: [{role: user, content: hi}, {role: assistant, content: yo}, {role: user, content: q}]
+  - input: {query: what, context: here, files: [a]}
+subjects: [m]
+"""
+    first, second = load_suite(write(text)).tasks
+    assert (first.input, [m.content for m in first.before]) == ("q", ["hi", "yo"])
+    assert (second.input, second.context, second.extra) == ("what", "here", {"files": ["a"]})
+    wrong = text.replace("{role: user, content: q}", "{role: assistant, content: q}")
+    assert "ends with the user's" in "\n".join(mistakes(write(wrong)))
+
+
+def test_a_hundred_thousand_tasks_load_quickly(write, tmp_path):
+    with (tmp_path / "big.jsonl").open("w") as file:
+        for i in range(100_000):
+            file.write(f'{{"id": "q{i}", "input": "what is {i} plus {i}?", "target": {2 * i}}}\n')
+    start = time.perf_counter()
+    suite = load_suite(write(MINIMAL.format(tasks="big.jsonl")))
+    assert time.perf_counter() - start < 15
+    assert len(suite.tasks) == 100_000
