@@ -21,7 +21,7 @@ STEP = re.compile(rf"[{WHITE}]*(\d+\.|-|\*)[{WHITE}]")
 LINE_END = re.compile(r"\r\n|\n|\r")
 NUMBER = re.compile(
     r"([+-]?)"
-    r"(?:([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.([0-9]*))?|\.([0-9]+))"
+    r"(?:([1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.([0-9]*))?|\.([0-9]+))"
     r"(?:e([+-]?)0*([0-9]{0,18})(?<=[0-9]))?"
 )
 SELF_CORRECTIONS = ("actually", "sorry", "correction", "let me fix", "i made a mistake")
@@ -94,6 +94,8 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         out["correct"] = get("correct")
     else:
         out["correct"] = answer is not None and normalize(answer) == normalize(target)
+    if get("status") == "error":
+        out["correct"] = None
 
     for name in ("cot_tokens", "cot_chars", "step_count", "ra_ratio", "self_correcting"):
         out[name] = None
@@ -128,7 +130,7 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         passed = score >= (1.0 if get("pass_score") is None else get("pass_score"))
     else:
         passed = out["correct"]
-    out["passed"] = passed
+    out["passed"] = passed = None if get("status") == "error" else passed
     out["impl_rate"] = impl = score if get("impl_rate") is None else get("impl_rate")
 
     cost, duration = get("cost_usd"), get("duration_seconds")

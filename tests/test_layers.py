@@ -15,7 +15,7 @@ ROOT = Path(assay.__file__).parent
 LAYERS = (
     *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue", "shape"),
     *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "suite", "models"),
-    *("report", "cli"),
+    *("store", "run", "report", "cli"),
 )
 """From the bottom to the top; a module may import those before its own, and its own."""
 

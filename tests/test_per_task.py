@@ -48,7 +48,8 @@ def test_every_record_is_there_once_in_order_with_all_measures(
     assert [r["target"] for r in written] == [r["target"] for r in RECORDS]
     assert set(MEASURES) <= set(written[0])
     for record, row in zip(RECORDS, written, strict=True):
-        assert row["correct"] == (record["prediction"] is not None and record["target"] == "1,000")
+        right = record["prediction"] is not None and record["target"] == "1,000"
+        assert row["correct"] == (None if record.get("status") == "error" else right)
         assert row["total_tokens"] == record["prompt_tokens"] + record["output_tokens"]
         assert row["cot"] == record["reasoning"]
 

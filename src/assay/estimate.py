@@ -117,7 +117,7 @@ def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
     if value is None or ends is None:
         return None, None
     first, last = metric.range or (None, None)
-    low, high = ends
+    low, high = float(ends[0]), float(ends[1])
     return (
         low if first is None else max(low, float(first)),
         high if last is None else min(high, float(last)),
@@ -130,55 +130,53 @@ def _combine(
     groups: int,
     options: Mapping[str, Any],
 ) -> list[Estimate]:
-    """Estimate a metric that is made of other metrics.
+    """Estimate a metric that is made of other metrics, for all groups at once.
 
     It is taken to rise or fall with each part, so the ends of its interval are its values at the
     ends of theirs. Where the parts vary together that is exact; else it is wider than need be.
     """
-    names = metric.part_names(options)
+    parts = {n: found[n] for n in metric.part_names(options)}
+    for name in (n for n, es in parts.items() if any(isinstance(e.value, str) for e in es)):
+        raise UsageError(f"{metric.name} cannot use {name!r}: it is not a number.")
+    at = {n: [e.value for e in es] for n, es in parts.items()}
+    values = _apply(metric, at, groups, options)
+    worst, best = dict(at), dict(at)
+    for name, es in parts.items():
+        ends = [[e.low for e in es], [e.high for e in es]]
+        low, high = (_apply(metric, {**at, name: end}, groups, options) for end in ends)
+        falls = [
+            isinstance(x, float) and isinstance(y, float) and x > y
+            for x, y in zip(low, high, strict=True)
+        ]
+        pairs = list(zip(*ends, falls, strict=True))
+        worst[name] = [b if down else a for a, b, down in pairs]
+        best[name] = [a if down else b for a, b, down in pairs]
+    lows, highs = (_apply(metric, side, groups, options) for side in (worst, best))
     result = []
-    for g in range(groups):
-        parts = {n: found[n][g] for n in names}
-        at = {n: p.value for n, p in parts.items()}
-        for name in (n for n, v in at.items() if isinstance(v, str)):
-            raise UsageError(f"{metric.name} cannot use {name!r}: it is not a number.")
-        value = _apply(metric, at, options)
-        low, high = None, None
-        if value is not None and all(p.low is not None for p in parts.values()):
-            low, high = _corners(metric, parts, at, options)
+    for g, value in enumerate(values):
+        own = [es[g] for es in parts.values()]
+        sure = value is not None and all(e.low is not None for e in own)
         result.append(
             Estimate(
                 value,
-                low,
-                high,
-                min((p.records for p in parts.values()), default=0),
-                max((p.skipped for p in parts.values()), default=0),
+                lows[g] if sure else None,
+                highs[g] if sure else None,
+                min((e.records for e in own), default=0),
+                max((e.skipped for e in own), default=0),
             )
         )
     return result
 
 
-def _corners(
-    metric: Metric,
-    parts: Mapping[str, Estimate],
-    at: Mapping[str, Value],
-    options: Mapping[str, Any],
-) -> tuple[Value, Value]:
-    """Evaluate a metric where its parts are worst and best for it."""
-    worst, best = dict(at), dict(at)
-    for name, part in parts.items():
-        ends = [part.low, part.high]
-        values = [_apply(metric, {**at, name: end}, options) for end in ends]
-        if all(isinstance(v, float) for v in values):
-            ends.sort(key=lambda end: _apply(metric, {**at, name: end}, options))  # type: ignore
-        worst[name], best[name] = ends
-    return _apply(metric, worst, options), _apply(metric, best, options)
-
-
-def _apply(metric: Metric, parts: Mapping[str, Value], options: Mapping[str, Any]) -> Value:
-    """Compute a metric from the values of its parts."""
-    literals = {n: pl.lit(v, dtype=pl.Float64) for n, v in parts.items()}
-    return _clean(pl.select(metric.apply(literals, options)).item())
+def _apply(
+    metric: Metric, parts: Mapping[str, list[Value]], groups: int, options: Mapping[str, Any]
+) -> list[Value]:
+    """Compute a metric from the values of its parts, group by group."""
+    index = "\0group"
+    table = {index: range(groups), **parts}
+    frame = pl.DataFrame(table, schema_overrides=dict.fromkeys(parts, pl.Float64), strict=False)
+    made = metric.apply({name: pl.col(name) for name in parts}, options)
+    return [_clean(value) for value in frame.select(index, made)[metric.name]]
 
 
 def _clean(value: Any) -> Value:

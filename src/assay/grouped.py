@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from assay.stats.cluster import clustered_error
 from assay.stats.interval import bounded_interval, quantile_ranks, rate_interval, t_interval
 from assay.stats.resample import CLUSTER, ResampledRows, Sample
 
@@ -55,6 +56,11 @@ class Grouped:
         parts = self.rows.partition_by(GROUP, as_dict=True)
         return [parts.get((g,), self.rows.clear()) for g in range(self.groups)]
 
+    @cached_property
+    def tasks(self) -> list[int]:
+        """How many tasks each group has."""
+        return self.aggregate([pl.col(CLUSTER).n_unique().alias("k")])["k"].fill_null(0).to_list()
+
     def aggregate(self, exprs: Sequence[pl.Expr], rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """Aggregate by group: one row for each, in order, nulls where a group is empty."""
         rows = self.rows if rows is None else rows
@@ -70,7 +76,7 @@ class Grouped:
         """Give the intervals of means: Wilson's for true and false, Student's for numbers.
 
         `table` holds the value of each mean and, as `name/n`, how many values it has. `scores`
-        are those between 0 and 1: where all are 0, or all are 1, that is not certainty either.
+        are those between 0 and 1: where all of them are the same, that is not certainty either.
         """
         error, clusters = self.errors(values)
         types = self.rows.clear().select(v.alias(n) for n, v in values.items()).schema
@@ -82,9 +88,8 @@ class Grouped:
             else:
                 ends = t_interval(mean, e, k, self.confidence)
                 if name in scores:
-                    extreme = (e == 0) & ((mean == 0) | (mean == 1))
-                    wider = bounded_interval(mean, e, k, k, self.confidence)
-                    low, high = (np.where(extreme, w, t) for w, t in zip(wider, ends, strict=True))
+                    wider = bounded_interval(mean, e, k, self.confidence)
+                    low, high = (np.where(e == 0, w, t) for w, t in zip(wider, ends, strict=True))
                     ends = low, high
             result[name] = _pairs(*ends)
         return result
@@ -147,7 +152,7 @@ class Grouped:
         make = metric.interval or ResampledRows()
         result: list[Ends] = [None] * self.groups
         for g, value in enumerate(values):
-            if isinstance(value, float):
+            if isinstance(value, float) and self.tasks[g] > 1:
                 sample = Sample(
                     frame=self.parts[g],
                     value=value,
@@ -170,11 +175,9 @@ def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _clustered(name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Turn sums and counts by task into a standard error and the number of tasks."""
+    """Turn sums and counts by task into a standard error and the number of tasks it rests on."""
     total, count = pl.col(f"{name}/s"), pl.col(f"{name}/n")
-    tasks = (count > 0).sum().cast(pl.Float64)
-    excess = (total - count * (total.sum() / count.sum())) ** 2
-    error = (tasks / (tasks - 1) * excess.sum()).sqrt() / count.sum()
+    error, tasks = clustered_error(total, count)
     return error.alias(f"{name}/e"), tasks.alias(f"{name}/k")
 
 

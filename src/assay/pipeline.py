@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -30,7 +31,6 @@ from assay.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from assay.define import Metric
     from assay.source.load import Loaded, Source
@@ -52,11 +52,14 @@ FEW = ["run", "subject", "tier", "status"]
 """Columns with few distinct values, which are kept as codes to save memory."""
 
 
+_PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
+
+
 def score(
     source: Source | Sequence[str | Path],
     *,
     by: str | Sequence[str] = (),
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     map: Mapping[str, str] | None = None,  # noqa: A002
@@ -77,12 +80,16 @@ def score(
     0.5
     """
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     chosen = catalogue.chosen(list(metrics) if metrics else None)
     options = {**_own_options(source), **options}
     check_options(options)
+    if seed < 0:
+        raise UsageError(f"The seed is {seed}; it must not be negative.")
     if not 0 < confidence < 1:
         raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
     plan = _Plan.of(chosen, by, Mapped.of(map or {}), options, everything=per_task is not None)
+    _not_itself(source, per_task)
     with PerTask.open(per_task) as sink:
         loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
@@ -98,7 +105,15 @@ def score(
         confidence=confidence,
         left_out=loaded.bad_records + len(doubles),
         problems=tuple(loaded.problems),
+        unused=_unused(loaded, plan),
     )
+
+
+def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
+    """Name the columns that were there and served for nothing."""
+    mapped = plan.wanted.mapped.sources
+    known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
+    return tuple(sorted(loaded.present - known - set(plan.by)))
 
 
 def per_task_results(
@@ -113,6 +128,7 @@ def per_task_results(
     """
     fields = list(PerTaskResult.__dataclass_fields__)
     plan = _Plan.of([], fields, Mapped.of(map or {}), {}, everything=False)
+    plan = replace(plan, by=[])
     loaded = load(source, plan.wanted, plan.measure, plan.taker(None), None)
     frame, _ = _gather(loaded, plan, skip_bad=False)
     return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
@@ -168,6 +184,21 @@ class _Plan:
         return take
 
 
+def _not_itself(source: Any, per_task: str | Path | None) -> None:
+    """Refuse to write over what is being read."""
+    sources = [source] if isinstance(source, str | Path) else source
+    if per_task is None or not isinstance(sources, list | tuple):
+        return
+    target = Path(per_task).resolve()
+    for one in sources:
+        if isinstance(one, str | Path) and target in {Path(one).resolve(), *_inside(Path(one))}:
+            raise UsageError(f"--per-task {per_task} is one of the sources; choose another name.")
+
+
+def _inside(path: Path) -> set[Path]:
+    return {p.resolve() for p in path.rglob("*")} if path.is_dir() else set()
+
+
 def _own_options(source: Any) -> dict[str, Any]:
     """Take the options that a source wants to be scored with: a run's suite says how."""
     sources = source if isinstance(source, list | tuple) else [source]
@@ -186,7 +217,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             where = "'assay metrics NAME' shows a metric's options."
-            raise UsageError(unknown("Option", name, known, where))
+            raise UsageError(unknown("Option", name, {*known, *_PARAMETERS}, where))
     for name in options.get("weights") or ():
         if name == "weighted_score":
             raise UsageError("weighted_score cannot be one of its own weights.")
@@ -201,17 +232,32 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     frame = frame.drop(set(plan.keep) - plan.used)
     if loaded.problem_count and not skip_bad:
         raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
-    for name in plan.wanted.others:
+    for name in plan.by:
         if frame.height and frame[name].null_count() == frame.height:
-            known = [*loaded.present, *BY_NAME, *MEASURES]
-            raise UsageError(unknown("--by column", name, known, "It is in none of the records."))
+            known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
+            where = "It is in none of the records."
+            raise UsageError(unknown("--by column", name, known, where))
+    _some_answers(frame, loaded)
     return frame, doubles
+
+
+def _some_answers(frame: pl.DataFrame, loaded: Loaded) -> None:
+    """Refuse records with targets and no answer at all: a column was missed, not every question."""
+    if {"normalized_answer", "normalized_target"} <= set(frame.columns) and loaded.present:
+        made = frame.filter(pl.col("status") != "error")
+        asked, answered = made["normalized_target"].count(), made["normalized_answer"].count()
+        known = {n for c in ("answer", "response") for n in (c, *BY_NAME[c].aliases)}
+        if asked and not answered and not known & loaded.present:
+            raise UsageError(
+                "The records have targets but no answers. Name the column that holds them: "
+                "--map answer=COLUMN (or response=COLUMN); --map target= scores the rest."
+            )
 
 
 def _no_records(plan: _Plan) -> pl.DataFrame:
     types = {n: dtype(n) for n in plan.wanted.columns}
     types |= dict.fromkeys(plan.wanted.others, pl.String)
-    empty = pl.DataFrame(schema={**types, LINE: pl.UInt32, FILE: pl.UInt16})
+    empty = pl.DataFrame(schema={**types, LINE: pl.UInt32, FILE: pl.UInt32})
     return plan.taker(None)(plan.measure(empty))
 
 

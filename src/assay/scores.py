@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from assay.text.safe import clean
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -52,7 +54,7 @@ class Group:
     @property
     def name(self) -> str:
         """The group in words, such as `tier=T0`."""
-        return ", ".join(f"{k}={'—' if v is None else v}" for k, v in self.group.items()) or "all"
+        return clean(", ".join(f"{k}={_shown(v)}" for k, v in self.group.items())) or "all"
 
     def summary(self) -> MetricsSummary:
         """Give the metrics of the specification of reasoning metrics, null where not computed."""
@@ -65,7 +67,7 @@ class Group:
         """Give what `assay score --format json` prints for one group."""
         found = self.estimates.items()
         return {
-            "group": dict(self.group),
+            "group": {name: json_value(value) for name, value in self.group.items()},
             "records": self.records,
             "errors": self.errors,
             "metrics": {n: json_value(e.value) for n, e in found},
@@ -89,6 +91,8 @@ class Scores:
     confidence: float = 0.95
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
+    unused: tuple[str, ...] = field(default=(), repr=False)
+    """Columns of the source that served for nothing."""
 
     def __getitem__(self, metric: str) -> Estimate:
         if len(self.groups) != 1:
@@ -130,11 +134,15 @@ class Scores:
         return pl.DataFrame(rows, schema_overrides={**numbers, "grade": pl.String}, strict=False)
 
 
+def _shown(value: Any) -> str:
+    return "—" if value is None else str(value)
+
+
 def json_value(value: Value | int) -> Value | int:
-    """Make a value fit for strict JSON: infinity is a string."""
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return value
+    """Make a value fit for strict JSON: infinity is a string, what overflowed is null."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _lines(group: Group) -> str:

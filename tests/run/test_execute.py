@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from run.serving import calls, server, suite
 
 from assay.store.store import Store
+from run.serving import calls, server, suite
 
 ASSAY = [sys.executable, "-m", "assay"]
 

@@ -61,7 +61,8 @@ def test_numbers_may_be_written_as_text(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(
         '{"id": 1, "prob_correct": "0.5", "prompt_tokens": " 12 ", "latency_ms": "1e2", '
-        '"passed": "Yes", "start_time": "10", "end_time": "2000-01-01T00:00:00Z", "target": "1"}\n'
+        '"passed": "Yes", "start_time": "10", "end_time": "2000-01-01T00:00:00Z", "target": "1", '
+        '"answer": null}\n'
         '{"id": 2, "prob_correct": 0.5, "prompt_tokens": 12.0, "latency_ms": 100, "passed": 1}\n'
         '{"id": 3, "prob_correct": "", "prompt_tokens": null, "latency_ms": " ", "passed": ""}\n'
     )

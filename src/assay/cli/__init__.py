@@ -73,7 +73,7 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except AssayError as error:
-        from assay.report.plain import clean  # noqa: PLC0415
+        from assay.text.safe import clean  # noqa: PLC0415
 
         click.echo(f"Error: {clean(str(error))}", err=True)
         sys.exit(error.exit_code)

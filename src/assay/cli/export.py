@@ -19,7 +19,7 @@ def command(run: str, output: Path | None, store: str | None) -> None:
     The answers are in it, found by the rules of the run's suite, so that a
     score of the file is the score of the run.
     """
-    from assay.run.export import export  # noqa: PLC0415
+    from assay.report.export import export  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
 
     at = Store(store)

@@ -18,7 +18,9 @@ def command(folder: Path, force: bool) -> None:
     files = first_suite()
     there = [name for name in files if (folder / name).exists()]
     if there and not force:
-        raise InputError([f"{folder / n} is already there." for n in there], hint="--force replaces.")
+        raise InputError(
+            [f"{folder / n} is already there." for n in there], hint="--force replaces."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -19,11 +19,17 @@ def list_() -> None:
     from assay.models.providers import PROVIDERS  # noqa: PLC0415
 
     for model in available():
-        state = "here" if model.path else f"{model.size / 1e6:,.0f} MB, 'assay models pull' fetches it"
+        state = (
+            "here" if model.path else f"{model.size / 1e6:,.0f} MB, 'assay models pull' fetches it"
+        )
         click.echo(f"local/{model.name:<20} {state}: {model.about}")
     for provider in PROVIDERS.values():
         key = provider.key_env
-        state = "no key needed" if not key else f"{key} is {'set' if os.environ.get(key) else 'not set'}"
+        state = (
+            "no key needed"
+            if not key
+            else f"{key} is {'set' if os.environ.get(key) else 'not set'}"
+        )
         click.echo(f"{provider.name + '/…':<26} {state}")
 
 

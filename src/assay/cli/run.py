@@ -116,7 +116,9 @@ def _progress(suite: Suite) -> Any:
     at = [RECORD_COLUMNS.index(n) for n in ("response", "target")]
 
     def right(rows: list[Any]) -> tuple[int, int]:
-        pairs = [(r[at[0]], r[at[1]]) for r in rows if r[at[0]] is not None and r[at[1]] is not None]
+        pairs = [
+            (r[at[0]], r[at[1]]) for r in rows if r[at[0]] is not None and r[at[1]] is not None
+        ]
         if not pairs:
             return 0, 0
         frame = pl.DataFrame(pairs, schema={"r": pl.String, "t": pl.String}, orient="row")

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from assay.cli.options import format_option, names, numbers, pairs, settings, store_option
-from assay.errors import InputError
-from assay.errors import UsageError
+from assay.errors import InputError, UsageError
 from assay.record import COLUMNS
 
 ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
@@ -36,13 +35,19 @@ Names that are understood: {ALIASES}.
 @format_option
 @click.option("--answer", metavar="RULE", help="How answers are found, such as last_number.")
 @click.option("--match", metavar="RULE", help="How answers are matched, such as numeric=0.01.")
-@click.option("--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="Rename a column.")
+@click.option(
+    "--map",
+    "map",
+    multiple=True,
+    metavar="COLUMN=THEIRS",
+    help="Take a column from theirs; from several joined (A,B); or ignore it (no name).",
+)
 @click.option("--per-task", metavar="FILE", help="Write each record with its measures.")
 @click.option("--positive", metavar="LABEL", help="The label precision and recall are about.")
 @click.option("--weight", multiple=True, metavar="METRIC=W", help="A part of weighted_score.")
 @click.option("--set", "set", multiple=True, metavar="OPTION=VALUE", help="Set a metric's option.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of resampling.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of draws.")
 @store_option
 @click.option("--skip-bad", is_flag=True, help="Leave out bad records and say how many.")
 def command(
@@ -70,7 +75,7 @@ def command(
     """
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
-    from assay.report.plain import clean  # noqa: PLC0415
+    from assay.text.safe import clean  # noqa: PLC0415
 
     options: dict[str, Any] = settings(set)
     if positive is not None:
@@ -94,6 +99,10 @@ def command(
         lines = "\n".join(f"  {problem}" for problem in found.problems[:5])
         were = "bad record was" if found.left_out == 1 else "bad records were"
         click.echo(clean(f"{found.left_out:,} {were} left out:\n{lines}"), err=True)
+    if found.unused:
+        names_ = clean(", ".join(found.unused[:12]))
+        more = f" and {len(found.unused) - 12} more" if len(found.unused) > 12 else ""
+        click.echo(f"Not used: {names_}{more}. --map COLUMN=THEIRS says what one is.", err=True)
     if not sum(group.records for group in found.groups):
         raise InputError(["There are no records to score."])
     click.echo(report.render(found, format), nl=False)

@@ -15,9 +15,7 @@ from assay.text.normalize import normalize
 
 
 @measure(spec="Zeta Reason 1")
-def answer(
-    answer: pl.Expr, response: pl.Expr, *, answer_rule: AnswerRule | None = None
-) -> pl.Expr:
+def answer(answer: pl.Expr, response: pl.Expr, *, answer_rule: AnswerRule | None = None) -> pl.Expr:
     r"""The final answer: as given, else found in the response.
 
     `answer_rule` says how it is found; where it is set, what was given gives way.
@@ -58,13 +56,15 @@ def correct(
     answer: pl.Expr,
     target: pl.Expr,
     correct: pl.Expr,
+    status: pl.Expr,
     *,
     match_rule: MatchRule | None = None,
 ) -> pl.Expr:
     """Whether the normalised answer equals the normalised target; no answer is a wrong answer.
 
     `match_rule` compares in a looser way: as numbers within a tolerance, as a choice, … A record
-    without a target keeps the `correct` it came with, if any.
+    without a target keeps the `correct` it came with, if any. An attempt that could not be made is
+    neither right nor wrong.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
     [True, False, False]
@@ -72,7 +72,8 @@ def correct(
     same = normalized_answer.eq_missing(normalized_target)
     if match_rule is not None and match_rule.kind != "exact":
         same = matches(answer, target, match_rule)
-    return pl.coalesce(pl.when(normalized_target.is_not_null()).then(same), correct)
+    told = pl.coalesce(pl.when(normalized_target.is_not_null()).then(same), correct)
+    return pl.when(status.ne_missing("error")).then(told)
 
 
 @measure(spec="Zeta Reason 3")

@@ -69,7 +69,8 @@ def passed(
 ) -> pl.Expr:
     """Whether the attempt passed: as given, else the scenario's verdict, else `correct`.
 
-    A violation, or running out of time or budget, is never a pass, whatever else is said.
+    A violation, or running out of time or budget, is never a pass, whatever else is said. An
+    attempt that could not be made has neither passed nor failed.
 
     >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
     [False, True]
@@ -77,7 +78,9 @@ def passed(
     verdict = scenario_score >= pass_score.fill_null(1.0)
     stopped = status.is_in(["timeout", "budget"])
     return (
-        pl.when((violations > 0) | stopped)
+        pl.when(status.eq_missing(pl.lit("error")))
+        .then(None)
+        .when((violations > 0) | stopped)
         .then(statement=False)
         .otherwise(pl.coalesce(passed, verdict, correct))
     )

@@ -60,4 +60,6 @@ def composite_score(
     total = pass_weight + impl_weight
     if total == 0:
         raise UsageError("pass_weight and impl_weight add up to 0; give at least one of them.")
+    if pass_weight < 0 or impl_weight < 0:
+        raise UsageError("pass_weight and impl_weight must not be negative.")
     return (passed.cast(pl.Float64) * pass_weight + impl_rate * impl_weight) / total

@@ -29,9 +29,10 @@ def cot(
     ['2 and 2 make 4.']
     """
     found = find_cot(response, reasoning, answer_rule or AnswerRule())
+    given = pl.coalesce(cot, pl.when(response.is_null()).then(reasoning))
     if answer_rule is None:
-        return pl.coalesce(cot, found)
-    return pl.when(response.is_not_null()).then(found).otherwise(cot)
+        return pl.coalesce(given, found)
+    return pl.when(response.is_not_null()).then(found).otherwise(given)
 
 
 @measure(unit="tokens", spec="Zeta Reason 5.1")

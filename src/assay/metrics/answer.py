@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.define import metric
-from assay.stats.resample import Linearised
+from assay.stats.resample import Linearised, smoothed_variance
 from assay.text.normalize import normalize
 
 
@@ -50,19 +50,17 @@ def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _terms(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
-    """What each record contributes to the macro average, as a deviation.
-
-    It deviates from its own label's share; a label with one record says nothing of its spread, so
-    such records deviate from the macro average itself.
-    """
+    """What each record contributes to the macro average, as a deviation from its label's share."""
     right, size = correct.cast(pl.Float64), pl.len().over(label)
-    share = right.mean().over(label)
-    labels = label.drop_nulls().n_unique()
-    asked = label.is_not_null()
-    macro = pl.when(asked).then(share / size).sum() / labels
-    within = (right - share) * (size / (size - 1)).sqrt()
-    deviation = pl.when(size > 1).then(within).otherwise(right - macro)
-    return pl.when(asked).then(deviation / size * label.count() / labels)
+    within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
+    scaled = within / size * label.count() / label.drop_nulls().n_unique()
+    return pl.when(label.is_not_null()).then(scaled)
+
+
+def _least(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
+    """What is left of the variance where the records of a label all agree."""
+    hits, sizes = _shares(correct, label)
+    return (smoothed_variance(hits, sizes) / sizes).sum() / sizes.len() ** 2
 
 
 def _hit(target: pl.Expr, answer: pl.Expr) -> pl.Expr:
@@ -81,6 +79,15 @@ def _recall_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> 
     return _terms(_hit(target, answer), target)
 
 
+def _precision_least(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
+    asked = pl.when(target.is_not_null()).then(answer)
+    return pl.lit(0.0) if positive is not None else _least(_hit(target, answer), asked)
+
+
+def _recall_least(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
+    return pl.lit(0.0) if positive is not None else _least(_hit(target, answer), target)
+
+
 def _positive_answers(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Expr:
     chosen = target.is_not_null() & (answer == _label(positive))
     return pl.when(chosen).then(_hit(target, answer))
@@ -95,7 +102,9 @@ def _positive_targets(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Exp
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),
-    interval=Linearised(_precision_terms, rate=True, text="Wilson, clustered by task"),
+    interval=Linearised(
+        _precision_terms, rate=True, least=_precision_least, text="Wilson, clustered by task"
+    ),
     spec="Metrics Guide, precision",
 )
 def precision(
@@ -120,7 +129,9 @@ def precision(
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),
-    interval=Linearised(_recall_terms, rate=True, text="Wilson, clustered by task"),
+    interval=Linearised(
+        _recall_terms, rate=True, least=_recall_least, text="Wilson, clustered by task"
+    ),
     spec="Metrics Guide, recall",
 )
 def recall(

@@ -10,36 +10,56 @@ import polars as pl
 
 from assay.define import metric
 from assay.errors import UsageError
-from assay.stats.interval import folded_excess, z_quantile
-from assay.stats.resample import ResampledSums
+from assay.stats.interval import folded_excess, t_quantile
+from assay.stats.resample import Linearised, ResampledSums, smoothed_variance
 
 if TYPE_CHECKING:
     from assay.stats.resample import Draws, Ends
 
 
-@metric(formula="(1/M) Σ (p_i − correct_i)²", range=(0, 1), better="lower", spec="Zeta Reason 3.1")
+def _squares(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    return (prob_correct - correct.cast(pl.Float64)) ** 2
+
+
+def _least_variance(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """What is left of the variance where all answers are right, or none is."""
+    square = _squares(prob_correct, correct)
+    turned = pl.when(square.is_not_null()).then((1 - 2 * prob_correct) ** 2)
+    hits = pl.when(square.is_not_null()).then(correct.cast(pl.Float64)).sum()
+    return turned.mean() * smoothed_variance(hits, square.count()) / square.count()
+
+
+@metric(
+    formula="(1/M) Σ (p_i − correct_i)²",
+    range=(0, 1),
+    better="lower",
+    interval=Linearised(_squares, least=_least_variance, text="t, clustered by task"),
+    spec="Zeta Reason 3.1",
+)
 def brier(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
     """Mean squared difference between the stated probability and being right.
 
     >>> evaluate(brier, prob_correct=[1.0, 0.5, None], correct=[True, False, True])
     0.125
     """
-    return ((prob_correct - correct.cast(pl.Float64)) ** 2).mean()
+    return _squares(prob_correct, correct).mean()
 
 
-def _gaps(prob_correct: pl.Expr, correct: pl.Expr, bins: int) -> list[pl.Expr]:
-    """For each bin the sum of correct − p over its records."""
+def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
+    """Add up values in each bin."""
     edges = [k / bins for k in range(bins + 1)]
-    gap = correct.cast(pl.Float64) - prob_correct
     return [
-        gap.filter((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).sum()
+        values.filter((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).sum()
         for low, high in pairwise(edges)
     ]
 
 
 def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:
-    used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
-    return [used, *_gaps(prob_correct, correct, bins)]
+    """How many records there are, and for each bin its gap, its size and its hits."""
+    hit = correct.cast(pl.Float64)
+    used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
+    sums = [_by_bin(prob_correct, values, bins) for values in (hit - prob_correct, used, hit)]
+    return [used.sum(), *(expr for group in sums for expr in group)]
 
 
 def _ece_ends(draws: Draws) -> Ends:
@@ -47,17 +67,22 @@ def _ece_ends(draws: Draws) -> Ends:
 
     A sample's gaps are never all 0, so their sum is too large on average, the more so the nearer
     the true gaps are to 0. The lower end takes that out, at gaps one standard error smaller than
-    those seen. (Quantiles of resampled values miss a calibration error of 0 every time.)
+    those seen. (Quantiles of resampled values miss a calibration error of 0 every time.) A bin
+    whose records all agree has the spread of one hit and one miss more.
     """
+    used, (gaps, sizes, hits) = draws.totals[0], np.split(draws.totals[1:], 3)
+    drawn = np.split(draws.resampled[:, 1:], 3, axis=1)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        gaps = draws.resampled[:, 1:] / draws.resampled[:, :1]
-        seen = np.abs(draws.totals[1:] / draws.totals[0])
-    gaps = gaps[np.isfinite(gaps).all(axis=1)]
-    spread = gaps.std(axis=0)
-    error = max(np.sqrt(np.square(spread).sum()), np.abs(gaps).sum(axis=1).std())
-    half = z_quantile(draws.confidence) * error
-    excess = folded_excess(np.maximum(0, seen - spread), spread).sum()
-    return draws.value - excess - half, draws.value + half
+        drawn = drawn / draws.resampled[:, :1]
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]
+    rate = (hits + 1) / (sizes + 2)
+    apart = np.minimum(draws.tasks / used, 1.0)
+    least = np.sqrt(sizes * rate * (1 - rate) / apart) / used
+    spread = np.maximum(drawn.std(axis=0), least)
+    error = max(np.sqrt(np.square(spread).sum()), np.abs(drawn).sum(axis=1).std())
+    half = t_quantile(np.array([draws.tasks]), draws.confidence).item() * error
+    excess = folded_excess(np.maximum(0, np.abs(gaps / used) - spread), spread).sum()
+    return float(draws.value - excess - half), float(draws.value + half)
 
 
 @metric(
@@ -82,5 +107,6 @@ def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     if not 1 <= bins <= 10_000:
         raise UsageError(f"bins is {bins}; there must be at least 1, and at most 10,000.")
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
-    gaps = pl.sum_horizontal(gap.abs() for gap in _gaps(prob_correct, correct, bins))
+    gap = correct.cast(pl.Float64) - prob_correct
+    gaps = pl.sum_horizontal(total.abs() for total in _by_bin(prob_correct, gap, bins))
     return pl.when(used > 0).then(gaps / used)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from assay.define import metric
+from assay.stats.interval import wilson_interval, z_quantile
 from assay.stats.resample import Linearised, ResampledSums, percentiles
 
 if TYPE_CHECKING:
@@ -90,14 +91,27 @@ def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
 
 def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
     both = cost_usd.is_not_null() & passed.is_not_null()
-    return [cost_usd.filter(both).sum(), passed.filter(both).sum()]
+    return [cost_usd.filter(both).sum(), passed.filter(both).sum(), both.sum()]
 
 
 def _cost_for_each(draws: Draws) -> Ends:
-    spent, passes = draws.resampled.T
+    """Take quantiles of resampled values, and at least what the pass rate's own interval allows.
+
+    Where all passed, or none did, every resample says the same; that is not certainty.
+    """
+    spent, passes, _ = draws.resampled.T
     cost = np.full(len(spent), math.inf)
     np.divide(spent, passes, out=cost, where=passes > 0)
-    return percentiles(cost, draws)
+    ends = percentiles(cost, draws)
+    if ends is None:
+        return None
+    total, passed, records = draws.totals
+    rate, tasks = np.array([passed / records]), np.array([min(draws.tasks, records)])
+    low, high = wilson_interval(rate, tasks, z_quantile(draws.confidence))
+    mean = total / records
+    least = mean / high.item() if high.item() > 0 else math.inf
+    most = mean / low.item() if low.item() > 0 else math.inf
+    return min(ends[0], least), max(ends[1], most)
 
 
 @metric(
@@ -118,8 +132,8 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
     >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
     0.5
     """
-    spent, passes = _spent_and_passes(cost_usd, passed)
-    some = (cost_usd.is_not_null() & passed.is_not_null()).sum() > 0
+    spent, passes, records = _spent_and_passes(cost_usd, passed)
+    some = records > 0
     return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 
 
@@ -145,12 +159,12 @@ def composite_median(composite_score: pl.Expr) -> pl.Expr:
 def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:
     """Letter grade of the median composite score.
 
-    `grades` gives other letters with the lowest score that earns each, best first.
+    `grades` gives other letters with the lowest score that earns each.
 
     >>> evaluate(grade, passed=[True], impl_rate=[0.85])
     'B'
     """
     letter = pl.lit("F")
-    for name, least in reversed((grades or GRADES).items()):
+    for name, least in sorted((grades or GRADES).items(), key=lambda item: item[1]):
         letter = pl.when(composite_median >= least).then(pl.lit(name)).otherwise(letter)
     return pl.when(composite_median.is_not_null()).then(letter)

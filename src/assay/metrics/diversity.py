@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from assay.define import metric
@@ -17,11 +19,20 @@ def _bias(answer: pl.Expr) -> pl.Expr:
     """By how much the entropy of a sample may lie below the truth.
 
     By (|A| − 1)/2n on average (Miller and Madow), and by the entropy of one more answer that n
-    records did not show, whose share may well be 3/n (the rule of three).
+    records did not show, whose share may well be 3/n (the rule of three); or by what the share of
+    answers seen only once tells about those not seen (Chao and Shen). Where more than half of the
+    answers were seen only once, nothing bounds the entropy from above.
     """
-    unseen = (3 / pl.len()).clip(upper_bound=0.5)
+    n, counts = pl.len(), answer.unique_counts()
+    unseen = (3 / n).clip(upper_bound=0.5)
     more = -(unseen * unseen.log() + (1 - unseen) * (1 - unseen).log())
-    return (answer.n_unique() - 1) / (2 * pl.len()) + more
+    plain = (answer.n_unique() - 1) / (2 * n) + more
+    once = (counts == 1).sum() / n
+    share = counts / n * (1 - once)
+    shown = 1 - (1 - share) ** n
+    covered = -(share * share.log() / shown).sum() - _entropy(answer)
+    bounded = pl.max_horizontal(plain, covered + more)
+    return pl.when(once > 0.5).then(math.inf).otherwise(bounded)
 
 
 def _scaled_surprise(answer: pl.Expr) -> pl.Expr:
@@ -45,7 +56,7 @@ def _entropy(answer: pl.Expr) -> pl.Expr:
     interval=Linearised(
         _surprise,
         bias=_bias,
-        text="t, linearised, clustered by task; the upper end also takes in the sample's bias",
+        text="t, linearised, clustered by task; the upper end also takes in answers not seen",
     ),
     spec="Zeta Reason 4.1",
 )
@@ -69,7 +80,7 @@ def sce(normalized_answer: pl.Expr) -> pl.Expr:
         _scaled_surprise,
         rate=True,
         bias=_scaled_bias,
-        text="Wilson, linearised, clustered by task; the upper end also takes in the sample's bias",
+        text="Wilson, linearised, clustered by task; the upper end also takes in answers not seen",
     ),
     spec="Zeta Reason 4.1",
 )

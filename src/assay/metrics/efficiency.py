@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.define import metric
-from assay.stats.resample import Linearised, ratio_terms
+from assay.stats.resample import Linearised, ratio_terms, smoothed_variance
 
 
 def _used(quality: pl.Expr, total_tokens: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -15,6 +15,14 @@ def _used(quality: pl.Expr, total_tokens: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 def _efficiency_terms(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
     return ratio_terms(*_used(quality, total_tokens))
+
+
+def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
+    """What is left of the variance where all attempts were perfect, or all were worthless."""
+    gained, spent = _used(quality, total_tokens)
+    extreme = (gained.min() == gained.max()) & gained.max().is_in([0.0, 1.0])
+    least = smoothed_variance(gained.sum(), spent.count()) / spent.count() / spent.mean() ** 2
+    return pl.when(extreme).then(least)
 
 
 @metric(
@@ -102,7 +110,7 @@ def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     unit="per token",
     range=(0, None),
     better="higher",
-    interval=Linearised(_efficiency_terms),
+    interval=Linearised(_efficiency_terms, least=_least_variance),
     spec="Metrics Guide, token efficiency",
 )
 def token_efficiency(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:

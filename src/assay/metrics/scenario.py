@@ -88,6 +88,9 @@ def weighted_score(*, weights: dict[str, float] | None = None, **metrics: pl.Exp
     total = sum(weights.values())
     if total == 0:
         raise UsageError("The weights of weighted_score add up to 0; give at least one of them.")
+    for name, weight in weights.items():
+        if weight < 0:
+            raise UsageError(f"The weight of {name} is {weight:g}; it must not be negative.")
     terms = [metrics[name] * weight for name, weight in weights.items()]
     return pl.sum_horizontal(terms, ignore_nulls=False) / total
 

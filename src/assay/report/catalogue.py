@@ -108,7 +108,7 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
     if isinstance(declaration, Metric):
         if declaration.needs != declaration.inputs and declaration.needs:
             rows.append(("Leaves out", f"records without {quoted(declaration.needs)}"))
-        over = "all attempts" if declaration.over == "all" else "attempts that could be made"
+        over = "all attempts" if declaration.over == "all" else "attempts whose status is not error"
         rows.append(("Over", over))
         rows.append(("Interval", interval_text(declaration)))
     if declaration.options:

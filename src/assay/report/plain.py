@@ -5,23 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from assay.text.safe import clean
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def clean(text: str) -> str:
-    r"""Take out control sequences, so that text cannot steer a terminal or turn around.
-
-    >>> clean("a\x1b[31mred\x1b[0m\x07 b\u202ec")
-    'ared bc'
-    """
-    return _ESCAPES.sub("", text)
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -47,11 +36,12 @@ def _field(cell: Any) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Write a Markdown table; the first row is its head, `right` the columns aligned right."""
-    head, *body = [[_cell(c) for c in row] for row in rows]
+    head, *body = [[markdown_text(c) for c in row] for row in rows]
     rule = ["--:" if i in right else "---" for i in range(len(head))]
     return "".join("| " + " | ".join(row) + " |\n" for row in (head, rule, *body))
 
 
-def _cell(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Write a text so that Markdown shows it as it is."""
     flat = " ".join(clean(text).split())
     return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", flat)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from assay.models.model import Usage
 from assay.report.catalogue import _console, _trimmed
-from assay.report.plain import clean
 from assay.run.prices import Prices
 from assay.suite.plan import count, estimates
+from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from assay.suite.values import Suite

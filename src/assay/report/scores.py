@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from assay.catalogue import FAMILIES, MEASURES, METRICS
-from assay.record import BY_NAME
-from assay.report.plain import clean, csv_table, markdown_table, one_line
+from assay.catalogue import FAMILIES, METRICS
+from assay.report.plain import csv_table, markdown_table, markdown_text, one_line
 from assay.scores import json_value
+from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def as_markdown(scores: Scores) -> str:
     parts = []
     for group in scores.groups:
         if group.group:
-            parts.append(f"### {one_line(group.name)}\n")
+            parts.append(f"### {markdown_text(group.name)}\n")
         parts.append(f"{_counts(group)}\n")
         rows = [["metric", "value", _interval_title(scores), "records"]]
         for name, e in group.estimates.items():
@@ -123,9 +123,10 @@ def _statistics(group: Group) -> Table:
 def _side_by_side(groups: Sequence[Group]) -> Table:
     """One column for each group: the value, and below it the interval."""
     table = _table()
-    table.add_column("metric", min_width=_NAME_WIDTH)
+    table.add_column(one_line(", ".join(groups[0].group)), min_width=_NAME_WIDTH)
     for group in groups:
-        table.add_column(one_line(group.name, _CELL_WIDTH), justify="right", min_width=_CELL_WIDTH)
+        values = " / ".join("—" if v is None else str(v) for v in group.group.values())
+        table.add_column(one_line(values), justify="right", min_width=_CELL_WIDTH, overflow="fold")
     table.add_row("records", *(f"{g.records:,}" for g in groups))
     table.add_row("errors", *(f"{g.errors:,}" for g in groups))
     for family, names in _families(groups[0]):
@@ -169,7 +170,7 @@ def _footer(scores: Scores) -> list[str]:
         lines.append(_counts(scores.groups[0]))
     else:
         lines.append(
-            f"{_interval_title(scores)}s stand below the values; families without any are left out."
+            f"{_interval_title(scores)}s stand below the values; what has no value is left out."
         )
     lines.append("'assay metrics NAME' explains a number.")
     return lines
@@ -188,21 +189,30 @@ def why(name: str, group: Group) -> str:
     """Say why a metric has no value."""
     metric = METRICS[name]
     if metric.open_parts:
-        return "name its parts with --weight"
-    missing = [n for n in metric.parts if n in group.estimates and group[n].value is None]
-    if missing:
+        return "name its parts with --weight, each with a value"
+    if metric.parts:
+        missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
     if group[name].records == 0 or not metric.needs:
-        columns = dict.fromkeys(c for n in metric.inputs for c in _columns_behind(n))
-        return f"needs {', '.join(columns)}"
+        return f"needs {' and '.join(SOURCES.get(n, n) for n in metric.inputs)}"
     return "not defined for these records"
 
 
-def _columns_behind(name: str) -> list[str]:
-    """Name the columns of a record that something is computed from."""
-    if name in BY_NAME:
-        return [name]
-    return [column for n in MEASURES[name].inputs for column in _columns_behind(n)]
+SOURCES = {
+    "correct": "answer and target",
+    "normalized_answer": "answer",
+    "normalized_target": "target",
+    "cot_tokens": "cot",
+    "cot_chars": "cot",
+    "step_count": "cot",
+    "ra_ratio": "cot",
+    "self_correcting": "cot",
+    "total_tokens": "prompt_tokens and completion_tokens",
+    "scenario_score": "observed",
+    "quality": "a score or answers",
+    "composite_score": "passed and impl_rate",
+}
+"""What a person has to give for a measure that is no column of the record itself."""
 
 
 def shown(name: str, value: Value) -> str:

@@ -65,7 +65,7 @@ class Budget:
             total = self.usd + self._usd_reserved + (most.usd or 0.0)
             if total > limits.usd + 1e-12:
                 return "money"
-        if limits.tokens is not None:
-            if self.tokens + self._tokens_reserved + most.tokens > limits.tokens:
-                return "tokens"
+        tokens = self.tokens + self._tokens_reserved + most.tokens
+        if limits.tokens is not None and tokens > limits.tokens:
+            return "tokens"
         return None

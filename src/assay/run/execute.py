@@ -251,4 +251,3 @@ async def _run(
         for model in models.values():
             await model.close()
     return signals > 0
-

@@ -20,7 +20,9 @@ FAST, SLOW = 0.25, 10.0
 class Progress:
     """Says how far a run is: rate, time left, share correct so far, cost, errors by kind."""
 
-    def __init__(self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO = sys.stderr) -> None:
+    def __init__(
+        self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO = sys.stderr
+    ) -> None:
         self.right, self.out, self.live = right, out, out.isatty()
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []

@@ -63,6 +63,7 @@ class RunSource:
 def resolve(names: Sequence[str], store: Store) -> list[str | RunSource]:
     """Tell paths from runs: what exists as a path is one, else it must be a run."""
     found: list[str | RunSource] = []
+    problems: list[str] = []
     for name in names:
         if name == "-" or Path(name).exists():
             found.append(name)
@@ -72,5 +73,7 @@ def resolve(names: Sequence[str], store: Store) -> list[str | RunSource]:
         except UsageError as error:
             looks = any(s in name for s in (".", "/", "\\"))
             text = f"{name}: no such file or folder." if looks else f"{name}: no such file. {error}"
-            raise InputError([text]) from None
+            problems.append(text)
+    if problems:
+        raise InputError(problems)
     return found

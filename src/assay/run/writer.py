@@ -65,7 +65,7 @@ class Writer:
                 self._wake.clear()
                 self._flush()
             self._flush()
-        except BaseException as error:  # noqa: BLE001 - it is raised where the run waits
+        except BaseException as error:
             self.error = error
         self._loop.call_soon_threadsafe(self._room.set)
 
@@ -77,5 +77,3 @@ class Writer:
             self._store.write(records, calls)
             self._committed(records)
             self._loop.call_soon_threadsafe(self._room.set)
-
-

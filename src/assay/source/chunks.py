@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CHUNK = 16 << 20
 ROWS = 50_000
+LOOK_AHEAD = 16 << 20
+"""How far a quote that was opened is followed."""
 _BOM = b"\xef\xbb\xbf"
 _WHITE = " \t\r\n"
 _LONGEST = 16
@@ -106,10 +108,20 @@ def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
     """Read pieces of about `CHUNK` bytes that end with a line; `quoted` line ends do not count."""
     while data := stream.read(CHUNK):
         data += stream.readline()
-        while quoted and data.count(b'"') % 2 and (line := stream.readline()):
-            data += line
+        if quoted and data.count(b'"') % 2:
+            data += b"".join(_to_closed_quote(stream))
         if data.strip():
             yield data
+
+
+def _to_closed_quote(stream: IO[bytes]) -> Iterator[bytes]:
+    """Read on to the line that closes a quote, but not through a file in which none does."""
+    size = 0
+    while size < LOOK_AHEAD and (line := stream.readline()):
+        yield line
+        size += len(line)
+        if line.count(b'"') % 2:
+            return
 
 
 def _lines(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
@@ -129,8 +141,10 @@ def _csv(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
         if not header:
             blank = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
             end = data.find(b"\n", blank) + 1 or len(data)
-            while end < len(data) and data.count(b'"', blank, end) % 2:
-                end = data.find(b"\n", end) + 1 or len(data)
+            odd = data.count(b'"', blank, end) % 2
+            while end < len(data) and odd:
+                start, end = end, data.find(b"\n", end) + 1 or len(data)
+                odd ^= data.count(b'"', start, end) % 2
             line += data.count(b"\n", 0, end)
             header, data = data[blank:end].rstrip(b"\r\n"), data[end:]
             separator = max(",;\t", key=lambda s: header.count(s.encode()))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from assay.define import dtype
+import assay.measures  # noqa: F401
+from assay.define import MEASURES, dtype
 from assay.errors import UsageError, unknown
 from assay.record import BY_NAME, COLUMNS, STATUSES, Column
 from assay.source.parse import Names, Parsed, Problem
@@ -23,6 +24,7 @@ LINE = "\0line"
 _RAW = {"integer": pl.Float64, "number": pl.Float64, "strings": pl.List(pl.String)}
 _TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
 _FINE = ["success", "succeeded", "completed", "done"]
+_NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
 _JOINER = "/"
 _EXACT = 2**53
 """Up to here every whole number is one that a machine's number holds exactly."""
@@ -158,12 +160,17 @@ class Conform:
 def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
     """Leave out the records of which two columns contradict each other."""
     problems: list[Problem] = []
-    for small, large in (("observed", "expected"), ("start_time", "end_time")):
-        if {small, large} <= set(frame.columns):
-            wrong = (pl.col(small) > pl.col(large)).fill_null(value=False)
-            for row in frame.filter(wrong).iter_rows(named=True):
-                text = f"{small} is {_shown(row[small])}, but {large} is {_shown(row[large])}."
-                problems.append((row[LINE], _named(row, text)))
+    counts = [MEASURES[n].expression({}) for n in ("observed", "expected")]
+    times = [pl.col("start_time"), pl.col("end_time")]
+    for small, large in (counts, times):
+        needed = {*small.meta.root_names(), *large.meta.root_names()}
+        if needed <= set(frame.columns):
+            wrong = (small > large).fill_null(value=False)
+            names = small.meta.output_name(), large.meta.output_name()
+            found = frame.filter(wrong).select(LINE, "task_id", small, large)
+            for place, task, a, b in found.iter_rows():
+                text = f"{names[0]} is {_shown(a)}, but {names[1]} is {_shown(b)}."
+                problems.append((place, _named({"task_id": task}, text)))
             frame = frame.filter(~wrong)
     return (frame.rechunk() if problems else frame), problems
 
@@ -172,7 +179,10 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     """Fill in the status: what is not said went well, unless it left an error."""
     if "status" not in frame.columns:
         return frame
-    error = pl.col("error").str.len_bytes() > 0 if "error" in frame.columns else pl.lit(value=False)
+    error = pl.lit(value=False)
+    if "error" in frame.columns:
+        said = pl.col("error").str.strip_chars().str.to_lowercase()
+        error = ~said.is_in(_NO_ERROR).fill_null(value=True)
     guess = pl.when(error).then(pl.lit("error")).otherwise(pl.lit("ok"))
     return frame.with_columns(pl.coalesce("status", guess).alias("status"))
 

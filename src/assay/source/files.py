@@ -67,8 +67,12 @@ def find_files(sources: Sequence[str | Path]) -> list[File]:
             files.append(File(str(path), _format_of(path)))
     if problems:
         raise InputError(problems)
-    if [f.path for f in files].count("-") > 1:
-        raise UsageError("Standard input ('-') can be read only once.")
+    seen: set[str] = set()
+    for file in files:
+        place = file.path if file.path == "-" else str(Path(file.path).resolve())
+        if place in seen:
+            raise UsageError(f"{file.path} is named twice; each file can be read only once.")
+        seen.add(place)
     return files
 
 

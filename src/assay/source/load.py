@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -13,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from assay.errors import SHOWN
+from assay.errors import SHOWN, UsageError
 from assay.source.chunks import Chunk, JsonLines, Rows, chunks_of
 from assay.source.files import find_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from assay.source.conform import Conform, Conformed
     from assay.source.parse import Parsed
 
     _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
-    Source = str | Path | pl.DataFrame | Iterable[Mapping[str, Any]]
+    Source = str | Path | pl.DataFrame | pl.LazyFrame | Iterable[Any]
 
 FILE = "\0file"
 """The column that numbers the file a record came from."""
@@ -98,11 +99,12 @@ def _chunks(
     source: Any, loaded: Loaded, problems: list[tuple[int, str]]
 ) -> Iterator[tuple[Chunk, int]]:
     """Yield the chunks of a source with the number of their file."""
+    source = _checked(source)
     if isinstance(source, pl.DataFrame):
         loaded.files.append("the frame")
         yield Rows("the frame", source.lazy(), range(1, source.height + 1)), 0
         return
-    sources = [source] if isinstance(source, str | Path) else list(source)
+    sources: list[Any] = [source] if isinstance(source, str | Path) else list(source)
     if sources and all(hasattr(one, "chunks") for one in sources):
         for number, one in enumerate(sources):
             loaded.files.append(one.path)
@@ -125,6 +127,16 @@ def _chunks(
             message = f"{file.path}: the file is empty; it needs at least one record."
             problems.append((number, message))
             loaded.problem_count += 1
+
+
+def _checked(source: Any) -> Any:
+    """Refuse what is no source, and say what is one."""
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    if isinstance(source, Mapping) or not isinstance(source, Iterable | pl.DataFrame | Path):
+        kind = type(source).__name__
+        raise UsageError(f"A {kind} is no source: give a path, a frame or a list of dicts.")
+    return source
 
 
 def _in_order(

@@ -81,15 +81,15 @@ def rate_interval(
 
 
 def bounded_interval(
-    value: Array, error: Array, n: Array, clusters: Array, confidence: float
+    value: Array, error: Array, clusters: Array, confidence: float
 ) -> tuple[Floats, Floats]:
     """Give Wilson's interval for a value in [0, 1] that is no plain rate, from its standard error.
 
-    Its effective sample size is that of a rate with the same error, n at the most; where the error
-    is 0 it says nothing, and each cluster counts as one observation.
+    Its effective sample size is that of a rate with the same error; where the error is 0 it says
+    nothing, and each cluster counts as one observation.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.minimum(n, value * (1 - value) / np.square(error))
+        effective = value * (1 - value) / np.square(error)
     effective = np.where((error > 0) & (effective > 0), effective, clusters)
     low, high = wilson_interval(value, effective, t_quantile(clusters, confidence))
     return np.where(clusters > 1, low, np.nan), np.where(clusters > 1, high, np.nan)

@@ -6,6 +6,7 @@ beyond `BLOCKS` tasks, tasks are first added up in that many blocks.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.stats.cluster import clustered_error
 from assay.stats.interval import bounded_interval, rate_interval, t_interval
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class Draws:
     resampled: Floats
     value: float
     confidence: float
+    tasks: float
+    """How many tasks there are, as many as they are worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ class ResampledSums:
         if len(totals) < 2:
             return None
         draws = _weights(len(totals), sample.seed) @ totals
-        return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence))
+        tasks = float(sample.clusters)
+        return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence, tasks))
 
 
 def percentiles(values: Floats, draws: Draws) -> Ends:
@@ -103,8 +108,8 @@ def percentiles(values: Floats, draws: Draws) -> Ends:
 class ResampledRows:
     """Evaluate the metric itself on resampled tasks; for any metric, without a declaration.
 
-    Beyond `ROWS` records it is evaluated once on each of `GROUPS` disjoint groups of tasks, whose
-    spread gives the standard error.
+    Beyond `ROWS` records it is evaluated `GROUPS` times, each time without one group of the tasks
+    (the jackknife), which costs the same however many there are.
     """
 
     text: str = "bootstrap over tasks"
@@ -122,16 +127,18 @@ class ResampledRows:
         tables = [rows[p].explode(pl.exclude(CLUSTER)).lazy() for p in picks]
         frames = pl.collect_all([t.select(sample.expression) for t in tables])
         values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
-        return percentiles(values, Draws(values, values, sample.value, sample.confidence))
+        return percentiles(values, Draws(values, values, sample.value, sample.confidence, 0.0))
 
     def _groups(self, sample: Sample) -> Ends:
-        groups = sample.frame.group_by(pl.col(CLUSTER) % GROUPS, maintain_order=True).agg(sample.expression)
-        values = groups[:, 1].drop_nulls().to_numpy()
-        if len(values) < 2:
+        numbered = sample.frame.lazy().with_columns(pl.col(CLUSTER).rank("dense").alias(CLUSTER))
+        kept = [numbered.filter(pl.col(CLUSTER) % GROUPS != g) for g in range(GROUPS)]
+        frames = pl.collect_all([f.select(sample.expression) for f in kept])
+        values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
+        if len(values) < GROUPS:
             return None
-        count = np.array([len(values)])
-        error = np.array([values.std(ddof=1) / np.sqrt(len(values))])
-        low, high = t_interval(np.array([sample.value]), error, count, sample.confidence)
+        error = np.sqrt((GROUPS - 1) * values.var())
+        value, spread, count = (np.array([x]) for x in (sample.value, error, GROUPS))
+        low, high = t_interval(value, spread, count, sample.confidence)
         return low.item(), high.item()
 
 
@@ -139,13 +146,15 @@ class ResampledRows:
 class Linearised:
     """Treat the metric as a mean of what each record contributes to it (the delta method).
 
-    `terms` gives each record's contribution, or its deviation; `bias` by how much the value is
-    expected to lie below the truth: the upper end is moved out by it.
+    `terms` gives each record's contribution, or its deviation. `bias` says by how much the value
+    is expected to lie below the truth: the upper end is moved out by it. `least` is the smallest
+    variance that so many independent records can have: where all agree, that is not certainty.
     """
 
     terms: Callable[..., pl.Expr]
     rate: bool = False
     bias: Callable[..., pl.Expr] | None = None
+    least: Callable[..., pl.Expr] | None = None
     text: str = "t, linearised, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
@@ -155,21 +164,33 @@ class Linearised:
         by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
         if sample.clustered:
             by_task = by_task.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "n").sum())
-        count, total = by_task.height, int(by_task["n"].sum())
-        if count < 2:
+        if by_task.height < 2:
             return None
-        excess = by_task["x"] - by_task["n"] * (float(by_task["x"].sum()) / total)
-        error = np.sqrt(count / (count - 1) * float((excess**2).sum())) / total
+        total = float(by_task["n"].sum())
+        error, count = by_task.select(*_named(clustered_error(pl.col("x"), pl.col("n")))).row(0)
+        if self.least:
+            least = sample.frame.select(self.least(*columns, **sample.options)).item() or 0.0
+            error = max(error, math.sqrt(max(least, 0.0) * total / count))
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
             ends = rate_interval(value, spread, n, tasks, sample.confidence)
         elif self.rate:
-            ends = bounded_interval(value, spread, n, tasks, sample.confidence)
+            ends = bounded_interval(value, spread, tasks, sample.confidence)
         else:
             ends = t_interval(value, spread, tasks, sample.confidence)
         low, high = (end.item() for end in ends)
         wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
         return low, high + sample.frame.select(wider).item()
+
+
+def _named(exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
+    return [expr.alias(str(index)) for index, expr in enumerate(exprs)]
+
+
+def smoothed_variance(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    """Give the variance of a rate with one hit and one miss more than were seen."""
+    rate = (total + 1) / (count + 2)
+    return rate * (1 - rate)
 
 
 def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:

@@ -28,7 +28,7 @@ ROWS = 20_000
 Row = tuple[Any, ...]
 
 RECORD_COLUMNS = tuple(RECORD.c.keys())
-CALL_COLUMNS = tuple(name for name in CALL.c.keys() if name != "id")
+CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
 
 _TYPES: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 
@@ -83,7 +83,10 @@ class Store:
 
     def add_run(self, run: Run) -> None:
         """Write a new run down."""
-        values = {**{n: getattr(run, n) for n in RUN.c.keys()}, "settings": json.dumps(run.settings)}
+        values = {
+            **{c.name: getattr(run, c.name) for c in RUN.c},
+            "settings": json.dumps(run.settings),
+        }
         with _guarded(self.address), self.engine.begin() as connection:
             connection.execute(RUN.insert().values(values))
 
@@ -99,7 +102,9 @@ class Store:
         if not self.exists:
             return []
         with _guarded(self.address), self.engine.connect() as connection:
-            rows = connection.execute(select(RUN).order_by(RUN.c.created.desc(), RUN.c.id)).mappings()
+            rows = connection.execute(
+                select(RUN).order_by(RUN.c.created.desc(), RUN.c.id)
+            ).mappings()
             return [Run(**{**row, "settings": json.loads(row["settings"])}) for row in rows]
 
     def find(self, name: str) -> Run:
@@ -227,7 +232,9 @@ class _guarded:  # noqa: N801
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if isinstance(error, SQLAlchemyError):
             cause = error.orig if isinstance(error, DBAPIError) else error
-            reason = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+            reason = (
+                str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+            )
             raise StoreError(
                 f"The store {_shown(self.address)} cannot be used: {reason}. What was committed is "
                 "safe; mend this and go on with 'assay run --resume'."
@@ -241,11 +248,9 @@ def _shown(address: str) -> str:
     try:
         return make_url(address).render_as_string(hide_password=True)
     except ArgumentError:
-        return address.split("://")[0] + "://…"
+        return address.split("://", maxsplit=1)[0] + "://…"
 
 
 def now() -> float:
     """Give the time as records keep it: Unix seconds."""
     return time.time()
-
-

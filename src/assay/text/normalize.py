@@ -10,7 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MANTISSA = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+"
+_MANTISSA = r"(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+"
 _NUMBER = rf"^[+-]?(?:{_MANTISSA})(?:e[+-]?0*[0-9]{{1,18}})?$"
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*(?:\.[0-9]*[1-9])?|-?0\.[0-9]*[1-9])$"
 _PARTS = re.compile(r"([+-]?)([0-9,]*)\.?([0-9]*)(?:e([+-]?)0*([0-9]*))?")
@@ -36,8 +36,8 @@ def normalize(text: pl.Expr) -> pl.Expr:
 def canonical_number(text: str) -> str:
     """Write a plain number in its one exact decimal form, without floating point.
 
-    >>> [canonical_number(s) for s in ("+1,234.50", "1.5e-3", "-0.00", "12e400")]
-    ['1234.5', '0.0015', '0', '12e400']
+    >>> [canonical_number(s) for s in ("+1,234.50", "1.5e-3", "-0.00", "12e401")]
+    ['1234.5', '0.0015', '0', '12e401']
     """
     match = _PARTS.fullmatch(text)
     assert match is not None

@@ -1,0 +1,19 @@
+"""Make text safe to show: what models write is hostile until proven otherwise."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def clean(text: str) -> str:
+    r"""Take out control sequences, so that text cannot steer a terminal or turn around.
+
+    >>> clean("a\x1b[31mred\x1b[0m\x07 b\u202ec")
+    'ared bc'
+    """
+    return _ESCAPES.sub("", text)
