@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,11 +88,13 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
     scores = {m.name for m in metrics if m.range == (0, 1)}
     ends = grouped.mean_intervals(means, table, scores) if means else {}
     ends |= grouped.quantile_intervals(quantiles, table)
+    others = [m for m in metrics if m.name not in ends]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        made = pool.map(lambda m: grouped.other_interval(m, bodies[m.name], values[m.name]), others)
+        ends |= dict(zip((m.name for m in others), made, strict=True))
     result = {}
     for metric in metrics:
         name = metric.name
-        if name not in ends:
-            ends[name] = grouped.other_interval(metric, bodies[name], values[name])
         skipped = table[f"{name}/missing"].fill_null(0).to_list()
         used = (table[f"{name}/n"] if f"{name}/n" in table.columns else table["len"]).fill_null(0)
         less = [0] * grouped.groups if f"{name}/n" in table.columns else skipped

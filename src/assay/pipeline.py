@@ -12,7 +12,6 @@ from assay import catalogue
 from assay.define import (
     MEASURES,
     METRICS,
-    add_measures,
     dtype,
     measure_passes,
     needed_columns,
@@ -27,6 +26,7 @@ from assay.scores import Group, Scores
 from assay.source.conform import LINE, Conform, Mapped
 from assay.source.load import FILE, SKIP_HINT, load
 from assay.stats.describe import describe, from_row
+from assay.stats.lazy import fetch_early
 from assay.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def score(
         raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
     plan = _Plan.of(chosen, by, Mapped.of(map or {}), options, everything=per_task is not None)
     _not_itself(source, per_task)
+    fetch_early()
     with PerTask.open(per_task) as sink:
         loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
@@ -170,8 +171,9 @@ class _Plan:
 
     def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the measures to the records of one chunk, and let go of the long texts."""
-        measured = add_measures(frame.lazy(), self.passes)
-        return (measured if self.wanted.everything else measured.select(self.keep)).collect()
+        for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
+            frame = frame.with_columns(one)
+        return frame if self.wanted.everything else frame.select(self.keep)
 
     def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
         """Give what is done with measured chunks, one after the other."""
@@ -233,7 +235,10 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     if loaded.problem_count and not skip_bad:
         raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
     for name in plan.by:
-        if frame.height and frame[name].null_count() == frame.height:
+        names = plan.wanted.mapped.sources.get(name, (name,))
+        if not frame.height or frame[name].null_count() < frame.height or name in MEASURES:
+            continue
+        if not loaded.present & set(names):
             known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
             where = "It is in none of the records."
             raise UsageError(unknown("--by column", name, known, where))

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
 from assay.define import metric
+from assay.stats.interval import bounded_interval
 from assay.stats.resample import Linearised, smoothed_variance
 from assay.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.stats.resample import Ends, Sample
 
 
 @metric(formula="(1/N) Σ correct_i", range=(0, 1), better="higher", spec="Zeta Reason 2.1")
@@ -40,12 +51,14 @@ def usr(correct: pl.Expr) -> pl.Expr:
 
 
 def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Sort by label and give, label by label, how many are correct and how many records it has."""
-    label = label.to_physical()  # labels are kept as codes, which sort much faster than texts
-    right = correct.filter(label.is_not_null()).sort_by(label.drop_nulls())
-    sizes = label.drop_nulls().sort().rle().struct.field("len")
-    last = sizes.cum_sum() - 1
-    hits = right.cast(pl.Int64).cum_sum().gather(last)
+    """Give, label by label, how many are correct and how many records it has.
+
+    Labels are sorted as codes, with the hit as the lowest digit, so that one sort does for both.
+    """
+    code = label.cast(pl.Categorical).to_physical().cast(pl.UInt64)
+    packed = (code * 2 + correct.cast(pl.UInt64)).filter(label.is_not_null()).sort()
+    sizes = (packed // 2).rle().struct.field("len")
+    hits = (packed % 2).cast(pl.Int64).cum_sum().gather(sizes.cum_sum() - 1)
     return hits - hits.shift(1, fill_value=0), sizes
 
 
@@ -55,12 +68,6 @@ def _terms(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
     within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
     scaled = within / size * label.count() / label.drop_nulls().n_unique()
     return pl.when(label.is_not_null()).then(scaled)
-
-
-def _least(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
-    """What is left of the variance where the records of a label all agree."""
-    hits, sizes = _shares(correct, label)
-    return (smoothed_variance(hits, sizes) / sizes).sum() / sizes.len() ** 2
 
 
 def _hit(target: pl.Expr, answer: pl.Expr) -> pl.Expr:
@@ -79,15 +86,6 @@ def _recall_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> 
     return _terms(_hit(target, answer), target)
 
 
-def _precision_least(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
-    asked = pl.when(target.is_not_null()).then(answer)
-    return pl.lit(0.0) if positive is not None else _least(_hit(target, answer), asked)
-
-
-def _recall_least(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
-    return pl.lit(0.0) if positive is not None else _least(_hit(target, answer), target)
-
-
 def _positive_answers(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Expr:
     chosen = target.is_not_null() & (answer == _label(positive))
     return pl.when(chosen).then(_hit(target, answer))
@@ -97,14 +95,47 @@ def _positive_targets(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Exp
     return pl.when(target == _label(positive)).then(_hit(target, answer))
 
 
+def _answered(target: pl.Expr, answer: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    return _hit(target, answer), pl.when(target.is_not_null()).then(answer)
+
+
+def _asked(target: pl.Expr, answer: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    return _hit(target, answer), target
+
+
+@dataclass(frozen=True, slots=True)
+class MacroShare:
+    """The interval of a share of hits averaged over labels; of one label it is Wilson's."""
+
+    terms: Callable[..., pl.Expr]
+    parts: Callable[..., tuple[pl.Expr, pl.Expr]]
+    text: str = "Wilson, clustered by task"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends: where the records of a label all agree, that is not certainty."""
+        linear = Linearised(self.terms, rate=True)
+        if sample.options["positive"] is not None:
+            return linear(sample)
+        hit, label = self.parts(*map(pl.col, sample.inputs))
+        rows = sample.frame.select(hit.alias("hit"), label.alias("label")).drop_nulls("label")
+        labels = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len())
+        share, n = pl.col("hit") / pl.col("n"), pl.col("n")
+        own = share * (1 - share) / (n - 1).clip(lower_bound=1)
+        least = smoothed_variance(pl.col("hit"), n) / n
+        variance = labels.select(pl.max_horizontal(own, least).sum()).item() / labels.height**2
+        if sample.clustered:
+            return replace(linear, least=lambda *_, **__: pl.lit(variance))(sample)
+        error, tasks = np.array([math.sqrt(variance)]), np.array([float(sample.clusters)])
+        low, high = bounded_interval(np.array([sample.value]), error, tasks, sample.confidence)
+        return (low.item(), high.item()) if tasks > 1 else None
+
+
 @metric(
     formula="TP / (TP + FP); without a positive label the mean over labels",
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),
-    interval=Linearised(
-        _precision_terms, rate=True, least=_precision_least, text="Wilson, clustered by task"
-    ),
+    interval=MacroShare(_precision_terms, _answered),
     spec="Metrics Guide, precision",
 )
 def precision(
@@ -129,9 +160,7 @@ def precision(
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),
-    interval=Linearised(
-        _recall_terms, rate=True, least=_recall_least, text="Wilson, clustered by task"
-    ),
+    interval=MacroShare(_recall_terms, _asked),
     spec="Metrics Guide, recall",
 )
 def recall(

@@ -49,17 +49,21 @@ def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
     """Add up values in each bin."""
     edges = [k / bins for k in range(bins + 1)]
     return [
-        values.filter((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).sum()
+        pl.when((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).then(values).sum()
         for low, high in pairwise(edges)
     ]
 
 
-def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:
-    """How many records there are, and for each bin its gap, its size and its hits."""
+def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
+    """Of each bin its gap, its size and its hits."""
     hit = correct.cast(pl.Float64)
     used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
-    sums = [_by_bin(prob_correct, values, bins) for values in (hit - prob_correct, used, hit)]
-    return [used.sum(), *(expr for group in sums for expr in group)]
+    return [(hit - prob_correct).sum(), used.sum(), pl.when(used > 0).then(hit).sum()]
+
+
+def _bin(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr, int]:  # noqa: ARG001
+    edges = [(prob_correct >= k / bins).cast(pl.UInt32) for k in range(1, bins)]
+    return pl.sum_horizontal(pl.lit(0, dtype=pl.UInt32), *edges), bins
 
 
 def _ece_ends(draws: Draws) -> Ends:
@@ -70,10 +74,11 @@ def _ece_ends(draws: Draws) -> Ends:
     those seen. (Quantiles of resampled values miss a calibration error of 0 every time.) A bin
     whose records all agree has the spread of one hit and one miss more.
     """
-    used, (gaps, sizes, hits) = draws.totals[0], np.split(draws.totals[1:], 3)
-    drawn = np.split(draws.resampled[:, 1:], 3, axis=1)[0]
+    gaps, sizes, hits = np.split(draws.totals, 3)
+    drawn, counts, _ = np.split(draws.resampled, 3, axis=1)
+    used = sizes.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = drawn / draws.resampled[:, :1]
+        drawn = drawn / counts.sum(axis=1, keepdims=True)
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
     rate = (hits + 1) / (sizes + 2)
     apart = np.minimum(draws.tasks / used, 1.0)
@@ -92,6 +97,7 @@ def _ece_ends(draws: Draws) -> Ends:
     interval=ResampledSums(
         _ece_sums,
         _ece_ends,
+        _bin,
         text="bootstrap over tasks, resampling the sums of each bin; bias taken out below",
     ),
     spec="Zeta Reason 3.2",

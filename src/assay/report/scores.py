@@ -9,9 +9,6 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from assay.catalogue import FAMILIES, METRICS
 from assay.report.plain import csv_table, markdown_table, markdown_text, one_line
 from assay.scores import json_value
@@ -19,6 +16,9 @@ from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.table import Table
+    from rich.text import Text
 
     from assay.estimate import Estimate, Value
     from assay.scores import Group, Scores
@@ -140,18 +140,27 @@ def _side_by_side(groups: Sequence[Group]) -> Table:
 
 
 def _two_lines(name: str, e: Estimate) -> Text:
-    cell = Text(shown(name, e.value), justify="right")
+    cell = _text(shown(name, e.value))
+    cell.justify = "right"
     if e.low is not None:
         cell.append("\n" + _short_ends(name, e), style="dim")
     return cell
 
 
 def _table() -> Table:
+    from rich.table import Table  # noqa: PLC0415
+
     return Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
 
 
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text  # noqa: PLC0415
+
+    return Text(text, style=style)
+
+
 def _bold(text: str) -> Text:
-    return Text(text, style="bold")
+    return _text(text, "bold")
 
 
 def _families(group: Group) -> list[tuple[str, list[str]]]:

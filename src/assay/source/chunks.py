@@ -106,8 +106,7 @@ def _readable(path: str) -> Iterator[None]:
 
 def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
     """Read pieces of about `CHUNK` bytes that end with a line; `quoted` line ends do not count."""
-    while data := stream.read(CHUNK):
-        data += stream.readline()
+    while data := b"".join((stream.read(CHUNK), stream.readline())):
         if quoted and data.count(b'"') % 2:
             data += b"".join(_to_closed_quote(stream))
         if data.strip():

@@ -6,14 +6,17 @@ where each task was tried once, fewer where tasks were repeated.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
-Floats = NDArray[np.float64]
-Array = NDArray[Any]
+from assay.stats.lazy import special
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Array = NDArray[Any]
 
 
 def z_quantile(confidence: float) -> float:

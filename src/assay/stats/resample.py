@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.stats.cluster import clustered_error
 from assay.stats.interval import bounded_interval, rate_interval, t_interval
@@ -21,7 +20,10 @@ from assay.stats.interval import bounded_interval, rate_interval, t_interval
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-Floats = NDArray[np.float64]
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
 Ends = tuple[float, float] | None
 
 BLOCKS = 1000
@@ -82,12 +84,16 @@ class ResampledSums:
 
     sums: Callable[..., list[pl.Expr]]
     ends: Callable[[Draws], Ends]
+    cells: Callable[..., tuple[pl.Expr, int]] | None = None
+    """Into which of how many cells each record falls, where the sums are by cell."""
     text: str = "bootstrap over tasks"
 
     def __call__(self, sample: Sample) -> Ends:
         """Give the two ends, or None where there is one task."""
-        exprs = self.sums(*map(pl.col, sample.inputs), **sample.options)
-        totals = _sums_by_block(sample, exprs)
+        columns = [pl.col(n) for n in sample.inputs]
+        exprs = self.sums(*columns, **sample.options)
+        cells = self.cells(*columns, **sample.options) if self.cells else (pl.lit(0), 1)
+        totals = _sums_by_block(sample, exprs, *cells)
         if len(totals) < 2:
             return None
         draws = _weights(len(totals), sample.seed) @ totals
@@ -160,6 +166,9 @@ class Linearised:
     def __call__(self, sample: Sample) -> Ends:
         """Give the two ends, or None where there is one task."""
         columns = [pl.col(n) for n in sample.inputs]
+        least = 0.0
+        if self.least:
+            least = sample.frame.select(self.least(*columns, **sample.options)).item() or 0.0
         terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), CLUSTER)
         by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
         if sample.clustered:
@@ -168,9 +177,7 @@ class Linearised:
             return None
         total = float(by_task["n"].sum())
         error, count = by_task.select(*_named(clustered_error(pl.col("x"), pl.col("n")))).row(0)
-        if self.least:
-            least = sample.frame.select(self.least(*columns, **sample.options)).item() or 0.0
-            error = max(error, math.sqrt(max(least, 0.0) * total / count))
+        error = max(error, math.sqrt(max(least, 0.0) * total / count))
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
             ends = rate_interval(value, spread, n, tasks, sample.confidence)
@@ -199,13 +206,18 @@ def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:
     return (top - bottom * (top.sum() / total)) * bottom.count() / total
 
 
-def _sums_by_block(sample: Sample, exprs: list[pl.Expr]) -> Floats:
-    """Add up by task; beyond `BLOCKS` tasks by block of tasks."""
+def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: int) -> Floats:
+    """Add up by task (beyond `BLOCKS` tasks by block of tasks), cell after cell in each sum."""
     named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
     many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
-    block = pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)
-    table = sample.frame.group_by(block, maintain_order=True).agg(named).sort(pl.exclude(CLUSTER))
-    return table.drop(CLUSTER).to_numpy()
+    block = (pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)).alias("block")
+    rows = sample.frame.lazy().with_columns(block, cell.fill_null(0).alias("cell"))
+    table = rows.group_by("block", "cell", maintain_order=True).agg(named).collect()
+    where = table.select(pl.col("block").rank("dense") - 1, "cell").to_numpy().astype(int)
+    sums = np.zeros((int(where[:, 0].max(initial=-1)) + 1, len(named), cells))
+    sums[where[:, 0], :, where[:, 1]] = table.drop("block", "cell").to_numpy()
+    whole = sums.reshape(len(sums), -1)
+    return whole[np.lexsort(whole.T)]
 
 
 @lru_cache(maxsize=4)

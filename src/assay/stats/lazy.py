@@ -1,0 +1,22 @@
+"""scipy.special, imported on first use: it takes as long to load as Polars does."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from typing import Any
+
+
+class _Special:
+    """Stands for the module until one of its functions is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("scipy.special"), name)
+
+
+special: Any = _Special()
+
+
+def fetch_early() -> None:
+    """Import it in the background, while the records are still being read."""
+    threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
