@@ -19,15 +19,19 @@ STEPS = {
         "--metric pass_rate,safety_rate,behavior_coverage,weighted_score,grade"
     ),
     "What a number means": "metrics cost_of_pass",
+    "A real model on this machine: do worked examples help? (about two minutes)": (
+        "run examples/sums/suite.yaml"
+    ),
 }
 
 
 def main() -> None:
-    """Run each step as a person would."""
+    """Run each step as a person would; the model is fetched once, about 100 MB."""
     for title, arguments in STEPS.items():
         print(f"\n{title}\n$ assay {arguments}\n", flush=True)
         subprocess.run([ASSAY, *arguments.split()], cwd=ROOT, check=True)
-    print("\nYour own file next: .venv/bin/assay score FILE (docs/score-a-file.md).")
+    print("\nYour own file next:  .venv/bin/assay score FILE   (docs/score-a-file.md)")
+    print("Your own suite next: .venv/bin/assay init          (docs/run-a-suite.md)")
 
 
 if __name__ == "__main__":

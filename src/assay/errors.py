@@ -3,7 +3,9 @@
     AssayError            exit 2: wrong usage or bad input, nothing was changed
     ├── UsageError        a name, an option or a value that Assay does not know
     ├── InputError        a source that cannot be read or holds bad records
-    └── DeclarationError  a measure or metric that is declared wrongly (at import)
+    ├── DeclarationError  a measure or metric that is declared wrongly (at import)
+    ├── CallError         exit 4: a model gave no reply (models/failure.py)
+    └── StoreError        exit 4: the store cannot be read or written (store/store.py)
 
 Every message says what is wrong, with which value, and what to do next.
 """

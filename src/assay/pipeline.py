@@ -106,7 +106,7 @@ def score(
         confidence=confidence,
         left_out=loaded.bad_records + len(doubles),
         problems=tuple(loaded.problems),
-        unused=_unused(loaded, plan),
+        unused=() if _own_options(source) else _unused(loaded, plan),
     )
 
 
