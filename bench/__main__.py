@@ -2,13 +2,15 @@
 
 import sys
 
-from bench import score, startup
+from bench import run, score, startup
 
-BENCHES = {"startup": startup.run, "score": score.run}
+BENCHES = {"startup": startup.run, "score": score.run, "run": run.run}
+DEFAULT = ["startup", "score"]
+"""`run` has yet to reach its bound; `python -m bench run` shows how far it is."""
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(BENCHES)
+    names = sys.argv[1:] or DEFAULT
     results = [result for name in names for result in BENCHES[name]()]
     print()
     for result in results:

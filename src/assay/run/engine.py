@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from assay.suite.values import Suite
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
+TEXTS = ("error", "model", "input", "target", "category", "capability", "response", "reasoning")
+"""The columns whose text comes from outside as it is."""
 TRIES = 6
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
@@ -271,12 +273,15 @@ class Engine:
                 "duration_seconds": None if reply.latency_ms is None else reply.latency_ms / 1000,
                 "cost_usd": self.prices.cost(call.attempt.subject, usage),
             }
-        return tuple(_storable(values.get(name)) for name in RECORD_COLUMNS)
+        for name in TEXTS:
+            if (text := values.get(name)) is not None:
+                values[name] = _storable(text)
+        return tuple(map(values.get, RECORD_COLUMNS))
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: str) -> str:
     """Replace what no database takes as text: NUL, and halves of surrogate pairs."""
-    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+    if value.isascii() and "\0" not in value:
         return value
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 

@@ -1,0 +1,81 @@
+"""`assay run` against a server that answers at once: its rate, to that of a bare aiohttp loop."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+
+from bench.measure import ASSAY, Result, Spent, spend
+
+CONNECTIONS = 64
+
+
+@contextmanager
+def server(delay: float = 0.0) -> Iterator[str]:
+    command = [sys.executable, "-m", "bench.server", str(delay)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin
+    assert process.stdout
+    try:
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+    finally:
+        process.stdin.close()
+        process.wait(10)
+
+
+async def bare(address: str, calls: int) -> float:
+    """Make calls with nothing around them; gives calls a second."""
+    left = iter(range(calls))
+    body = {"model": "x", "messages": [{"role": "user", "content": "2 + 2?"}]}
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for _ in left:
+            async with session.post(f"{address}/chat/completions", json=body) as reply:
+                json.loads(await reply.read())
+
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        start = time.perf_counter()
+        await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
+        return calls / (time.perf_counter() - start)
+
+
+def suite(folder: Path, address: str, tasks: int) -> Path:
+    with (folder / "tasks.jsonl").open("w") as file:
+        for i in range(tasks):
+            file.write(json.dumps({"id": f"t{i}", "input": f"2 + {i}?", "target": "4"}) + "\n")
+    path = folder / "suite.yaml"
+    path.write_text(
+        "suite: instant\ntasks: tasks.jsonl\nsubjects:\n"
+        f'  - {{name: m, model: openai/instant, base_url: "{address}"}}\n'
+        f"limits: {{concurrency: {CONNECTIONS}}}\n"
+    )
+    return path
+
+
+def made(address: str, tasks: int) -> Spent:
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
+        folder = Path(name)
+        path = suite(folder, address, tasks)
+        store = str(folder / "store.db")
+        return spend([*ASSAY, "run", str(path), "--store", store, "--format", "json"])
+
+
+def run() -> list[Result]:
+    with server() as address:
+        base = max(asyncio.run(bare(address, 10_000)) for _ in range(3))
+        small, large = made(address, 10_000), made(address, 100_000)
+    rates = 10_000 / small.seconds, 100_000 / large.seconds
+    print(f"bare aiohttp {base:,.0f}/s; assay run {rates[0]:,.0f}/s and {rates[1]:,.0f}/s")
+    return [
+        Result("assay run, 10,000 tasks, to bare aiohttp", rates[0] / base, 0.4, " ×", True),
+        Result("memory at 100,000 tasks", large.mebibytes, 400, " MiB"),
+        Result("time a sample from 10,000 to 100,000", rates[0] / rates[1], 1.1, " ×"),
+    ]
