@@ -242,21 +242,20 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
             known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
             where = "It is in none of the records."
             raise UsageError(unknown("--by column", name, known, where))
-    _some_answers(frame, loaded)
+    _some_answers(frame, loaded, plan.wanted.mapped)
     return frame, doubles
 
 
-def _some_answers(frame: pl.DataFrame, loaded: Loaded) -> None:
+def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: Mapped) -> None:
     """Refuse records with targets and no answer at all: a column was missed, not every question."""
-    if {"normalized_answer", "normalized_target"} <= set(frame.columns) and loaded.present:
-        made = frame.filter(pl.col("status") != "error")
-        asked, answered = made["normalized_target"].count(), made["normalized_answer"].count()
-        known = {n for c in ("answer", "response") for n in (c, *BY_NAME[c].aliases)}
-        if asked and not answered and not known & loaded.present:
-            raise UsageError(
-                "The records have targets but no answers. Name the column that holds them: "
-                "--map answer=COLUMN (or response=COLUMN); --map target= scores the rest."
-            )
+    if "correct" not in frame.columns or not frame["correct"].count():
+        return
+    there = {c for c in ("target", "answer", "response") if loaded.filled & set(mapped.sources[c])}
+    if there == {"target"}:
+        raise UsageError(
+            "The records have targets but no answers. Name the column that holds them: "
+            "--map answer=COLUMN (or response=COLUMN); --map target= scores the rest."
+        )
 
 
 def _no_records(plan: _Plan) -> pl.DataFrame:

@@ -296,3 +296,28 @@ def test_hostile_column_names_do_no_harm(tmp_path: Path) -> None:
 def test_map_with_an_unknown_column_fails_before_reading() -> None:
     with pytest.raises(UsageError, match="Did you mean 'task_id'"):
         score("nowhere.jsonl", map={"task_it": "x"})
+
+
+def test_targets_without_any_answer_are_a_column_that_was_missed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    rows = [{"id": i, "target": "a", "said": "a"} for i in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "no answers" in refused("score", path, "--metric", "accuracy")
+    (group,) = scores(path, "--map", "answer=said")
+    assert group["metrics"]["accuracy"] == 1
+    (group,) = scores(path, "--map", "target=")
+    assert group["metrics"]["accuracy"] is None
+    (group,) = scores_of(tmp_path, [{"id": 1, "target": "a", "answer": None}])
+    assert group["metrics"]["accuracy"] == 0  # asked and not answered
+
+
+def scores_of(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    path = folder / "more.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return scores(path)
+
+
+def test_a_table_without_a_known_column_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Foo,Bar\n1,2\n3,4\n5,6\n")
+    assert "None of the columns is known" in refused("score", path)

@@ -161,7 +161,7 @@ def test_an_empty_cell_is_missing_quoted_or_not(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     for more in ("", '4,"a\nb"\n', "4,x,y\n"):
         path.write_text('id,target\n1,""\n2,\n3,3\n' + more)
-        arguments = ["--skip-bad", "--metric", "accuracy", "--by", "target"]
+        arguments = ["--skip-bad", "--metric", "pass_rate", "--by", "target"]
         groups = {g["group"]["target"]: g["records"] for g in scores(path, *arguments)}
         assert (groups[None], groups["3"]) == (2, 1)
 

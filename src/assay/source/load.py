@@ -45,6 +45,8 @@ class Loaded:
     units: dict[int, str] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     """The columns seen, as far as that is known; for suggestions."""
+    filled: set[str] = field(default_factory=set)
+    """The columns that are there or hold something."""
 
     def place(self, file: int, number: int) -> str:
         """Say where a record stands: the file and its line or row."""
@@ -90,6 +92,7 @@ def load(
         if progress:
             progress(done)
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
+    loaded.filled = seen
     if seen:
         conform.mapped.check(conform.columns, seen)
     return loaded

@@ -208,7 +208,7 @@ def parse_csv(
     filled = ~_blank(frame)
     wanted = columns if names.all else [c for c in columns if c in names]
     numbers = pl.Series(places, dtype=pl.UInt32).filter(filled)
-    frame = frame.select(wanted).filter(filled)
+    frame = frame.filter(filled).select(wanted)
     return Parsed(file, "line", frame, numbers, frozenset(columns), problems)
 
 
