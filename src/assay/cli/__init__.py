@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import sys
 from importlib import import_module
 
@@ -83,3 +85,23 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # such as a full disk below standard output
+        click.echo(f"Error: {error.strerror or error}.", err=True)
+        sys.exit(2)
+
+
+def entry() -> None:
+    """Run the command line as a process of its own.
+
+    It ends at once: giving back the memory of a large table piece by piece takes a tenth of a
+    second, and nothing is left to do. What is under way was ended by then.
+    """
+    code: object = 1
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a reader that went away, as with `| head`
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
