@@ -82,6 +82,26 @@ def test_the_first_of_equal_keys_counts_whatever_else_is_in_the_file(
     assert accuracy(line, '{"id": 2, "x": 1e999}') == 1
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        '{"id": 2, "target": "5", "prediction": "5"}',
+        '{"id": 2, "target": "5", "answer": null, "prediction": "5"}',
+        '{"id": 2, "target": "5", "prediction" : "5"}',
+        '{"id": 2, "target": "5", "prediction"\t:"5"}',
+        '{"id": 2, "target": "5", "predictio\\u006e": "5"}',
+        '{"task_id": "2", "note": "\\"answer\\": 1", "target": "5", "prediction": "5"}',
+        '{"id": 2, "target": "5", "more": {"answer": "4"}, "prediction": "5"}',
+    ],
+)
+def test_a_name_that_only_later_records_have_is_found(
+    later: str, accuracy: Callable[..., float | None]
+) -> None:
+    first = '{"id": 1, "target": "5", "answer": "5", "note": "as: \\"answer\\": 5"}'
+    assert accuracy(first, later) == 1
+    assert accuracy('{"id": 1, "target": "5", "answer": "5"}', later) == 1
+
+
 def test_half_characters_do_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(

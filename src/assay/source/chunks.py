@@ -109,7 +109,7 @@ def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
     while data := b"".join((stream.read(CHUNK), stream.readline())):
         if quoted and data.count(b'"') % 2:
             data += b"".join(_to_closed_quote(stream))
-        if data.strip():
+        if not data.isspace():
             yield data
 
 
@@ -128,7 +128,7 @@ def _lines(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
     for piece in _pieces(stream):
         after = line + piece.count(b"\n")
         data = piece.removeprefix(_BOM) if line == 1 else piece
-        if data.strip():
+        if data and not data.isspace():
             yield JsonLines(file.path, data, range(line, after + (not piece.endswith(b"\n"))))
         line = after
 

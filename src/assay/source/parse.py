@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from assay.errors import InputError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 Problem = tuple[int, str]
 """Where (a line or row number) and what."""
 
+_COUNTED = 8
+"""Counting a key in a chunk takes about as long as looking up this many names."""
 _LONGEST_CELL = 2**31 - 1
 
 
@@ -56,9 +59,15 @@ class Parsed:
 
 def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Names) -> Parsed:
     """Parse lines of JSON objects, given the number of each line."""
-    for types in (dict(names.types), dict.fromkeys(names.types, pl.String)):
+    keys = _keys(data)
+    usual = {name: kind for name, kind in names.types.items() if name in keys}
+    for types in (usual, dict(names.types), dict.fromkeys(names.types, pl.String)):
         try:
+            if types is usual and (names.all or not usual):
+                continue
             frame = pl.read_ndjson(data, schema=types)
+            if types is usual and not _only(keys, data, frame):
+                continue
             if names.all:
                 rest = pl.read_ndjson(data, infer_schema_length=None)
                 frame = frame.hstack(rest.select(pl.exclude(frame.columns)))
@@ -66,8 +75,23 @@ def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Name
             continue
         places = _line_numbers(data, numbers, frame.height)
         if places is not None:
-            return Parsed(file, "line", _filled(frame), places, _keys(data))
+            return Parsed(file, "line", _filled(frame), places, keys)
     return _parse_each_line(file, data, numbers, names)
+
+
+def _only(keys: frozenset[str], data: bytes, frame: pl.DataFrame) -> bool:
+    """Whether these are sure to be the only keys: each colon after a quote belongs to one of them.
+
+    Looking up some sixty names that are not there would take as long as parsing what is there.
+    """
+    unsure = [k for k in keys if k not in frame or frame[k].null_count()]
+    if len(unsure) > _COUNTED:
+        return False
+    text = np.frombuffer(data, np.uint8)
+    before = text[np.flatnonzero(text == ord(":")) - 1]
+    sure = (len(keys) - len(unsure)) * frame.height
+    found = sure + sum(data.count(f"{json.dumps(k)}:".encode()) for k in unsure)
+    return found == np.count_nonzero(before == ord('"')) and not (before <= ord(" ")).any()
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
