@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.errors import UsageError, unknown
 
@@ -112,7 +112,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered. `finish` is the provider's own word for why it stopped."""
+    """What a model or an agent answered. `finish` is the provider's own word for why it stopped.
+
+    `status` is `timeout` or `budget` where the subject itself ran out of it. An agent also says
+    whether what it left behind `passed`, what it cost by its own account, and its `work`: exit
+    code, output, the difference it made.
+    """
 
     text: str
     reasoning: str | None = None
@@ -124,6 +129,10 @@ class Reply:
     logprobs: tuple[tuple[str, float], ...] | None = None
     model: str | None = None
     latency_ms: float | None = None
+    status: Literal["ok", "timeout", "budget"] = "ok"
+    passed: bool | None = None
+    cost_usd: float | None = None
+    work: Mapping[str, Any] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Give the reply as plain data."""

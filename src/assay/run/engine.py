@@ -194,7 +194,13 @@ class Engine:
     def _used(self, call: Call, reply: Reply) -> Amount:
         usage = reply.usage
         tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
-        return Amount(self.prices.cost(call.attempt.subject, usage), tokens)
+        return Amount(self._cost(call, reply), tokens)
+
+    def _cost(self, call: Call, reply: Reply) -> float | None:
+        """What a reply cost: by its own account, else by its tokens."""
+        if reply.cost_usd is not None:
+            return reply.cost_usd
+        return self.prices.cost(call.attempt.subject, reply.usage)
 
     def _ledger_row(
         self, call: Call, status: str, reply: Reply | None, latency: float | None
@@ -212,7 +218,7 @@ class Engine:
             "status": status,
             "prompt_tokens": usage.prompt_tokens,
             "completion_tokens": usage.completion_tokens,
-            "cost_usd": self.prices.cost(attempt.subject, usage),
+            "cost_usd": self._cost(call, reply) if reply else None,
             "latency_ms": latency,
             "at": time.time(),
         }
@@ -237,7 +243,7 @@ class Engine:
             "task_id": task.id,
             "attempt": call.attempt.number,
             "fingerprint": call.fingerprint,
-            "status": "error" if error else "ok",
+            "status": reply.status if reply else "error",
             "error": str(error) if error else None,
             "error_kind": error.kind if error else None,
             "model": reply.model if reply else None,
@@ -271,7 +277,9 @@ class Engine:
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": reply.latency_ms,
                 "duration_seconds": None if reply.latency_ms is None else reply.latency_ms / 1000,
-                "cost_usd": self.prices.cost(call.attempt.subject, usage),
+                "cost_usd": self._cost(call, reply),
+                "passed": reply.passed,
+                "work": json.dumps(reply.work) if reply.work else None,
             }
         for name in TEXTS:
             if (text := values.get(name)) is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, select, update
+from sqlalchemy.schema import CreateColumn
 
 from assay.errors import UsageError
-from assay.store.tables import CALL, META, RECORD, RUN
+from assay.store.tables import CALL, JUDGMENT, META, RECORD, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
 
 
 def _first(connection: Connection) -> None:
@@ -20,7 +21,21 @@ def _first(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
+def _judgments(connection: Connection) -> None:
+    JUDGMENT.create(connection, checkfirst=True)
+    _add_columns(connection, RECORD, "passed", "work", "price_source")
+
+
+def _add_columns(connection: Connection, table: Table, *names: str) -> None:
+    """Add columns that a table lacks; one that was just made has them."""
+    there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    for name in names:
+        if name not in there:
+            column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _judgments)
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from assay.errors import AssayError, UsageError
 from assay.store.migrations import migrate
-from assay.store.tables import CALL, RECORD, RUN
+from assay.store.tables import CALL, JUDGMENT, RECORD, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,8 +182,8 @@ class Store:
     def remove(self, run_id: str) -> None:
         """Delete a run with all that belongs to it."""
         with _guarded(self.address), self.engine.begin() as connection:
-            for table, column in ((CALL, CALL.c.run), (RECORD, RECORD.c.run), (RUN, RUN.c.id)):
-                connection.execute(delete(table).where(column == run_id))
+            for column in (JUDGMENT.c.run, CALL.c.run, RECORD.c.run, RUN.c.id):
+                connection.execute(delete(column.table).where(column == run_id))
 
 
 def _open(address: str) -> Engine:

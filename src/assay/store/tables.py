@@ -75,8 +75,40 @@ RECORD = Table(
     Column("ended", Double),
     Column("pass_score", Double),
     Column("extra", Text),
+    Column("passed", Boolean),
+    Column("work", Text),
+    Column("price_source", Text),
     PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
 )
+
+JUDGMENT = Table(
+    "assay_judgment",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("error", Text),
+    Column("score", Double),
+    Column("passed", Boolean),
+    Column("confidence", Double),
+    Column("claimed_score", Double),
+    Column("claimed_passed", Boolean),
+    Column("items", Text),
+    Column("reply", Text),
+    Column("tries", Integer),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cost_usd", Double),
+    Column("latency_ms", Double),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "judge"),
+)
+"""What a judge said about an attempt, item by item."""
 
 CALL = Table(
     "assay_call",
