@@ -7,31 +7,34 @@ import json
 import random
 import time
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from assay.models.failure import CallError
-from assay.models.model import Message, Request, Settings, Usage
+from assay.models.model import Message, Reply, Request, Settings, Usage
 from assay.run.budget import Amount, Budget, ExhaustedError
-from assay.run.limiter import MOST, Limiter
+from assay.run.limiter import LONGEST_PAUSE, MOST, Limiter
 from assay.run.writer import Writer
 from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS
-from assay.suite.plan import fingerprint_of, messages, settings, tokens_of
+from assay.suite.plan import fingerprint_of, messages, settings, side_mark, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from assay.models.model import Model, Reply
+    from assay.models.model import Model
     from assay.run.prices import Prices
     from assay.store.store import Row, Store
     from assay.suite.plan import Attempt
-    from assay.suite.values import Suite
+    from assay.suite.values import Price, Suite
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
-TEXTS = ("error", "model", "input", "target", "category", "capability", "response", "reasoning")
-"""The columns whose text comes from outside as it is."""
+NOTHING = Usage()
+NO_REPLY = Reply("")
 TRIES = 6
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
+_in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
+_in_order_of_calls: Callable[[dict[str, Any]], Row] = itemgetter(*CALL_COLUMNS)
 
 
 @dataclass(slots=True)
@@ -47,13 +50,24 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """What all attempts of one subject in one tier share."""
+
+    model: Model
+    limiter: Limiter
+    settings: Settings
+    mark: str
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One attempt made ready: what is sent, to whom, and the most it may take."""
 
     attempt: Attempt
-    model: Model
+    side: Side
     request: Request
-    turns: list[dict[str, str]]
+    turns: str
     fingerprint: str
     most: Amount
 
@@ -80,7 +94,7 @@ class Engine:
             model.account: Limiter(fixed if isinstance(fixed, int) else None, model.limit)
             for model in models.values()
         }
-        self._settings: dict[tuple[str, str], Settings] = {}
+        self._sides: dict[tuple[str, str], Side] = {}
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
         """Make all attempts; ends early when told to stop, out of budget, or unable to write."""
@@ -118,78 +132,86 @@ class Engine:
                 return
 
     def _ready(self, attempt: Attempt) -> Call:
+        side = self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
         turns = messages(self.suite, attempt)
-        options = settings(self.suite, attempt)
-        chosen = self._chosen(attempt, options)
+        chosen = side.settings
+        if attempt.seed is not None and chosen.seed is None:
+            chosen = replace(chosen, seed=attempt.seed)
         request = Request(
             tuple(Message(t["role"], t["content"]) for t in turns), chosen, attempt.number
         )
-        tokens = tokens_of(turns)
+        tokens = 2 * tokens_of(turns)
         output = chosen.max_tokens or OUTPUT_TOKENS
-        most = Amount(
-            self.prices.cost(attempt.subject, Usage(2 * tokens, output)), 2 * tokens + output
-        )
-        mark = fingerprint_of(attempt, options, turns)
-        return Call(attempt, self.models[attempt.subject.name], request, turns, mark, most)
+        cost = self.prices.cost(attempt.subject, Usage(tokens, output))
+        text = json.dumps(turns)
+        mark = fingerprint_of(side.mark, attempt.seed, text)
+        return Call(attempt, side, request, text, mark, Amount(cost, tokens + output))
 
-    def _chosen(self, attempt: Attempt, options: Mapping[str, Any]) -> Settings:
-        """Give the settings of a call; what no wire format knows by name goes as it is."""
-        side = attempt.subject.name, attempt.tier.name
-        if side not in self._settings:
-            known = {n: v for n, v in options.items() if n in SETTINGS}
-            rest = {n: v for n, v in options.items() if n not in SETTINGS}
-            known["extra"] = {**known.get("extra", {}), **rest}
-            if self.suite.confidence == "logprobs":
-                known["logprobs"] = True
-            self._settings[side] = Settings.of(known)
-        plain = self._settings[side]
-        if attempt.seed is None or plain.seed is not None:
-            return plain
-        return replace(plain, seed=attempt.seed)
+    def _side(self, attempt: Attempt) -> Side:
+        """Work out what the attempts of a side share; settings no wire knows go as they are."""
+        subject = attempt.subject
+        options = settings(self.suite, attempt)
+        known = {n: v for n, v in options.items() if n in SETTINGS}
+        rest = {n: v for n, v in options.items() if n not in SETTINGS}
+        known["extra"] = {**known.get("extra", {}), **rest}
+        if self.suite.confidence == "logprobs":
+            known["logprobs"] = True
+        model = self.models[subject.name]
+        side = self._sides[subject.name, attempt.tier.name] = Side(
+            model,
+            self.limiters[model.account],
+            Settings.of(known),
+            side_mark(attempt, options),
+            self.prices.of(subject),
+        )
+        return side
 
     async def _attempt(self, call: Call) -> None:
-        """Make one attempt, trying again where that can help, and hand over its record."""
-        limiter = self.limiters[call.model.account]
+        """Make one attempt, trying again where that can help, and hand over its record.
+
+        Its place is given back when the record is committed: what a crash can lose is no more
+        than what is under way.
+        """
+        limiter = call.side.limiter
         began, start = time.monotonic(), time.time()
         for tries in range(1, TRIES + 1):
             await limiter.enter()
             try:
                 if self.tally.stopping and tries == 1:
                     return
-                await self.budget.reserve(call.most)
-                used = Amount(0.0, 0)
                 sent = time.monotonic()
-                try:
-                    reply = await call.model.call(call.request)
-                    used = self._used(call, reply)
-                finally:
-                    self.budget.settle(call.most, used)
-            except CallError as error:
+                reply, error = await self._called(call)
+                if reply:
+                    limiter.succeeded()
+                    row = self._ledger_row(call, "ok", reply, reply.latency_ms)
+                    await self.writer.put(self._row(call, start, began, tries, reply), [row])
+                    return
+                assert error is not None
                 limiter.failed(error)
                 waited = (time.monotonic() - sent) * 1000
                 row = self._ledger_row(call, error.kind, None, waited)
-                if error.retryable and tries < TRIES and not self.tally.stopping:
-                    self.tally.retries += 1
-                    await self.writer.put(None, [row])
-                    limiter.leave()
-                    await self._pause(error, tries)
-                    continue
-                record = self._row(call, start, began, tries, error=error)
-                await self.writer.put(record, [row])
+                if not error.retryable or tries == TRIES or self.tally.stopping:
+                    record = self._row(call, start, began, tries, error=error)
+                    await self.writer.put(record, [row])
+                    return
+                await self.writer.put(None, [row])
+            finally:
                 limiter.leave()
-                return
-            except BaseException:
-                limiter.leave()
-                raise
-            limiter.leave()
-            limiter.succeeded()
-            row = self._ledger_row(call, "ok", reply, reply.latency_ms)
-            await self.writer.put(self._row(call, start, began, tries, reply), [row])
-            return
+            self.tally.retries += 1
+            await asyncio.sleep(_pause(error, tries, self.jitter))
 
-    async def _pause(self, error: CallError, tries: int) -> None:
-        longest = min(0.25 * 2**tries, 20.0)
-        await asyncio.sleep(error.retry_after or self.jitter.uniform(longest / 2, longest))
+    async def _called(self, call: Call) -> tuple[Reply | None, CallError | None]:
+        """Call once, within the budget."""
+        await self.budget.reserve(call.most)
+        used = Amount(0.0, 0)
+        try:
+            reply = await call.side.model.call(call.request)
+            used = self._used(call, reply)
+        except CallError as error:
+            return None, error
+        finally:
+            self.budget.settle(call.most, used)
+        return reply, None
 
     def _used(self, call: Call, reply: Reply) -> Amount:
         usage = reply.usage
@@ -206,23 +228,24 @@ class Engine:
         self, call: Call, status: str, reply: Reply | None, latency: float | None
     ) -> Row:
         attempt = call.attempt
-        usage = reply.usage if reply else Usage()
-        values = {
-            "run": self.run,
-            "kind": "attempt",
-            "subject": attempt.subject.name,
-            "tier": attempt.tier.name,
-            "task_id": attempt.task.id,
-            "attempt": attempt.number,
-            "model": call.model.name,
-            "status": status,
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cost_usd": self._cost(call, reply) if reply else None,
-            "latency_ms": latency,
-            "at": time.time(),
-        }
-        return tuple(values[name] for name in CALL_COLUMNS)
+        usage = reply.usage if reply else NOTHING
+        return _in_order_of_calls(
+            {
+                "run": self.run,
+                "kind": "attempt",
+                "subject": attempt.subject.name,
+                "tier": attempt.tier.name,
+                "task_id": attempt.task.id,
+                "attempt": attempt.number,
+                "model": call.side.model.name,
+                "status": status,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "cost_usd": self._cost(call, reply) if reply else None,
+                "latency_ms": latency,
+                "at": time.time(),
+            }
+        )
 
     def _row(
         self,
@@ -233,63 +256,67 @@ class Engine:
         reply: Reply | None = None,
         error: CallError | None = None,
     ) -> Row:
-        task, usage = call.attempt.task, reply.usage if reply else Usage()
-        price = self.prices.of(call.attempt.subject)
-        whole = (time.monotonic() - began) * 1000
-        values: dict[str, Any] = {
-            "run": self.run,
-            "subject": call.attempt.subject.name,
-            "tier": call.attempt.tier.name,
-            "task_id": task.id,
-            "attempt": call.attempt.number,
-            "fingerprint": call.fingerprint,
-            "status": reply.status if reply else "error",
-            "error": str(error) if error else None,
-            "error_kind": error.kind if error else None,
-            "model": reply.model if reply else None,
-            "input": task.input,
-            "messages": json.dumps(call.turns),
-            "target": task.target,
-            "category": task.category,
-            "capability": task.capability,
-            "seed": call.request.settings.seed,
-            "wait_ms": whole - (reply.latency_ms or 0.0) if reply else whole,
-            "tries": tries,
-            "input_price": price.input if price else None,
-            "output_price": price.output if price else None,
-            "started": start,
-            "ended": time.time(),
-            "pass_score": task.pass_score,
-            "extra": json.dumps(dict(task.extra), default=str) if task.extra else None,
-        }
-        if reply:
-            values |= {
-                "response": reply.text,
-                "reasoning": reply.reasoning,
-                "tool_calls": _json(reply.tool_calls),
-                "logprobs": _json(reply.logprobs),
-                "finish": reply.finish,
-                "truncated": reply.truncated,
-                "refused": reply.refused,
+        """Write the record down, in the order of the columns; NO_REPLY stands for an error."""
+        attempt, price, said = call.attempt, call.side.price, reply or NO_REPLY
+        task, usage, latency = attempt.task, said.usage, said.latency_ms
+        return _in_order_of_records(
+            {
+                "run": self.run,
+                "subject": attempt.subject.name,
+                "tier": attempt.tier.name,
+                "task_id": task.id,
+                "attempt": attempt.number,
+                "fingerprint": call.fingerprint,
+                "status": said.status if reply else "error",
+                "error": _storable(str(error)) if error else None,
+                "error_kind": error.kind if error else None,
+                "model": _storable(said.model),
+                "input": _storable(task.input),
+                "messages": call.turns,
+                "target": _storable(task.target),
+                "category": _storable(task.category),
+                "capability": _storable(task.capability),
+                "response": _storable(said.text) if reply else None,
+                "reasoning": _storable(said.reasoning),
+                "tool_calls": _json(said.tool_calls),
+                "logprobs": _json(said.logprobs),
+                "finish": _storable(said.finish),
+                "truncated": said.truncated if reply else None,
+                "refused": said.refused if reply else None,
+                "seed": call.request.settings.seed,
                 "prompt_tokens": usage.prompt_tokens,
                 "completion_tokens": usage.completion_tokens,
                 "cached_tokens": usage.cached_tokens,
                 "reasoning_tokens": usage.reasoning_tokens,
-                "latency_ms": reply.latency_ms,
-                "duration_seconds": None if reply.latency_ms is None else reply.latency_ms / 1000,
-                "cost_usd": self._cost(call, reply),
-                "passed": reply.passed,
-                "work": json.dumps(reply.work) if reply.work else None,
+                "latency_ms": latency,
+                "wait_ms": (time.monotonic() - began) * 1000 - (latency or 0.0),
+                "tries": tries,
+                "cost_usd": self._cost(call, reply) if reply else None,
+                "input_price": price.input if price else None,
+                "output_price": price.output if price else None,
+                "price_source": None,
+                "duration_seconds": None if latency is None else latency / 1000,
+                "started": start,
+                "ended": time.time(),
+                "pass_score": task.pass_score,
+                "extra": json.dumps(dict(task.extra), default=str) if task.extra else None,
+                "passed": said.passed,
+                "work": json.dumps(said.work) if said.work else None,
             }
-        for name in TEXTS:
-            if (text := values.get(name)) is not None:
-                values[name] = _storable(text)
-        return tuple(map(values.get, RECORD_COLUMNS))
+        )
 
 
-def _storable(value: str) -> str:
+def _pause(error: CallError, tries: int, jitter: random.Random) -> float:
+    """Say how long to wait before the next try: as told, else longer each time."""
+    if error.retry_after:
+        return min(error.retry_after, LONGEST_PAUSE)
+    longest = min(0.25 * 2**tries, 20.0)
+    return jitter.uniform(longest / 2, longest)
+
+
+def _storable(value: str | None) -> str | None:
     """Replace what no database takes as text: NUL, and halves of surrogate pairs."""
-    if value.isascii() and "\0" not in value:
+    if value is None or (value.isascii() and "\0" not in value):
         return value
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 

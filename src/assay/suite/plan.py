@@ -124,16 +124,19 @@ def fingerprint(suite: Suite, attempt: Attempt) -> str:
 
     A resumed run compares these to tell which records still stand.
     """
-    return fingerprint_of(attempt, settings(suite, attempt), messages(suite, attempt))
+    mark = side_mark(attempt, settings(suite, attempt))
+    return fingerprint_of(mark, attempt.seed, json.dumps(messages(suite, attempt)))
 
 
-def fingerprint_of(
-    attempt: Attempt, options: Mapping[str, Any], turns: Sequence[Mapping[str, str]]
-) -> str:
-    """Hash a call whose settings and messages are at hand."""
+def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
+    """Write down what all calls of one subject in one tier share."""
     subject = attempt.subject
-    called = [subject.model, subject.base_url, options, attempt.seed, turns]
-    text = json.dumps(called, sort_keys=True, default=str)
+    return json.dumps([subject.model, subject.base_url, options], sort_keys=True, default=str)
+
+
+def fingerprint_of(side: str, seed: int | None, turns: str) -> str:
+    """Hash a call whose parts are at hand, its messages as JSON."""
+    text = f"{side}\0{seed}\0{turns}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
