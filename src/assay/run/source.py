@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from assay.run.pricelist import PriceList
+    from assay.source.parse import Names
     from assay.store.store import Run, Store
 
 
@@ -26,20 +28,27 @@ class RunSource:
 
     run: Run
     store: Store
+    prices: PriceList | None = None
+    """With which its records are priced anew."""
 
     @property
     def path(self) -> str:
         """What messages call it."""
         return f"run {self.run.id}"
 
-    def frames(self) -> Iterator[pl.DataFrame]:
-        """Read the records, some thousand at a time."""
-        return self.store.records(self.run.id)
+    def frames(self, names: Names | None = None) -> Iterator[pl.DataFrame]:
+        """Read the records, or some of their columns, some thousand at a time."""
+        if self.prices is None:
+            return self.store.records(self.run.id, names)
+        from assay.run.pricelist import priced  # noqa: PLC0415
 
-    def chunks(self) -> Iterator[Rows]:
-        """Cut the records into chunks."""
+        prices = self.prices.of(self.run)
+        return (priced(frame, prices) for frame in self.store.records(self.run.id))
+
+    def chunks(self, names: Names) -> Iterator[Rows]:
+        """Cut the records into chunks of the columns that are wanted."""
         first = 1
-        for frame in self.frames():
+        for frame in self.frames(None if names.all else names):
             yield Rows(self.path, frame.lazy(), range(first, first + frame.height))
             first += frame.height
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from assay.source.conform import Conform, Conformed
-    from assay.source.parse import Parsed
+    from assay.source.parse import Names, Parsed
 
     _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
     Source = str | Path | pl.DataFrame | pl.LazyFrame | Iterable[Any]
@@ -77,7 +77,7 @@ def load(
     done = 0
     seen: set[str] = set()
     found: list[tuple[int, str]] = []
-    for number, parsed, good, frame in _in_order(_chunks(source, loaded, found), one):
+    for number, parsed, good, frame in _in_order(_chunks(source, names, loaded, found), one):
         loaded.present |= parsed.present
         seen |= {*parsed.present, *parsed.frame.columns}
         loaded.frames.append(take(frame))
@@ -99,7 +99,7 @@ def load(
 
 
 def _chunks(
-    source: Any, loaded: Loaded, problems: list[tuple[int, str]]
+    source: Any, names: Names, loaded: Loaded, problems: list[tuple[int, str]]
 ) -> Iterator[tuple[Chunk, int]]:
     """Yield the chunks of a source with the number of their file."""
     source = _checked(source)
@@ -111,7 +111,7 @@ def _chunks(
     if sources and all(hasattr(one, "chunks") for one in sources):
         for number, one in enumerate(sources):
             loaded.files.append(one.path)
-            for chunk in one.chunks():
+            for chunk in one.chunks(names):
                 yield chunk, number
         return
     if sources and not isinstance(sources[0], str | Path):

@@ -19,7 +19,7 @@ from assay.store.migrations import migrate
 from assay.store.tables import CALL, JUDGMENT, RECORD, RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from sqlalchemy import Table
 
@@ -28,6 +28,7 @@ ROWS = 20_000
 Row = tuple[Any, ...]
 
 RECORD_COLUMNS = tuple(RECORD.c.keys())
+JUDGMENT_COLUMNS = tuple(JUDGMENT.c.keys())
 CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
 
 _TYPES: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
@@ -131,13 +132,32 @@ class Store:
             if calls:
                 connection.exec_driver_sql(self._insert(CALL, CALL_COLUMNS), list(calls))
 
+    def write_judgments(self, judgments: Sequence[Row], calls: Sequence[Row]) -> None:
+        """Write judgments and calls in one transaction; a judge's older judgment is replaced."""
+        with _guarded(self.address), self.engine.begin() as connection:
+            if judgments:
+                text = self._insert(JUDGMENT, JUDGMENT_COLUMNS)
+                connection.exec_driver_sql(text, list(judgments))
+            if calls:
+                connection.exec_driver_sql(self._insert(CALL, CALL_COLUMNS), list(calls))
+
+    def judgments(self, run_id: str) -> pl.DataFrame:
+        """Read the judgments of a run, in a fixed order."""
+        c = JUDGMENT.c
+        query = select(JUDGMENT).where(c.run == run_id)
+        query = query.order_by(c.attempt, c.task_id, c.subject, c.tier, c.judge)
+        schema = {column.name: _TYPES[column.type.python_type] for column in c}
+        with _guarded(self.address), self.engine.connect() as connection:
+            rows = [tuple(row) for row in connection.execute(query)]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
     def _insert(self, table: Table, columns: Sequence[str]) -> str:
         mark = "?" if self.engine.dialect.name == "sqlite" else "%s"
         values = ", ".join([mark] * len(columns))
         text = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
-        if table is not RECORD:
+        if table is CALL:
             return text
-        key = [c.name for c in RECORD.primary_key]
+        key = [c.name for c in table.primary_key]
         sets = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
         return f"{text} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"
 
@@ -168,12 +188,13 @@ class Store:
         with _guarded(self.address), self.engine.connect() as connection:
             return {r[0]: r[1] for r in connection.execute(query.group_by(RECORD.c.status))}
 
-    def records(self, run_id: str) -> Iterator[pl.DataFrame]:
-        """Read the records of a run, some thousand at a time, in a fixed order."""
-        c = RECORD.c
-        order = (c.attempt, c.task_id, c.subject, c.tier)
-        query = select(RECORD).where(c.run == run_id).order_by(*order)
-        schema = {column.name: _TYPES[column.type.python_type] for column in RECORD.c}
+    def records(
+        self, run_id: str, columns: Container[str] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Read records of a run, some thousand at a time, in the order of their key."""
+        chosen = [c for c in RECORD.c if columns is None or c.name in columns]
+        query = select(*chosen).where(RECORD.c.run == run_id).order_by(*RECORD.primary_key)
+        schema = {c.name: _TYPES[c.type.python_type] for c in chosen}
         with _guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=ROWS).execute(query)
             for part in rows.partitions():
