@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -12,3 +13,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("assay")
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server of these tests; where there is none they skip, but fail in CI."""
+    import postgres
+
+    if postgres.binaries() is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(postgres.MISSING)
+    yield from postgres.cluster()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_address(request, tmp_path):
+    """The address of a new store, once in each kind of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return request.getfixturevalue("postgresql").database()

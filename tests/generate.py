@@ -45,6 +45,9 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "correct": draw(_maybe(st.booleans())),
         "passed": draw(_maybe(st.booleans())),
         "impl_rate": draw(_maybe(share)),
+        "judge_passed": draw(_maybe(st.booleans())),
+        "judge_scores": draw(_maybe(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=3))),
+        "judge_cost_usd": draw(_maybe(amount)),
         "cost_usd": draw(_maybe(amount)),
         "input_price": draw(_maybe(amount)),
         "output_price": draw(_maybe(amount)),
@@ -56,6 +59,7 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "observed": draw(_maybe(st.integers(0, expected if expected is not None else 5))),
         "violations": draw(_maybe(st.integers(0, 2))),
         "pass_score": draw(_maybe(share)),
+        "undecided": draw(_maybe(st.lists(st.just("asks"), max_size=1))),
     }
     if row["start_time"] is not None and row["end_time"] is not None:
         row["end_time"] += row["start_time"]
@@ -102,6 +106,8 @@ def many(n: int, seed: int = 0, attempts: int = 1) -> list[dict[str, Any]]:
                 "latency_ms": maybe(rng.lognormvariate(6, 1)),
                 "truncated": maybe(rng.random() < 0.05),
                 "impl_rate": maybe(rng.random()),
+                "judge_scores": maybe([rng.random() for _ in range(rng.randint(0, 3))]),
+                "judge_cost_usd": maybe(rng.random() / 10),
                 "cost_usd": maybe(rng.random() / 10),
                 "duration_seconds": maybe(rng.random() * 60),
                 "category": rng.choice(["adversarial", "happy_path", "edge_case"]),

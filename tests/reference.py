@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import combinations, permutations
 from typing import Any
 
 Record = dict[str, Any]
@@ -119,19 +120,24 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         seen = [behavior for behavior in seen if behavior in get("expected_behaviors")]
     out["observed"] = _given_or_count(get("observed"), seen)
     out["scenario_score"] = score = _scenario_score(
-        out["violations"], out["expected"], out["observed"]
+        out["violations"], out["expected"], out["observed"], get("undecided") or []
     )
 
     if (out["violations"] or 0) > 0 or get("status") in ("timeout", "budget"):
         passed = False
+    elif get("undecided"):
+        passed = False if get("passed") is False else None
     elif get("passed") is not None:
         passed = get("passed")
     elif score is not None:
         passed = score >= (1.0 if get("pass_score") is None else get("pass_score"))
+    elif get("judge_passed") is not None:
+        passed = get("judge_passed")
     else:
-        passed = out["correct"]
+        passed = out["correct"] if get("judge_scores") is None else None
     out["passed"] = passed = None if get("status") == "error" else passed
-    out["impl_rate"] = impl = score if get("impl_rate") is None else get("impl_rate")
+    unjudged = score if get("judge_scores") is None else None
+    out["impl_rate"] = impl = unjudged if get("impl_rate") is None else get("impl_rate")
 
     cost, duration = get("cost_usd"), get("duration_seconds")
     prices = get("input_price"), get("output_price")
@@ -157,12 +163,12 @@ def _given_or_count(given: int | None, names: list[str] | None) -> int | None:
 
 
 def _scenario_score(
-    violations: int | None, expected: int | None, observed: int | None
+    violations: int | None, expected: int | None, observed: int | None, undecided: list[str]
 ) -> float | None:
     """Any violation is 0; else the share of the expected behaviours that was observed."""
     if violations is not None and violations > 0:
         return 0.0
-    if expected is None:
+    if expected is None or undecided:
         return None
     if expected == 0:
         return 1.0
@@ -259,6 +265,18 @@ def _quality(row: Record) -> float | None:
     return None
 
 
+def _alpha(units: list[list[float]]) -> float | None:
+    """Krippendorff's alpha as it is defined: each value of a unit against each other."""
+    values = [value for unit in units for value in unit]
+    if len(set(values)) < 2:
+        return None
+    seen = math.fsum(
+        (a - b) ** 2 / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2)
+    )
+    expected = math.fsum((a - b) ** 2 for a, b in permutations(values, 2)) / (len(values) - 1)
+    return 1 - seen / expected
+
+
 def reference(
     records: list[Record],
     *,
@@ -309,6 +327,25 @@ def reference(
     spent = math.fsum(row["cost_usd"] for row in tried)
     metrics["cost_of_pass"] = (spent / passes if passes else math.inf) if tried else None
     skipped["cost_of_pass"] = len(rows) - len(tried)
+
+    billed = _having(everything, "judge_cost_usd")
+    total = math.fsum(row["judge_cost_usd"] for row in billed)
+    metrics["judge_cost_usd_total"] = total if billed else None
+    skipped["judge_cost_usd_total"] = len(everything) - len(billed)
+    tried = _having(rows, "cost_usd", "judge_cost_usd", "passed")
+    passes = sum(row["passed"] for row in tried)
+    spent = math.fsum(row["cost_usd"] + row["judge_cost_usd"] for row in tried)
+    price = (spent / passes if passes else math.inf) if tried else None
+    metrics["cost_of_pass_with_judges"] = price
+    skipped["cost_of_pass_with_judges"] = len(rows) - len(tried)
+
+    units = [row["judge_scores"] for row in rows if len(row.get("judge_scores") or ()) > 1]
+    metrics["judge_alpha"] = _alpha(units)
+    metrics["judge_mean_absolute_difference"] = _mean(
+        _mean(abs(a - b) for a, b in combinations(unit, 2)) for unit in units
+    )
+    for name in ("judge_alpha", "judge_mean_absolute_difference"):
+        skipped[name] = len(rows) - len(units)
 
     composite = statistics(row["composite_score"] for row in rows)
     median = metrics["composite_median"] = composite["median"] if composite else None

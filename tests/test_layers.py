@@ -14,8 +14,10 @@ ROOT = Path(assay.__file__).parent
 
 LAYERS = (
     *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue", "shape"),
-    *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "suite", "models"),
-    *("store", "run", "report", "cli"),
+    *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "tiers"),
+    *("sides", "pairs", "comparison", "checks", "suite", "gates", "models"),
+    "agent",
+    *("judge", "store", "run", "report", "web", "cli", "pytest_plugin"),
 )
 """From the bottom to the top; a module may import those before its own, and its own."""
 

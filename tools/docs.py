@@ -9,9 +9,15 @@ from click.testing import CliRunner
 
 from assay.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from assay.cli import COMMANDS, cli
+from assay.models.providers import PROVIDERS
 from assay.record import COLUMNS, json_schema
 from assay.report.catalogue import page
-from assay.report.schema import scores_schema
+from assay.report.schema import comparison_schema, scores_schema
+from assay.suite.form import SUITE
+from assay.suite.form import json_schema as suite_schema
+from assay.suite.table import Field, Table
+from assay.text.extract import KINDS as ANSWERS
+from assay.text.match import KINDS as MATCHES
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -63,6 +69,71 @@ def commands_page() -> str:
     return NOTE + "\n".join(parts).replace("Usage: cli", "Usage: assay")
 
 
+def suite_page() -> str:
+    """One table for each mapping of a suite, the suite itself first."""
+    parts = [
+        "# The suite\n\nEvery key that may stand in a suite; [Suites](../suites.md) teaches them "
+        "by example. The same as a [JSON schema](suite.schema.json).\n"
+    ]
+    for table in tables(SUITE):
+        parts.append(f"## {table.noun.removeprefix('a ').removeprefix('an ').capitalize()}\n")
+        if table.open:
+            parts.append("Other keys are kept, and prompts may use them.\n")
+        parts.append("| key | value | meaning |\n| --- | --- | --- |")
+        parts += [suite_row(field) for field in table.fields]
+        parts.append("")
+    for key, kinds in (("answer", ANSWERS), ("match", MATCHES)):
+        parts.append(f"## The rules of `{key}`\n\n| rule | what it takes |\n| --- | --- |")
+        parts += [f"| `{name}` | {meaning} |" for name, meaning in kinds.items()]
+        parts.append("")
+    return NOTE + "\n".join(parts)
+
+
+def suite_row(field: Field) -> str:
+    """One key: what may stand there, what it means, its default and its other names."""
+    value = field.kind.words.replace("|", "\\|")
+    if isinstance(field.kind, Table) or value.startswith("a mapping ("):
+        value = f"a mapping, see {getattr(field.kind, 'noun', 'below')}"
+    notes = [field.meaning]
+    if field.required:
+        notes.append("Required.")
+    if field.default is not None:
+        notes.append(f"Default: `{json.dumps(field.default)}`.")
+    if field.aliases:
+        notes.append(f"Also understood: {', '.join(f'`{a}`' for a in field.aliases)}.")
+    return f"| `{field.name}` | {value} | {' '.join(notes)} |"
+
+
+def tables(kind: object, seen: tuple[Table, ...] = ()) -> tuple[Table, ...]:
+    """Find the tables that a kind is made of, each once, from the outside in."""
+    if isinstance(kind, Table):
+        if kind in seen:
+            return seen
+        seen = (*seen, kind)
+        inner: list[object] = [field.kind for field in kind.fields]
+    else:
+        inner = [getattr(kind, "kind", None), *getattr(kind, "kinds", ())]
+    for one in inner:
+        if one is not None:
+            seen = tables(one, seen)
+    return seen
+
+
+def models_page() -> str:
+    """One row for each provider."""
+    lines = [
+        "# Providers\n",
+        "`provider/model` in a suite; [Models](../models.md) has the other forms.\n",
+        "| provider | key in | address | format |",
+        "| --- | --- | --- | --- |",
+    ]
+    for one in PROVIDERS.values():
+        key = f"`{one.key_env}`" if one.key_env else "none needed"
+        address = f"`{one.base_url}`" if one.base_url else f"in `{one.base_env}`"
+        lines.append(f"| `{one.name}/…` | {key} | {address} | {one.wire} |")
+    return NOTE + "\n".join(lines) + "\n"
+
+
 def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
@@ -77,6 +148,10 @@ def pages() -> dict[Path, str]:
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "record.schema.json": _json(json_schema()),
         REFERENCE / "scores.schema.json": _json(scores_schema()),
+        REFERENCE / "comparison.schema.json": _json(comparison_schema()),
+        REFERENCE / "suite.md": suite_page(),
+        REFERENCE / "suite.schema.json": _json(suite_schema()),
+        REFERENCE / "models.md": models_page(),
     }
 
 

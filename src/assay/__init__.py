@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from assay.comparison import Comparison as Comparison
+    from assay.comparison import compare as compare
     from assay.define import evaluate as evaluate
     from assay.define import measure as measure
     from assay.define import metric as metric
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
     from assay.scores import Scores as Scores
 
 _PUBLIC = {
+    "Comparison": "assay.comparison",
     "MetricsSummary": "assay.scores",
     "PerTaskResult": "assay.per_task",
     "Scores": "assay.scores",
+    "compare": "assay.comparison",
     "evaluate": "assay.define",
     "measure": "assay.define",
     "metric": "assay.define",
@@ -26,9 +30,11 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "Comparison",
     "MetricsSummary",
     "PerTaskResult",
     "Scores",
+    "compare",
     "evaluate",
     "measure",
     "metric",

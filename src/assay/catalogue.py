@@ -16,6 +16,7 @@ FAMILIES = {
     "efficiency": "Efficiency",
     "cost": "Runs and cost",
     "scenario": "Scenarios",
+    "judge": "Judges",
     "attempts": "Attempts",
 }
 """The families in the order in which they are shown, with their titles."""

@@ -258,6 +258,7 @@ _POLARS: dict[str, Any] = {
     "number": pl.Float64,
     "boolean": pl.Boolean,
     "strings": pl.List(pl.String),
+    "numbers": pl.List(pl.Float64),
     "time": pl.Float64,
 }
 

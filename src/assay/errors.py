@@ -5,7 +5,7 @@
     ├── InputError        a source that cannot be read or holds bad records
     ├── DeclarationError  a measure or metric that is declared wrongly (at import)
     ├── CallError         exit 4: a model gave no reply (models/failure.py)
-    └── StoreError        exit 4: the store cannot be read or written (store/store.py)
+    └── StoreError        exit 4: the store cannot be read or written (store/connect.py)
 
 Every message says what is wrong, with which value, and what to do next.
 """

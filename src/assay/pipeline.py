@@ -30,7 +30,7 @@ from assay.stats.lazy import fetch_early
 from assay.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from assay.define import Metric
     from assay.source.load import Loaded, Source
@@ -80,34 +80,102 @@ def score(
     0.5
     """
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    metrics = [metrics] if isinstance(metrics, str) else metrics
-    chosen = catalogue.chosen(list(metrics) if metrics else None)
-    options = {**_own_options(source), **options}
-    check_options(options)
-    if seed < 0:
-        raise UsageError(f"The seed is {seed}; it must not be negative.")
-    if not 0 < confidence < 1:
-        raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
-    plan = _Plan.of(chosen, by, Mapped.of(map or {}), options, everything=per_task is not None)
+    work = Work.of(
+        source, by, metrics, confidence, seed, map, options, everything=per_task is not None
+    )
     _not_itself(source, per_task)
-    fetch_early()
     with PerTask.open(per_task) as sink:
+        measured = work.measure(source, sink=sink, progress=progress, skip_bad=skip_bad)
+        groups, _ = work.score(measured.frame, by)
+        if sink:
+            sink.finish(measured.doubles)
+    return Scores(
+        groups=groups,
+        confidence=confidence,
+        left_out=measured.left_out,
+        problems=tuple(measured.loaded.problems),
+        unused=measured.unused,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Records with their measures, no attempt twice, and what was met on the way."""
+
+    frame: pl.DataFrame
+    loaded: Loaded
+    doubles: list[int]
+    unused: tuple[str, ...]
+    """Columns of the source that served for nothing."""
+
+    @property
+    def left_out(self) -> int:
+        """How many bad records were left out."""
+        return self.loaded.bad_records + len(self.doubles)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was asked for, checked, and the plan to get it."""
+
+    metrics: list[Metric]
+    options: dict[str, Any]
+    confidence: float
+    seed: int
+    plan: _Plan
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        by: Sequence[str],
+        metrics: str | Sequence[str] | None,
+        confidence: float,
+        seed: int,
+        map: Mapping[str, str] | None,  # noqa: A002
+        options: Mapping[str, Any],
+        *,
+        everything: bool = False,
+        also: Collection[str] = (),
+    ) -> Work:
+        """Check what was asked for; `also` names columns to keep beside what is grouped by."""
+        metrics = [metrics] if isinstance(metrics, str) else metrics
+        chosen = catalogue.chosen(list(metrics) if metrics else None)
+        options = {**_own_options(source), **options}
+        check_options(options)
+        if seed < 0:
+            raise UsageError(f"The seed is {seed}; it must not be negative.")
+        if not 0 < confidence < 1:
+            raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
+        mapped = Mapped.of(map or {})
+        plan = _Plan.of(chosen, list(by), mapped, options, everything=everything, also=also)
+        return cls(chosen, options, confidence, seed, plan)
+
+    def measure(
+        self,
+        source: Source | Sequence[str | Path],
+        *,
+        sink: PerTask | None = None,
+        progress: Callable[[int], None] | None = None,
+        skip_bad: bool = False,
+    ) -> Measured:
+        """Read the records and compute their measures."""
+        fetch_early()
+        plan = self.plan
         loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
+        unused = () if _own_options(source) else _unused(loaded, plan)
+        return Measured(frame, loaded, doubles, unused)
+
+    def score(
+        self, frame: pl.DataFrame, by: Sequence[str]
+    ) -> tuple[tuple[Group, ...], pl.DataFrame]:
+        """Score measured records by group; also gives them with their group and cluster."""
         groups, frame = _number_groups(frame, by)
-        found = estimates(frame, len(groups), chosen, options, confidence, seed)
-        if sink:
-            sink.finish(doubles)
-    counted = _counted(frame, len(groups))
-    return Scores(
-        groups=tuple(
-            Group(group=group, estimates=found[g], **counted[g]) for g, group in enumerate(groups)
-        ),
-        confidence=confidence,
-        left_out=loaded.bad_records + len(doubles),
-        problems=tuple(loaded.problems),
-        unused=() if _own_options(source) else _unused(loaded, plan),
-    )
+        asked = self.metrics, self.options, self.confidence, self.seed
+        found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
+        counted = _counted(frame, len(groups))
+        return tuple(Group(g, estimates=e, **counted[i]) for i, (g, e) in enumerate(found)), frame
 
 
 def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
@@ -155,12 +223,13 @@ class _Plan:
         options: Mapping[str, Any],
         *,
         everything: bool,
+        also: Collection[str] = (),
     ) -> _Plan:
-        inputs = needed_columns(metrics, options) | set(DESCRIBED)
+        inputs = needed_columns(metrics, options) | {*DESCRIBED, *also}
         behind = needed_measures([*sorted(inputs), *by])
         read = {*KEY, "status", "error", *by, *inputs, *(n for m in behind for n in m.inputs)}
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
-        others = [n for n in by if n not in BY_NAME and n not in MEASURES]
+        others = [n for n in by if n not in BY_NAME and n not in MEASURES and n != FILE]
         return cls(
             Conform(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),

@@ -6,10 +6,11 @@ the reference page are made from `COLUMNS`.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Type = Literal["string", "integer", "number", "boolean", "strings", "time"]
+Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 
 STATUSES = ("ok", "error", "timeout", "budget")
 
@@ -104,6 +105,20 @@ COLUMNS: tuple[Column, ...] = (
         *("weighted_score", "judge_score"),
         maximum=1,
     ),
+    Column(
+        "judge_passed",
+        "boolean",
+        "Whether the judges let it pass; decides where neither `passed` nor a scenario does.",
+    ),
+    Column(
+        "judge_scores",
+        "numbers",
+        "The score of each judge whose judgment is valid. Empty where judges were to be asked and "
+        "none gave a valid one: then nothing else decides in their place.",
+        minimum=0,
+        maximum=1,
+    ),
+    _number("judge_cost_usd", "What judging the attempt cost; never part of `cost_usd`."),
     _number("cost_usd", "What the attempt cost in US dollars.", "cost", "total_cost_usd"),
     _number("input_price", "US dollars for a million tokens in."),
     _number("output_price", "US dollars for a million tokens out."),
@@ -118,7 +133,16 @@ COLUMNS: tuple[Column, ...] = (
     Column("expected_behaviors", "strings", "The expected behaviours, instead of their count."),
     Column("observed_behaviors", "strings", "The observed behaviours, instead of their count."),
     Column("violated", "strings", "The violated must-nots, instead of their count."),
+    Column(
+        "undecided",
+        "strings",
+        "The behaviours and checks about which nothing could be decided: a check broke, a value is "
+        "missing, nobody has said yet. An attempt with one of them has not passed.",
+    ),
     _number("pass_score", "The scenario score from which it passes; 1 if missing.", maximum=1),
+    _number("weight", "How much the task counts; 1 if missing."),
+    Column("required", "boolean", "Whether the task must pass for a release to pass."),
+    _text("checks", "Every check's verdict with its evidence, as JSON."),
 )
 
 BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
@@ -132,6 +156,7 @@ _JSON_TYPES: dict[Type, dict[str, Any]] = {
     "number": {"type": ["number", "null"]},
     "boolean": {"type": ["boolean", "null"]},
     "strings": {"type": ["array", "null"], "items": {"type": "string"}},
+    "numbers": {"type": ["array", "null"], "items": {"type": "number"}},
     "time": {"type": ["number", "string", "null"]},
 }
 
@@ -140,11 +165,10 @@ def json_schema() -> dict[str, Any]:
     """Describe one record as a JSON schema; other columns are allowed and kept."""
     properties: dict[str, Any] = {}
     for column in COLUMNS:
-        field = {"description": column.meaning, **_JSON_TYPES[column.type]}
-        if column.minimum is not None:
-            field["minimum"] = column.minimum
-        if column.maximum is not None:
-            field["maximum"] = column.maximum
+        field = {"description": column.meaning, **deepcopy(_JSON_TYPES[column.type])}
+        limits = {"minimum": column.minimum, "maximum": column.maximum}
+        place = field["items"] if column.type == "numbers" else field
+        place |= {name: limit for name, limit in limits.items() if limit is not None}
         if column.choices:
             field = {"description": column.meaning, "enum": [*column.choices, None]}
         properties[column.name] = field

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 Behaviour = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -28,7 +30,9 @@ async def serve(behaviour: Behaviour) -> AsyncIterator[tuple[str, Seen]]:
         task = asyncio.current_task()
         assert task
         open_now[task] = writer
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        with contextlib.suppress(
+            ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+        ):
             head = await reader.readuntil(b"\r\n\r\n")
             lengths = [ln for ln in head.lower().split(b"\r\n") if ln.startswith(b"content-length")]
             size = int(lengths[0].split(b":")[1]) if lengths else 0
@@ -48,6 +52,42 @@ async def serve(behaviour: Behaviour) -> AsyncIterator[tuple[str, Seen]]:
             writer.transport.abort()
         await asyncio.gather(*open_now, return_exceptions=True)
         await asyncio.sleep(0.01)
+
+
+@contextmanager
+def in_a_thread(behaviours: Mapping[str, Behaviour]) -> Iterator[dict[str, tuple[str, Seen]]]:
+    """Serve each behaviour at an address of its own, for whoever does not share this loop."""
+    ready, found = threading.Event(), dict[str, tuple[str, Seen]]()
+    ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def main() -> None:
+        end = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            for name, behaviour in behaviours.items():
+                found[name] = await stack.enter_async_context(serve(behaviour))
+            ends.append((asyncio.get_running_loop(), end))
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield found
+    finally:
+        loop, end = ends[0]
+        loop.call_soon_threadsafe(end.set)
+        thread.join(10)
+
+
+def in_turn(*behaviours: Behaviour) -> Behaviour:
+    """Behave in several ways, one request after the other; the last goes on for ever."""
+    left = list(behaviours)
+
+    async def say(writer: asyncio.StreamWriter) -> None:
+        await (left.pop(0) if len(left) > 1 else left[0])(writer)
+
+    return say
 
 
 def response(

@@ -33,5 +33,14 @@ def test_retry_after_as_a_date() -> None:
     assert 85 < waited <= 90
 
 
+def test_a_wait_that_is_too_long_is_not_tried_again() -> None:
+    short = from_status(429, {"Retry-After": "300"}, "slow")
+    long = from_status(429, {"Retry-After": "86400"}, "slow.")
+    assert (short.retryable, long.retryable) == (True, False)
+    assert "wait" not in str(short)
+    assert str(long).endswith("slow. It asks to wait 86,400 s, which is not waited for.")
+    assert (long.kind, long.retry_after) == ("rate_limit", 86_400.0)
+
+
 def test_a_long_foreign_text_is_shortened() -> None:
     assert len(str(from_status(500, {}, "x" * 100_000))) < 700

@@ -76,6 +76,12 @@ def test_its_keys_stay_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-0123" not in str(caught.value)
 
 
+def test_its_keys_stay_hidden_in_what_it_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEIR_API_KEY", "sk-0123456789abcdef")
+    reply = answer(monkeypatch, lambda text: {"text": "sk-0123456789abcdef", "reasoning": "why"})
+    assert (reply.text, reply.reasoning) == ("[key]", "why")
+
+
 def test_a_function_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="takes nothing"):
         answer(monkeypatch, lambda: "4")

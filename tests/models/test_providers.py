@@ -79,3 +79,12 @@ def test_the_limit_has_the_name_that_the_server_knows(monkeypatch: pytest.Monkey
     assert "max_completion_tokens" in sent(find("openai/o4-mini"))
     assert "max_tokens" in sent(find("openai/m", base_url="http://127.0.0.1:9/v1"))
     assert "max_tokens" in sent(find("ollama/llama3"))
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1/v1?key=sk-0123456789", "http://127.0.0.1/#a"]
+)
+def test_an_address_ends_before_its_query(address: str) -> None:
+    with pytest.raises(UsageError, match="must end before") as caught:
+        find("openai/m", base_url=address)
+    assert "sk-0123456789" not in str(caught.value)

@@ -9,7 +9,7 @@ from assay.errors import InputError, UsageError
 from assay.models.failure import CallError
 from assay.models.model import Model, Reply, Request, Usage
 from assay.models.providers import find
-from assay.models.replay import Recorder, Recording, key_of
+from assay.models.replay import Recorder, RecordError, Recording, key_of
 from models.saved import ask
 
 
@@ -99,6 +99,23 @@ def test_a_line_that_was_cut_is_left_out_and_written_over(tmp_path: Path) -> Non
     assert len(Recording.read(path).replies) == 1
     record(path, Counting(), ask("else"))
     assert len(Recording.read(path).replies) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_stops_further_calls_and_loses_no_answer() -> None:
+    recorder, model = Recorder(Path("/dev/full")), Counting()
+    wrapped = recorder.wrap(model)
+    assert asyncio.run(wrapped.call(ask())).text == "ours/m 1 ü"
+    with pytest.raises(RecordError, match="No space left") as caught:
+        asyncio.run(wrapped.call(ask("else")))
+    assert (caught.value.exit_code, model.calls) == (4, 1)
+    with pytest.raises(RecordError, match="1 reply is in the store, but not in this file"):
+        recorder.close()
+
+
+def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written: Is a directory"):
+        Recorder(tmp_path)
 
 
 def test_a_wrong_file_names_its_lines(tmp_path: Path) -> None:

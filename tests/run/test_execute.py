@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -134,46 +133,6 @@ def _wait_for(condition, seconds=30):
             return
         time.sleep(0.02)
     raise AssertionError("it did not happen in time")
-
-
-def test_kill_anywhere_loses_nothing_that_was_committed(tmp_path):
-    rng = random.Random(5)
-    flying = 8
-    with server(0.01) as slow:
-        path = suite(tmp_path, slow, tasks=400, limits=f"{{concurrency: {flying}}}")
-        environment = {**os.environ, "ASSAY_STORE": str(tmp_path / "store.db")}
-        committed = kills = 0
-        arguments = ["run", str(path)]
-        for _ in range(20):
-            before = calls(slow)
-            process = subprocess.Popen(
-                [*ASSAY, *arguments],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            target = before + rng.randint(1, 25)
-            while process.poll() is None and calls(slow) < target:
-                time.sleep(rng.uniform(0.001, 0.02))
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            process.wait(30)
-            arguments = ["run", "--resume", "--yes"]
-            now = len(records(tmp_path))
-            assert now >= committed
-            committed = now
-        assert kills > 10
-        done = run(tmp_path, "run", "--resume")
-        assert done.returncode == 0, done.stderr
-        rows = records(tmp_path)
-        assert len(rows) == len({r["task_id"] for r in rows}) == 400
-        # what was answered but not yet committed when it was killed is asked again, no more
-        lost_at_most = kills * (flying + int(flying / 0.01 * 0.5))
-        assert 400 <= calls(slow) <= 400 + lost_at_most
-        spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
-        assert spent["calls"] == 400
-        assert spent["usd"] == pytest.approx(sum(r["cost_usd"] for r in rows))
 
 
 def test_a_recorded_run_gives_the_same_records_again(tmp_path, address):

@@ -17,6 +17,7 @@ VALUES: dict[str, Any] = {
     "number": 0.5,
     "boolean": True,
     "strings": ["greets"],
+    "numbers": [0.5, 1.0],
     "time": 12.5,
 }
 SPELLED = [(column, name) for column in COLUMNS for name in (column.name, *column.aliases)]

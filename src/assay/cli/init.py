@@ -9,13 +9,14 @@ import click
 
 @click.command("init", epilog="Example: assay init my-suite && cd my-suite && assay run suite.yaml")
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
+@click.option("--scenarios", is_flag=True, help="A suite of scenarios, with their checks.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-def command(folder: Path, force: bool) -> None:
+def command(folder: Path, scenarios: bool, force: bool) -> None:
     """Write a first suite into FOLDER; it runs on the local model, without any key."""
     from assay.errors import InputError  # noqa: PLC0415
-    from assay.suite.first import first_suite  # noqa: PLC0415
+    from assay.suite.first import first_scenarios, first_suite  # noqa: PLC0415
 
-    files = first_suite()
+    files = first_scenarios() if scenarios else first_suite()
     there = [name for name in files if (folder / name).exists()]
     if there and not force:
         raise InputError(

@@ -16,6 +16,7 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     from assay.store.store import Store  # noqa: PLC0415
 
     at = Store(store)
+    click.get_current_context().call_on_close(at.close)
     found = [at.find(name) for name in runs]
     for run in found:
         records = sum(at.statuses(run.id).values())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.cli.options import format_option, store_option
+from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from assay.run.execute import Difference, Outcome
@@ -30,6 +32,15 @@ Examples:
 @click.option("--yes", is_flag=True, help="Do not ask before making attempts anew.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write a file for replay:FILE.")
 @click.option("--by", multiple=True, metavar="COLUMNS", help="Group the scores (default: tier).")
+@click.option(
+    "--until-decided",
+    "until",
+    multiple=True,
+    metavar="POLICY",
+    help="Stop as soon as this policy is decided; print its verdict.",
+)
+@click.option("--baseline", metavar="SOURCE|NAME", help="What the policy compares with.")
+@click.option("--watch", is_flag=True, help="Run again whenever the suite's files change.")
 @store_option
 @format_option
 def command(
@@ -39,6 +50,9 @@ def command(
     yes: bool,
     record: Path | None,
     by: tuple[str, ...],
+    until: tuple[str, ...],
+    baseline: str | None,
+    watch: bool,
     store: str | None,
     format: str,
 ) -> None:
@@ -49,29 +63,118 @@ def command(
     argument may be a run's id, or the suite's file for the latest run of it.
     """
     from assay.run.execute import execute, new_run, open_suite  # noqa: PLC0415
+    from assay.run.preflight import check  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
 
+    if watch:
+        from assay.cli.watch import watch as again  # noqa: PLC0415
+
+        again(suite or ".")
+    if (baseline and not until) or (until and record):
+        raise click.UsageError("--baseline goes with --until-decided, and --record does not.")
     at = Store(store)
+    click.get_current_context().call_on_close(at.close)
     if resume:
-        run, loaded = _resumed(suite, at, yes=yes)
+        run, loaded = _resumed(suite, at, yes=yes or dry_run)
     else:
         if suite is None:
             raise click.UsageError("Name a suite: assay run suite.yaml ('assay init' writes one).")
         loaded = open_suite(suite)
-        if dry_run:
-            from assay.report.plan import render  # noqa: PLC0415
-
-            click.echo(render(loaded), nl=False)
-            return
         run = new_run(loaded)
-    progress = _progress(loaded)
-    click.echo(f"Run {run.id}: {run.attempts:,} attempts of {loaded.name}.", err=True)
+    _warn(loaded)
+    if dry_run:
+        from assay.report.plan import render  # noqa: PLC0415
+
+        click.echo(render(loaded, format), nl=False)
+        return
+    check(loaded)
+    if loaded.judge:
+        from assay.run.judging import check_judging  # noqa: PLC0415
+
+        check_judging(loaded.judge, loaded.limits, loaded.prices)
+    if record:
+        _recordable(record)
+    if until:
+        from assay.cli.until import until_decided  # noqa: PLC0415
+
+        code = until_decided(loaded, run, at, until, baseline, format, fresh=not resume)
+        raise click.exceptions.Exit(code)
+    progress, began = _progress(loaded), time.monotonic()
+    click.echo(f"Run {run.id}: {run.attempts:,} attempts of {clean(loaded.name)}.", err=True)
     try:
         outcome = execute(loaded, run, at, watch=progress, record=record, fresh=not resume)
     finally:
         progress.end()
-    _scores(outcome, at, list(by), format)
+    _observe(outcome, loaded, at)
+    code = _judge(outcome, loaded, at, record, began)
+    print_scores(at.find(run.id), at, list(by), format)
     _end(outcome)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _observe(outcome: Outcome, suite: Suite, store: Store) -> None:
+    """Keep what the attempts are checked for, and run the checks that are the writer's own code."""
+    from assay.run.observe import keep  # noqa: PLC0415
+    from assay.run.settle import settle  # noqa: PLC0415
+
+    keep(suite, outcome.run, store)
+    broken = settle(suite, outcome.run, store)
+    if broken:
+        were = "1 check broke" if broken == 1 else f"{broken:,} checks broke"
+        click.echo(f"{were}; 'assay show {outcome.run.id} TASK' says why.", err=True)
+
+
+def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, began: float) -> int:
+    """Judge what was made, if the suite wants it; gives the exit code."""
+    if not suite.judge or outcome.interrupted or outcome.tally.exhausted:
+        return 0
+    from assay.cli.judge import judge, tell  # noqa: PLC0415
+
+    limits, prices = suite.limits, suite.prices
+    judged = judge(
+        outcome.run, suite.judge, store, limits=limits, prices=prices, record=record, began=began
+    )
+    code = tell(judged, f"assay run --resume {outcome.run.id}")
+    return code or _ask(outcome, suite, store, record, began)
+
+
+def _ask(outcome: Outcome, suite: Suite, store: Store, record: Path | None, began: float) -> int:
+    """Put the sentences of scenarios to the judges; gives the exit code."""
+    from assay.cli.judge import tell  # noqa: PLC0415
+    from assay.run.progress import Progress  # noqa: PLC0415
+    from assay.run.questions import ask, questions_of  # noqa: PLC0415
+
+    count = sum(map(len, questions_of(suite).values()))
+    if not count:
+        return 0
+    click.echo(f"Asking the judges about {count:,} behaviours.", err=True)
+
+    def nothing(_: list[Any]) -> tuple[int, int]:
+        return 0, 0
+
+    progress = Progress(nothing)
+    try:
+        asked = ask(suite, outcome.run, store, watch=progress, record=record, began=began)
+    finally:
+        progress.end()
+    return tell(asked, f"assay run --resume {outcome.run.id}") if asked else 0
+
+
+def _warn(suite: Suite) -> None:
+    """Say once, before the first call, what will not be as the suite may suggest."""
+    from assay.run.execute import model_of  # noqa: PLC0415
+    from assay.run.preflight import warnings  # noqa: PLC0415
+
+    for warning in warnings(suite, model_of):
+        click.echo(f"Note: {clean(warning)}", err=True)
+
+
+def _recordable(path: Path) -> None:
+    """Refuse a recording that cannot be written before anything is called."""
+    from assay.models.replay import Recorder  # noqa: PLC0415
+
+    Recorder(path).close()
 
 
 def _resumed(name: str | None, store: Store, *, yes: bool) -> tuple[Run, Suite]:
@@ -113,9 +216,12 @@ def _progress(suite: Suite) -> Any:
     from assay.text.extract import answer  # noqa: PLC0415
     from assay.text.match import matches  # noqa: PLC0415
 
-    at = [RECORD_COLUMNS.index(n) for n in ("response", "target")]
+    at = [RECORD_COLUMNS.index(n) for n in ("response", "target", "passed")]
 
     def right(rows: list[Any]) -> tuple[int, int]:
+        decided = [r[at[2]] for r in rows if r[at[2]] is not None]
+        if decided:
+            return sum(decided), len(decided)
         pairs = [
             (r[at[0]], r[at[1]]) for r in rows if r[at[0]] is not None and r[at[1]] is not None
         ]
@@ -129,18 +235,19 @@ def _progress(suite: Suite) -> Any:
     return Progress(right)
 
 
-def _scores(outcome: Outcome, store: Store, by: list[str], format: str) -> None:
+def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
+    """Print the scores of a run, its tiers side by side."""
     from assay.cli.options import names  # noqa: PLC0415
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
     from assay.run.source import RunSource  # noqa: PLC0415
 
-    if not store.statuses(outcome.run.id):
+    if not store.statuses(run.id):
         return
-    source = RunSource(store.find(outcome.run.id), store)
-    tiers = outcome.run.settings["tiers"]
+    source = RunSource(run, store)
+    tiers = run.settings["tiers"]
     columns = names(tuple(by)) or (["tier"] if len(tiers) > 1 else [])
-    if len(outcome.run.settings["subjects"]) > 1 and not by:
+    if len(run.settings["subjects"]) > 1 and not by:
         columns = ["subject", *columns]
     click.echo(report.render(score([source], by=columns), format), nl=False)
 
@@ -155,10 +262,12 @@ def _end(outcome: Outcome) -> None:
     if outcome.interrupted:
         click.echo(f"Interrupted; go on with: {again}", err=True)
         raise click.exceptions.Exit(130)
-    if tally.exhausted:
-        click.echo(f"The budget of {tally.exhausted} is used up. More, then: {again}", err=True)
-        raise click.exceptions.Exit(4)
     if tally.errors:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.errors.items()))
-        click.echo(f"Attempts that could not be made: {kinds}. Try them again: {again}", err=True)
+        click.echo(f"Attempts that could not be made: {kinds}.", err=True)
+    if tally.exhausted:
+        click.echo(f"{clean(tally.exhausted)} More, then: {again}", err=True)
+    elif outcome.missing:
+        click.echo(f"Try them again: {again}", err=True)
+    if outcome.missing:
         raise click.exceptions.Exit(4)

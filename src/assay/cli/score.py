@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 from assay.cli.options import format_option, names, numbers, pairs, settings, store_option
 from assay.errors import InputError, UsageError
 from assay.record import COLUMNS
+from assay.text.safe import clean
 
 ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
 
@@ -42,6 +44,8 @@ Names that are understood: {ALIASES}.
     metavar="COLUMN=THEIRS",
     help="Take a column from theirs; from several joined (A,B); or ignore it (no name).",
 )
+@click.option("--checks", metavar="SUITE", help="Check a run anew, by this suite.")
+@click.option("--prices", metavar="FILE", help="Price a run anew: YAML or JSON, by model.")
 @click.option("--per-task", metavar="FILE", help="Write each record with its measures.")
 @click.option("--positive", metavar="LABEL", help="The label precision and recall are about.")
 @click.option("--weight", multiple=True, metavar="METRIC=W", help="A part of weighted_score.")
@@ -58,6 +62,8 @@ def command(
     answer: str | None,
     match: str | None,
     map: tuple[str, ...],
+    checks: str | None,
+    prices: str | None,
     per_task: str | None,
     positive: str | None,
     weight: tuple[str, ...],
@@ -75,7 +81,6 @@ def command(
     """
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
-    from assay.text.safe import clean  # noqa: PLC0415
 
     options: dict[str, Any] = settings(set)
     if positive is not None:
@@ -83,7 +88,7 @@ def command(
     if weight:
         options["weights"] = numbers("--weight", weight)
     found = score(
-        _resolved(sources, store),
+        _checked(_resolved(sources, store, prices), checks),
         by=names(by),
         metrics=names(metric),
         confidence=confidence / 100 if 1 < confidence < 100 else confidence,
@@ -110,8 +115,41 @@ def command(
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)
 
 
-def _resolved(sources: tuple[str, ...], store: str | None) -> list[Any]:
+def _resolved(sources: tuple[str, ...], store: str | None, prices: str | None) -> list[Any]:
     """Tell runs from files."""
+    found = _found(sources, store)
+    if prices is None:
+        return found
+    from assay.run.pricelist import PriceList  # noqa: PLC0415
+    from assay.run.source import RunSource  # noqa: PLC0415
+
+    listed = PriceList.read(prices)
+    runs = [one for one in found if isinstance(one, RunSource)]
+    if not runs:
+        raise UsageError("--prices prices runs anew; a file keeps the cost it has.")
+    for one in runs:
+        kept = [name for name in one.run.settings["subjects"] if name not in listed.of(one.run)]
+        if kept:
+            click.echo(
+                clean(f"{prices} names no price for {', '.join(kept)}: the cost stays."), err=True
+            )
+    return [replace(one, prices=listed) for one in runs]
+
+
+def _checked(found: list[Any], checks: str | None) -> list[Any]:
+    """Check runs by another suite than the one they were made with."""
+    if checks is None:
+        return found
+    from assay.run.source import RunSource  # noqa: PLC0415
+    from assay.suite.load import load_suite  # noqa: PLC0415
+
+    if not all(isinstance(one, RunSource) for one in found):
+        raise UsageError("--checks checks runs anew; a file keeps what was observed in it.")
+    suite = load_suite(checks)
+    return [replace(one, checks=suite) for one in found]
+
+
+def _found(sources: tuple[str, ...], store: str | None) -> list[Any]:
     if all(name == "-" or Path(name).exists() for name in sources):
         return list(sources)
     from assay.run.source import RunSource, resolve  # noqa: PLC0415

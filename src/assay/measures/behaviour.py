@@ -43,8 +43,12 @@ def violations(violations: pl.Expr, violated: pl.Expr) -> pl.Expr:
 
 
 @measure(spec="Metrics Guide, per-scenario calculation")
-def scenario_score(expected: pl.Expr, observed: pl.Expr, violations: pl.Expr) -> pl.Expr:
+def scenario_score(
+    expected: pl.Expr, observed: pl.Expr, violations: pl.Expr, undecided: pl.Expr
+) -> pl.Expr:
     """Observed behaviours out of expected ones; 0 after any violation, 1 if none were expected.
+
+    Where something could not be decided, there is no score, unless a violation decides.
 
     >>> evaluate(scenario_score, expected=[4, 4, 0], observed=[3, 4, 0], violations=[0, 1, 0])
     [0.75, 0.0, 1.0]
@@ -52,6 +56,8 @@ def scenario_score(expected: pl.Expr, observed: pl.Expr, violations: pl.Expr) ->
     return (
         pl.when(violations > 0)
         .then(0.0)
+        .when(undecided.list.len() > 0)
+        .then(None)
         .when(expected == 0)
         .then(1.0)
         .otherwise(observed / expected)
@@ -64,36 +70,46 @@ def passed(
     scenario_score: pl.Expr,
     pass_score: pl.Expr,
     violations: pl.Expr,
+    judge_passed: pl.Expr,
+    judge_scores: pl.Expr,
     correct: pl.Expr,
     status: pl.Expr,
+    undecided: pl.Expr,
 ) -> pl.Expr:
-    """Whether the attempt passed: as given, else the scenario's verdict, else `correct`.
+    """Whether the attempt passed: as given, else the scenario's verdict, the judges', `correct`.
 
-    A violation, or running out of time or budget, is never a pass, whatever else is said. An
-    attempt that could not be made has neither passed nor failed.
+    Where judges were to be asked and none gave a valid judgment, `correct` does not stand in for
+    them. A violation, or running out of time or budget, is never a pass, whatever else is said; nor
+    is an attempt of which something could not be decided. One that could not be made has neither
+    passed nor failed.
 
     >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
     [False, True]
     """
     verdict = scenario_score >= pass_score.fill_null(1.0)
     stopped = status.is_in(["timeout", "budget"])
+    matched = pl.when(judge_scores.is_null()).then(correct)
     return (
         pl.when(status.eq_missing(pl.lit("error")))
         .then(None)
         .when((violations > 0) | stopped)
         .then(statement=False)
-        .otherwise(pl.coalesce(passed, verdict, correct))
+        .when(undecided.list.len() > 0)
+        .then(pl.when(~passed).then(statement=False))
+        .otherwise(pl.coalesce(passed, verdict, judge_passed, matched))
     )
 
 
 @measure(spec="ProjectScylla, implementation rate")
-def impl_rate(impl_rate: pl.Expr, scenario_score: pl.Expr) -> pl.Expr:
+def impl_rate(impl_rate: pl.Expr, scenario_score: pl.Expr, judge_scores: pl.Expr) -> pl.Expr:
     """How much of what was required is there: the judge's weighted score, else the scenario score.
+
+    Where judges were to be asked and none gave a valid judgment, it is not known.
 
     >>> evaluate(impl_rate, impl_rate=[0.85, None], expected=[2, 2], observed=[1, 1])
     [0.85, 0.5]
     """
-    return pl.coalesce(impl_rate, scenario_score)
+    return pl.coalesce(impl_rate, pl.when(judge_scores.is_null()).then(scenario_score))
 
 
 @measure(spec="Metrics Guide, token efficiency")

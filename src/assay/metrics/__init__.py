@@ -8,6 +8,7 @@ from assay.metrics import (  # noqa: F401
     cost,
     diversity,
     efficiency,
+    judge,
     reasoning,
     scenario,
 )

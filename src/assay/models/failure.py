@@ -28,6 +28,7 @@ Kind = Literal[
     "content_filter",
     "function",
     "replay",
+    "workspace",
 ]
 
 RETRYABLE: frozenset[str] = frozenset(
@@ -70,6 +71,9 @@ _SAYS: dict[str, str] = {
 
 SHOWN = 500
 
+LONGEST_WAIT = 300.0
+"""Seconds. A provider that asks for a longer wait is not waited for: a run can be resumed."""
+
 
 class CallError(AssayError):
     """A call gave no reply. `retryable` says whether the same call can pass later."""
@@ -92,8 +96,8 @@ class CallError(AssayError):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call can pass later."""
-        return self.kind in RETRYABLE
+        """Whether the same call can pass later, and soon enough to wait for it."""
+        return self.kind in RETRYABLE and (self.retry_after or 0.0) <= LONGEST_WAIT
 
 
 def malformed(what: str) -> CallError:
@@ -108,6 +112,8 @@ def from_status(
     kind = _kind(status, f"{code} {detail}".lower() if status < 500 else "")
     said = f": {shorten(detail)}" if detail else "."
     wait = retry_after(headers) if wait is None else wait
+    if kind in RETRYABLE and wait is not None and wait > LONGEST_WAIT:
+        said = f"{said.rstrip('.')}. It asks to wait {wait:,.0f} s, which is not waited for."
     return CallError(kind, f"{_SAYS[kind]} (HTTP {status}){said}", status=status, retry_after=wait)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 def count(value: Any) -> int | None:
     """Take a number of tokens; anything else is None, never 0.
 
-    >>> count(12), count(12.0), count("12"), count(-1), count(True)
-    (12, 12, None, None, None)
+    >>> count(12), count(12.0), count("12"), count(-1), count(True), count(10**30)
+    (12, 12, None, None, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2**53:
         return None
     return int(value) if value == value // 1 else None
 

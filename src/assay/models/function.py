@@ -7,14 +7,14 @@ import importlib
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError, unknown
 from assay.models.failure import CallError, shorten
-from assay.models.model import Reply
+from assay.models.model import Reply, Settings
 from assay.models.secret import redact_environment
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class FunctionModel:
     """
 
     limit: int | None = None
+    ignores: frozenset[str] = frozenset()
 
     def __init__(self, path: str) -> None:
         self.name = f"python:{path}"
@@ -39,6 +40,8 @@ class FunctionModel:
         self._function = _load(path)
         self._is_async = inspect.iscoroutinefunction(self._function)
         self._wants_request = _wants_request(self._function)
+        if not self._wants_request:
+            self.ignores = frozenset({"system", "examples", *(f.name for f in fields(Settings))})
 
     def __repr__(self) -> str:
         return f"FunctionModel({self.name})"
@@ -49,11 +52,11 @@ class FunctionModel:
         started = perf_counter()
         try:
             value = await self._result(given)
-            reply = _reply(value)
+            reply = _cleaned(_reply(value))
         except CallError:
             raise
         except Exception as wrong:
-            said = redact_environment(shorten(f"{type(wrong).__name__}: {wrong}"))
+            said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
             failed = CallError("function", f"{self.name} failed with {said}")
         else:
             if reply.latency_ms is not None:
@@ -79,6 +82,15 @@ def _reply(value: Any) -> Reply:
     if isinstance(value, Mapping):
         return Reply.of(value)
     raise UsageError(f"A model's function returns a text, a dict or a Reply, not {value!r:.80}.")
+
+
+def _cleaned(reply: Reply) -> Reply:
+    """Remove the keys of the environment from what a function passed on."""
+    text = redact_environment(reply.text)
+    reasoning = redact_environment(reply.reasoning) if reply.reasoning else reply.reasoning
+    if text == reply.text and reasoning == reply.reasoning:
+        return reply
+    return replace(reply, text=text, reasoning=reasoning)
 
 
 def _load(path: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.models import openai
 from assay.models.failure import CallError, from_status
-from assay.models.secret import redact_environment
+from assay.models.secret import redact_environment, redact_reply
 
 if TYPE_CHECKING:
     from assay.models.model import Reply, Request
@@ -44,7 +44,8 @@ class LiteLLMModel:
         except Exception as wrong:
             failed = _failed(wrong)
         else:
-            return openai.decode(answer.model_dump(), (perf_counter() - started) * 1000)
+            body = redact_reply(answer.model_dump())
+            return openai.decode(body, (perf_counter() - started) * 1000)
         raise failed
 
     async def close(self) -> None:

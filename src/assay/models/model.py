@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from assay.suite.values import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Request:
     messages: tuple[Message, ...]
     settings: Settings = field(default_factory=Settings)
     attempt: int = 1
+    work: Work | None = None
+    """Where an agent works, and how what it leaves behind is checked."""
 
     @property
     def text(self) -> str:
@@ -93,8 +97,12 @@ class Request:
         return self.messages[-1].content if self.messages else ""
 
     def plain(self) -> dict[str, Any]:
-        """Give the request as plain data."""
-        return asdict(self)
+        """Give the request as plain data; of the work, what tells it apart from others."""
+        values = asdict(replace(self, work=None))
+        del values["work"]
+        if self.work and any(told := self.work.identity()):
+            values["work"] = [self.work.task, *told]
+        return values
 
 
 @dataclass(frozen=True, slots=True)

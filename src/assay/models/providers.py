@@ -165,6 +165,11 @@ def _address(provider: Provider, base_url: str | None) -> str:
         raise UsageError(f"base_url {address!r} is no address; write http://… or https://….")
     if parts.username or parts.password:
         raise UsageError("base_url must not hold a user name or password; name a key with key_env.")
+    if parts.query or parts.fragment:
+        raise UsageError(
+            "base_url must end before '?' or '#': paths are added to it. A key goes into the "
+            "variable that key_env names."
+        )
     return address
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from assay.errors import InputError, UsageError, unknown
+from assay.errors import AssayError, InputError, UsageError, unknown
 from assay.models.failure import CallError
 from assay.models.model import Reply
 
@@ -119,13 +119,30 @@ class ReplayModel:
         """There is nothing to give back."""
 
 
+class RecordError(AssayError):
+    """Replies can no longer be recorded: a full disk, a file that went away."""
+
+    exit_code = 4
+
+
 class Recorder:
-    """Appends replies to a file, each before its caller sees it. Several models may share one."""
+    """Appends replies to a file, each before its caller sees it. Several models may share one.
+
+    When the file can no longer be written, what was answered still reaches its caller, and no
+    further call is made.
+    """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = path.open("ab")
-        _drop_cut_line(path, self._file)
+        self._path = path
+        self._error: RecordError | None = None
+        self._lost = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("ab")
+            _drop_cut_line(path, self._file)
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"--record {path}: it cannot be written: {reason}.") from error
 
     def wrap(self, model: Model) -> Model:
         """Give the same model, with its replies recorded."""
@@ -135,12 +152,36 @@ class Recorder:
         """Append one reply."""
         row = {"key": key_of(model, request), "model": model, "attempt": request.attempt}
         line = json.dumps({**row, "reply": reply.plain()}, ensure_ascii=False)
-        self._file.write(line.encode("utf-8", "replace") + b"\n")
-        self._file.flush()
+        if self._error is None:
+            try:
+                self._file.write(line.encode("utf-8", "replace") + b"\n")
+                self._file.flush()
+            except OSError as error:
+                self._fail(error)
+        if self._error is not None:
+            self._lost += 1
+
+    def check(self) -> None:
+        """Refuse to go on once a reply could not be written."""
+        if self._error is not None:
+            raise self._error
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; says so if it does not hold every reply."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self._fail(error)
+        if self._error is not None:
+            lost = "1 reply is" if self._lost == 1 else f"{self._lost:,} replies are"
+            raise RecordError(f"{self._error} {lost} in the store, but not in this file.")
+
+    def _fail(self, error: OSError) -> None:
+        if self._error is None:
+            self._error = RecordError(
+                f"{self._path} cannot be written any more: {error.strerror or error}. What was "
+                "answered is safe in the store; make room, then go on with 'assay run --resume'."
+            )
 
 
 class _Recorded:
@@ -158,6 +199,7 @@ class _Recorded:
 
     async def call(self, request: Request) -> Reply:
         """Answer once, and record it."""
+        self._recorder.check()
         reply = await self._model.call(request)
         self._recorder.add(self.name, request, reply)
         return reply

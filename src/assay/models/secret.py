@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from base64 import b64encode, urlsafe_b64encode
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HIDDEN = "[key]"
 
@@ -13,21 +21,29 @@ SURE = 12
 """A key this long does not stand in a text by chance, so even a model's own words are cleaned of
 it. A shorter one (`test`, `none`) may be an ordinary word, and is removed from errors only."""
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
 
 
 class Key:
     """A key and the variable it came from; it does not show its value."""
 
-    __slots__ = ("_value", "variable")
+    __slots__ = ("_bytes", "_forms", "_value", "variable")
 
     def __init__(self, variable: str, value: str) -> None:
         self.variable = variable
         self._value = value
+        self._forms = forms(value)
+        self._bytes = tuple(form.encode() for form in self._forms)
 
     @classmethod
     def read(cls, variable: str) -> Key | None:
         """Read a key from the environment; None when it is not there."""
+        if not _VARIABLE.fullmatch(variable):
+            raise UsageError(
+                "key_env is not the name of an environment variable. Put the key itself into one, "
+                "and write its name here."
+            )
         value = os.environ.get(variable, "").strip()
         if not value:
             return None
@@ -43,14 +59,30 @@ class Key:
 
     def redact(self, text: str) -> str:
         """Remove the key from a text that somebody else wrote."""
-        return text.replace(self._value, HIDDEN)
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, HIDDEN)
+        return text
 
     def redact_body(self, body: bytes) -> bytes:
         """Remove the key from a body, unless it could be an ordinary word."""
-        value = self._value.encode()
-        if len(value) < SURE or value not in body:
+        if len(self._value) < SURE:
             return body
-        return body.replace(value, HIDDEN.encode())
+        for form in self._bytes:
+            if form in body:
+                body = body.replace(form, HIDDEN.encode())
+        if b"\\u" in body or b"\\/" in body or '"' in self._value or "\\" in self._value:
+            return self._redact_escaped(body)
+        return body
+
+    def _redact_escaped(self, body: bytes) -> bytes:
+        """Remove the key from JSON whose escapes may hide it."""
+        try:
+            value = json.loads(body)
+            cleaned = _walk(value, self.redact)
+        except (ValueError, RecursionError):
+            return body
+        return body if cleaned == value else json.dumps(cleaned).encode()
 
     def __repr__(self) -> str:
         return f"Key({self.variable})"
@@ -60,9 +92,43 @@ class Key:
         raise TypeError("A key cannot be pickled; read it where it is needed.")
 
 
+@lru_cache(maxsize=256)
+def forms(value: str) -> tuple[str, ...]:
+    """Give a key as it may come back: as it is, in an address, in base64, in hexadecimal.
+
+    Base64 of a longer text, such as `user:key`, holds the key in one of three ways.
+
+    >>> forms("test")
+    ('test',)
+    """
+    if len(value) < SURE:
+        return (value,)
+    raw = value.encode()
+    found = [value, quote(value, safe=""), raw.hex(), raw.hex().upper()]
+    for before in range(3):
+        whole = slice(-(-before * 4 // 3), (before + len(raw)) * 4 // 3)
+        both = (b64encode, urlsafe_b64encode)
+        found += [encode(bytes(before) + raw).decode()[whole] for encode in both]
+    return tuple(dict.fromkeys(found))
+
+
 def redact_environment(text: str) -> str:
     """Remove every key of the environment: for libraries that read keys by themselves."""
     for name, value in os.environ.items():
         if len(value) >= SURE and _SECRET_NAMES.search(name.upper()):
-            text = text.replace(value, HIDDEN)
+            for form in forms(value):
+                text = text.replace(form, HIDDEN)
     return text
+
+
+def redact_reply(value: Any) -> Any:
+    """Remove every key of the environment from JSON that a library or a function gave."""
+    return _walk(value, redact_environment)
+
+
+def _walk(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {_walk(k, redact): _walk(v, redact) for k, v in value.items()}
+    return [_walk(v, redact) for v in value] if isinstance(value, list) else value

@@ -25,13 +25,21 @@ FOUND = ("answer", "cot", "prob_correct")
 """What is found in a response when it is scored."""
 
 
-def export(run: Run, store: Store, output: Path | None) -> None:
-    """Write JSONL, CSV (its cells guarded) or Parquet, by the name of the file."""
+def export(run: Run, store: Store, output: Path | None, *, judgments: bool = False) -> None:
+    """Write JSONL, CSV (its cells guarded) or Parquet, by the name of the file.
+
+    With `judgments` what each judge said is written in place of the records.
+    """
     source = RunSource(run, store)
     kind = output.suffix if output else ".jsonl"
     if kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {output}: the name must end in .jsonl, .csv or .parquet.")
-    frames = (_with_answers(frame, source) for frame in source.frames())
+    frames: Iterator[pl.DataFrame] = (_with_answers(f, source) for f in source.frames())
+    if judgments:
+        said = store.judgments(run.id)
+        if said.is_empty():
+            raise InputError([f"run {run.id} has no judgments; 'assay judge' makes them."])
+        frames = iter([said])
     if kind == ".parquet":
         whole = list(frames)
         if not whole:

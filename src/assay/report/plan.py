@@ -2,40 +2,129 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
+from assay.judge.prompt import Case, messages
 from assay.models.model import Usage
 from assay.report.catalogue import _console, _trimmed
+from assay.report.plain import csv_table, markdown_table
 from assay.run.prices import Prices
-from assay.suite.plan import count, estimates
+from assay.suite.plan import count, estimates, tokens_of
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from assay.suite.values import Suite
 
+_COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 
-def render(suite: Suite) -> str:
-    """Write the plan for the terminal."""
-    console, out = _console()
+
+def facts(suite: Suite) -> dict[str, Any]:
+    """Give the plan as plain data.
+
+    `output_tokens` is the most that may come out, null without a limit. `cost_usd` is the cost of
+    that, null where the price or the limit is not known; `cost_usd_at_least` is what is sure.
+    """
     prices = Prices(suite.prices)
-    console.print(f"{suite.name}: {count(suite):,} attempts", style="bold")
-    console.print(
-        f"{len(suite.tasks):,} tasks × {len(suite.subjects)} subjects × {len(suite.tiers)} tiers "
-        f"× {suite.runs} runs"
-    )
-    total, known = 0.0, True
+    sides: list[dict[str, Any]] = []
     for one in estimates(suite):
-        output = one.output_tokens
-        cost = prices.cost(one.subject, Usage(one.prompt_tokens, output or 0))
+        price = prices.of(one.subject)
+        sure = prices.cost(one.subject, Usage(one.prompt_tokens, one.output_tokens or 0))
+        sides.append(
+            {
+                "subject": one.subject.name,
+                "tier": one.tier.name,
+                "attempts": one.attempts,
+                "prompt_tokens": one.prompt_tokens,
+                "output_tokens": one.output_tokens,
+                "cost_usd": None if one.output_tokens is None else sure,
+                "cost_usd_at_least": sure,
+                "price_source": price.origin if price else None,
+                "example": one.example,
+            }
+        )
+    whole = all(side["cost_usd"] is not None for side in sides)
+    least = sum(side["cost_usd_at_least"] or 0.0 for side in sides)
+    return {
+        "suite": suite.name,
+        "attempts": count(suite),
+        "tasks": len(suite.tasks),
+        "subjects": len(suite.subjects),
+        "tiers": len(suite.tiers),
+        "runs": suite.runs,
+        "cost_usd": least if whole else None,
+        "cost_usd_at_least": least,
+        "plan": sides,
+        "judging": _judging(suite),
+    }
+
+
+def _judging(suite: Suite) -> dict[str, Any] | None:
+    """Give what judging would take, as far as that is known before there is anything to judge."""
+    if suite.judge is None:
+        return None
+    judges = [judge.name for judge in suite.judge.judges]
+    asked = messages(suite.judge.rubric, Case(suite.tasks[0].input, "", suite.tasks[0].target))
+    tokens = tokens_of([{"content": m.content} for m in asked])
+    made = count(suite) * len(judges)
+    return {
+        "rubric": suite.judge.rubric.name,
+        "items": len(suite.judge.rubric.items),
+        "judges": judges,
+        "more": [judge.name for judge in suite.judge.more],
+        "judgments": made,
+        "prompt_tokens_at_least": made * tokens,
+    }
+
+
+def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
+    """Write the plan."""
+    found = facts(suite)
+    if format == "json":
+        return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if format == "csv":
+        return csv_table([_COLUMNS, *([side[n] for n in _COLUMNS] for side in found["plan"])])
+    if format == "markdown":
+        rows = [[_cell(side[n]) for n in _COLUMNS] for side in found["plan"]]
+        return markdown_table([_COLUMNS, *rows], right=(2, 3, 4, 5))
+    return _table(found)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "—" if value is None else f"{value:,}" if isinstance(value, int) else f"${value:.4g}"
+
+
+def _judges(judging: dict[str, Any]) -> str:
+    more = f", and {', '.join(judging['more'])} where they disagree" if judging["more"] else ""
+    return (
+        f"\n{judging['judgments']:,} judgments by {', '.join(judging['judges'])}{more}: rubric "
+        f"{judging['rubric']} with {judging['items']} items, at least "
+        f"{judging['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
+    )
+
+
+def _table(found: dict[str, Any]) -> str:
+    console, out = _console()
+    console.print(f"{clean(found['suite'])}: {found['attempts']:,} attempts", style="bold")
+    console.print(
+        f"{found['tasks']:,} tasks × {found['subjects']} subjects × {found['tiers']} tiers "
+        f"× {found['runs']} runs"
+    )
+    for side in found["plan"]:
+        output, cost = side["output_tokens"], side["cost_usd_at_least"]
         most = "no limit" if output is None else f"at most {output:,}"
         price = "price not known" if cost is None else f"about ${cost:.4g}"
-        known &= cost is not None and output is not None
-        total += cost or 0.0
-        console.print(f"\n{clean(one.subject.name)}, tier {clean(one.tier.name)}", style="bold")
-        console.print(f"{one.prompt_tokens:,} tokens in, {most} out, {price}")
-        for turn in one.example:
+        console.print(f"\n{clean(side['subject'])}, tier {clean(side['tier'])}", style="bold")
+        console.print(f"{side['prompt_tokens']:,} tokens in, {most} out, {price}")
+        for turn in side["example"]:
             console.print(f"{turn['role']}:", style="dim")
             console.print(clean(turn["content"]))
+    if found["judging"]:
+        console.print(clean(_judges(found["judging"])))
+    known = found["cost_usd"] is not None
     suffix = "" if known else " or more: not every price or limit is known"
-    console.print(f"\nEstimated cost: ${total:.4g}{suffix}. Nothing was called.")
+    least = found["cost_usd_at_least"]
+    console.print(f"\nEstimated cost: ${least:.4g}{suffix}. Nothing was called.")
     return _trimmed(out)

@@ -64,11 +64,21 @@ def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
     return _trimmed(out)
 
 
-def render_one(run: Run, statuses: dict[str, int], spent: dict[str, Any], format: str) -> str:  # noqa: A002
+def render_one(
+    run: Run,
+    statuses: dict[str, int],
+    spent: dict[str, Any],
+    format: str,  # noqa: A002
+    judgments: dict[str, Any] | None = None,
+    scenarios: Sequence[dict[str, Any]] = (),
+) -> str:
     """Write one run in full."""
     found = facts(run, statuses, spent)
+    if judgments is not None:
+        found["judgments"] = judgments
     if format == "json":
-        return _json({**found, "text": run.text})
+        own = {"scenarios": scenarios} if scenarios else {}
+        return _json({**found, **own, "text": run.text})
     rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
     if format == "csv":
         return csv_table([["field", "value"], *rows])

@@ -1,4 +1,4 @@
-"""The JSON schema of what `assay score --format json` prints, made from the catalogue."""
+"""The JSON schemas of what `assay score` and `assay compare` print, made from the catalogue."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _ENDLESS = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infi
 _COUNT = {"type": "integer", "minimum": 0}
 
 
-def scores_schema() -> dict[str, Any]:
-    """Describe the scores of groups of records."""
+def _group() -> dict[str, Any]:
+    """Describe the scores of some records."""
     metrics = {
         m.name: {
             "description": m.summary,
@@ -29,8 +29,7 @@ def scores_schema() -> dict[str, Any]:
         "properties": dict.fromkeys(Statistics.__dataclass_fields__, _ENDLESS),
         "required": list(Statistics.__dataclass_fields__),
     }
-    group = {
-        "group": {"type": "object", "description": "The values of the columns grouped by."},
+    return {
         "records": {**_COUNT, "description": "All records, errors included."},
         "errors": {**_COUNT, "description": "Attempts that could not be made."},
         "metrics": {"type": "object", "properties": metrics},
@@ -42,6 +41,12 @@ def scores_schema() -> dict[str, Any]:
         },
         "statistics": {"type": "object", "additionalProperties": statistics},
     }
+
+
+def scores_schema() -> dict[str, Any]:
+    """Describe the scores of groups of records."""
+    named = {"type": "object", "description": "The values of the columns grouped by."}
+    group = {"group": named, **_group()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Assay scores",
@@ -54,3 +59,87 @@ def scores_schema() -> dict[str, Any]:
         },
         "required": ["groups"],
     }
+
+
+_NUMBER = {"type": ["number", "null"]}
+_NAME = {"type": ["string", "null"]}
+
+_PAIR: dict[str, tuple[dict[str, Any], str]] = {
+    "a": ({"type": "string"}, "The side compared with."),
+    "b": ({"type": "string"}, "The side compared."),
+    "metric": ({"type": "string"}, "What is compared: a metric, or a measure by its mean."),
+    "difference": (_NUMBER, "The mean of b minus a over the tasks that both tried."),
+    "interval": (
+        {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+        "Its interval, clustered by task.",
+    ),
+    "p": (_NUMBER, "How probable such a difference is between equal sides."),
+    "p_adjusted": (_NUMBER, "The same by Holm's method, over all comparisons of the report."),
+    "method": (_NAME, "The test."),
+    "tasks": (_COUNT, "Tasks that both sides tried."),
+    "only_a": (_COUNT, "Tasks that only a tried; they stay out."),
+    "only_b": (_COUNT, "Tasks that only b tried; they stay out."),
+    "mean_a": (_NUMBER, "The mean of a over the common tasks, each counting once."),
+    "mean_b": (_NUMBER, "The mean of b over them."),
+    "cliffs_delta": (_NUMBER, "How much oftener a task of b is above one of a than below."),
+    "detectable": (_NUMBER, "The smallest difference seen with 80 % power; null if none is."),
+    "tasks_for_5_points": (
+        {"type": ["integer", "null"]},
+        "How many tasks show a difference of 0.05 with 80 % power.",
+    ),
+}
+
+_STEP: dict[str, tuple[dict[str, Any], str]] = {
+    "from": ({"type": "string"}, "The cheaper side."),
+    "to": ({"type": "string"}, "The next dearer side."),
+    "cost_difference": (_NUMBER, "How much more an attempt costs."),
+    "pass_rate_difference": (_NUMBER, "How much oftener it passes."),
+    "cost_of_further_pass": (_NUMBER, "One by the other; null if it passes no more often."),
+}
+
+
+def comparison_schema() -> dict[str, Any]:
+    """Describe a comparison of sides."""
+    letter = {**_NAME, "description": "The grade of the median composite score."}
+    side = {
+        "name": {"type": "string"},
+        **_group(),
+        "grade": letter,
+        "tier_uplift": {**_NUMBER, "description": "Median composite over the baseline's, less 1."},
+        "composite_difference": {**_NUMBER, "description": "The same as a plain difference."},
+    }
+    best = {"name": _NAME, "cost_of_pass": _ENDLESS}
+    across = {
+        "pass_rate_variance": _NUMBER,
+        "cost_variance": _NUMBER,
+        "cost_delta": _NUMBER,
+        "frontier": {"anyOf": [{"type": "null"}, _object(best)]},
+        "marginal": _list(_told(_STEP)),
+    }
+    whole = {
+        "baseline": {"type": "string"},
+        "by": {"type": "array", "items": {"type": "string"}},
+        "confidence": {"type": "number"},
+        "sides": _list(side),
+        "across": _object(across),
+        "comparisons": {**_COUNT, "description": "How many tests Holm's method corrects for."},
+        "pairs": _list(_told(_PAIR)),
+        "words": {"type": "array", "items": {"type": "string"}},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Assay comparison",
+        **_object(whole),
+    }
+
+
+def _told(fields: dict[str, tuple[dict[str, Any], str]]) -> dict[str, Any]:
+    return {name: {**kind, "description": text} for name, (kind, text) in fields.items()}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(properties)}

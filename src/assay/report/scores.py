@@ -90,7 +90,8 @@ def as_table(scores: Scores) -> str:
 def _one_group(scores: Scores, group: Group) -> Table:
     """One line for each metric: value, interval, records; or why there is no value."""
     table = _table()
-    table.add_column("metric", min_width=_NAME_WIDTH)
+    longest = max((len(name) + 2 for name in group.estimates), default=0)
+    table.add_column("metric", min_width=max(_NAME_WIDTH, longest))
     table.add_column("value", justify="right")
     table.add_column(_interval_title(scores), justify="right")
     table.add_column("records", justify="right")
@@ -240,13 +241,24 @@ def ends_shown(name: str, e: Estimate) -> str:
     """Write an interval."""
     if e.low is None:
         return ""
+    if bound := _bound(name, e):
+        return f"more than {bound}"
     if METRICS[name].range == (0, 1) or isinstance(e.low, str):
         return f"[{shown(name, e.low)}, {shown(name, e.high)}]"
     return f"[{_number(e.low, 3)}, {_number(e.high, 3)}]"
 
 
+def _bound(name: str, e: Estimate) -> str:
+    """Write the lower bound of what is infinite: the cost of a pass that was never seen."""
+    if not isinstance(e.value, float) or not isinstance(e.low, float) or math.isfinite(e.value):
+        return ""
+    return shown(name, e.low) if math.isfinite(e.low) else ""
+
+
 def _short_ends(name: str, e: Estimate) -> str:
     """Write an interval where there is little room."""
+    if bound := _bound(name, e):
+        return f"> {bound}"
     if METRICS[name].range == (0, 1) or isinstance(e.low, str):
         return f"{shown(name, e.low)}–{shown(name, e.high)}"
     small = isinstance(e.high, float) and e.high < 0.1

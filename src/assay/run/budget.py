@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from assay.suite.values import Limits
+
+TURN = 16
+"""Tokens that a chat format may add to each turn."""
 
 
 class ExhaustedError(Exception):
-    """There is no budget for another call; says which one ran out."""
+    """No further call may be made; says why, in a whole sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Money and tokens of one call; money is None where the price is not known."""
+    """Money and tokens of one call; what is not known is None."""
 
     usd: float | None
-    tokens: int
+    tokens: int | None
+
+
+def ceiling(turns: Sequence[Mapping[str, str]], tools: Sequence[Any] = ()) -> int:
+    """Give the most tokens that messages can have: no tokenizer makes more of them than bytes.
+
+    >>> ceiling([{"role": "user", "content": "¿2 + 2?"}])
+    24
+    """
+    used = sum(_size(turn["content"]) + TURN for turn in turns)
+    return used + sum(_size(json.dumps(tool, default=str)) + TURN for tool in tools)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 @dataclass(slots=True)
 class Budget:
-    """Dollars, tokens and seconds of a run: spent, reserved, and the most there may be."""
+    """Dollars, tokens and seconds of a run: spent, reserved, and the most there may be.
+
+    `usd` and `tokens` are what is known to be spent. A reply that did not say what it took counts
+    as the most it may have taken.
+    """
 
     limits: Limits
     usd: float = 0.0
     tokens: int = 0
     started: float = field(default_factory=time.monotonic)
-    _usd_reserved: float = 0.0
-    _tokens_reserved: int = 0
+    _usd_held: float = 0.0
+    _tokens_held: int = 0
     _in_flight: int = 0
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -40,20 +64,22 @@ class Budget:
         """Set aside the most a call may take; wait for others to end if there is not enough."""
         while (short := self._short(most)) is not None:
             if not self._in_flight or short == "time":
-                raise ExhaustedError(short)
+                raise ExhaustedError(f"The budget of {short} is used up.")
             self._settled.clear()
             await self._settled.wait()
-        self._usd_reserved += most.usd or 0.0
-        self._tokens_reserved += most.tokens
+        self._usd_held += most.usd or 0.0
+        self._tokens_held += most.tokens or 0
         self._in_flight += 1
 
     def settle(self, most: Amount, used: Amount) -> None:
         """Replace what was set aside by what was used."""
-        self._usd_reserved -= most.usd or 0.0
-        self._tokens_reserved -= most.tokens
         self._in_flight -= 1
-        self.usd += used.usd or 0.0
-        self.tokens += used.tokens
+        if used.usd is not None:
+            self.usd += used.usd
+            self._usd_held -= most.usd or 0.0
+        if used.tokens is not None:
+            self.tokens += used.tokens
+            self._tokens_held -= most.tokens or 0
         self._settled.set()
 
     def _short(self, most: Amount) -> str | None:
@@ -62,10 +88,10 @@ class Budget:
         if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
             return "time"
         if limits.usd is not None:
-            total = self.usd + self._usd_reserved + (most.usd or 0.0)
+            total = self.usd + self._usd_held + (most.usd or 0.0)
             if total > limits.usd + 1e-12:
                 return "money"
-        tokens = self.tokens + self._tokens_reserved + most.tokens
+        tokens = self.tokens + self._tokens_held + (most.tokens or 0)
         if limits.tokens is not None and tokens > limits.tokens:
             return "tokens"
         return None

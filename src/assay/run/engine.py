@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Request, Settings, Usage
-from assay.run.budget import Amount, Budget, ExhaustedError
-from assay.run.limiter import LONGEST_PAUSE, MOST, Limiter
+from assay.run.budget import Amount, Budget, ExhaustedError, ceiling
+from assay.run.limiter import LONGEST_PAUSE, MOST, ClosedError, Limiter
 from assay.run.writer import Writer
 from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS
-from assay.suite.plan import fingerprint_of, messages, settings, side_mark, tokens_of
+from assay.suite.plan import fingerprint_of, messages, settings, side_mark, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -91,7 +91,9 @@ class Engine:
         self.jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
         fixed = suite.limits.concurrency
         self.limiters = {
-            model.account: Limiter(fixed if isinstance(fixed, int) else None, model.limit)
+            model.account: Limiter(
+                fixed if isinstance(fixed, int) else None, model.limit, model.account
+            )
             for model in models.values()
         }
         self._sides: dict[tuple[str, str], Side] = {}
@@ -118,6 +120,8 @@ class Engine:
     def stop(self) -> None:
         """Begin no new attempt; those under way are ended and written."""
         self.tally.stopping = True
+        for limiter in self.limiters.values():
+            limiter.close()
 
     async def _work(self, attempts: Iterator[Attempt]) -> None:
         for attempt in attempts:
@@ -126,6 +130,8 @@ class Engine:
             call = self._ready(attempt)
             try:
                 await self._attempt(call)
+            except ClosedError as error:  # other accounts go on
+                self.tally.exhausted = self.tally.exhausted or str(error) or None
             except ExhaustedError as error:
                 self.tally.exhausted = str(error)
                 self.stop()
@@ -137,14 +143,15 @@ class Engine:
         chosen = side.settings
         if attempt.seed is not None and chosen.seed is None:
             chosen = replace(chosen, seed=attempt.seed)
+        work = work_of(attempt)
         request = Request(
-            tuple(Message(t["role"], t["content"]) for t in turns), chosen, attempt.number
+            tuple(Message(t["role"], t["content"]) for t in turns), chosen, attempt.number, work
         )
-        tokens = 2 * tokens_of(turns)
+        tokens = ceiling(turns, chosen.tools)
         output = chosen.max_tokens or OUTPUT_TOKENS
         cost = self.prices.cost(attempt.subject, Usage(tokens, output))
         text = json.dumps(turns)
-        mark = fingerprint_of(side.mark, attempt.seed, text)
+        mark = fingerprint_of(side.mark, attempt.seed, text, work)
         return Call(attempt, side, request, text, mark, Amount(cost, tokens + output))
 
     def _side(self, attempt: Attempt) -> Side:
@@ -198,7 +205,7 @@ class Engine:
             finally:
                 limiter.leave()
             self.tally.retries += 1
-            await asyncio.sleep(_pause(error, tries, self.jitter))
+            await limiter.rest(_pause(error, tries, self.jitter))
 
     async def _called(self, call: Call) -> tuple[Reply | None, CallError | None]:
         """Call once, within the budget."""
@@ -214,8 +221,8 @@ class Engine:
         return reply, None
 
     def _used(self, call: Call, reply: Reply) -> Amount:
-        usage = reply.usage
-        tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+        prompt, completion = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        tokens = None if prompt is None or completion is None else prompt + completion
         return Amount(self._cost(call, reply), tokens)
 
     def _cost(self, call: Call, reply: Reply) -> float | None:
@@ -294,7 +301,7 @@ class Engine:
                 "cost_usd": self._cost(call, reply) if reply else None,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
-                "price_source": None,
+                "price_source": price.origin if price else None,
                 "duration_seconds": None if latency is None else latency / 1000,
                 "started": start,
                 "ended": time.time(),

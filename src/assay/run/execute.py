@@ -77,6 +77,10 @@ def check_subject(subject: Subject) -> str | None:
 
 def model_of(subject: Subject, timeout: float | None = None) -> Model:
     """Find the model of a subject."""
+    if subject.agent:
+        from assay.agent.command import CommandAgent  # noqa: PLC0415
+
+        return CommandAgent(subject.name, subject.agent)
     return find(subject.model, base_url=subject.base_url, key_env=subject.key_env, timeout=timeout)
 
 
@@ -183,11 +187,13 @@ def execute(
     todo = list(_still_to_make(suite, made)) if made else attempts(suite)
     total = len(todo) if isinstance(todo, list) else count(suite)
     tally = Tally(total)
-    interrupted = asyncio.run(
-        _run(suite, run, store, models, iter(todo), tally, (spent["usd"] or 0.0, tokens), watch)
-    )
-    if recorder:
-        recorder.close()
+    try:
+        interrupted = asyncio.run(
+            _run(suite, run, store, models, iter(todo), tally, (spent["usd"] or 0.0, tokens), watch)
+        )
+    finally:
+        if recorder:
+            recorder.close()
     whole = tally.done == tally.total and not tally.errors
     status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
     store.set_run(run.id, status=status, ended=time.time())
@@ -217,7 +223,7 @@ async def _run(
 ) -> bool:
     """Run the engine until it ends or is interrupted; the first Ctrl-C ends it in good order."""
     budget = Budget(suite.limits, *before)
-    prices = Prices(suite.prices)
+    prices = Prices(suite.prices, {name: model.name for name, model in models.items()})
 
     def committed(rows: list[Row]) -> None:
         for row in rows:

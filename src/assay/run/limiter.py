@@ -1,7 +1,8 @@
 """How many calls one account has under way at the same time.
 
 A fixed number, or one that finds its own level: it grows while more calls get more done, shrinks
-when the provider says so, and pauses while the provider is down.
+when the provider says so, and pauses while the provider is down. An account that is down for long,
+or refuses its key, is closed: the rest of its attempts are left for a resumed run.
 """
 
 from __future__ import annotations
@@ -9,38 +10,60 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from assay.models.failure import LONGEST_WAIT, RETRYABLE
+from assay.run.budget import ExhaustedError
 
 if TYPE_CHECKING:
     from assay.models.failure import CallError
 
 START, MOST = 8, 1000
-LONGEST_PAUSE = 120.0
+LONGEST_PAUSE = LONGEST_WAIT
+PATIENCE = 600.0
+"""Seconds without any answer after which an account is closed."""
+FEW, MANY = 6, 10
+"""Failures in a row: so many at least before patience ends; so many refusals close at once."""
+REFUSALS = frozenset({"auth", "quota"})
 _BETTER = 1.05
+
+
+class ClosedError(ExhaustedError):
+    """An account takes no more calls; says why."""
 
 
 class Limiter:
     """Places for calls; `fixed` keeps their number, else it adapts up to `most`."""
 
-    def __init__(self, fixed: int | None, most: int | None = None) -> None:
+    def __init__(self, fixed: int | None, most: int | None = None, account: str = "") -> None:
         self.adapts = fixed is None
         self.most = min(most or MOST, MOST)
         self.limit = float(min(fixed or START, most or MOST))
         self.under_way = 0
+        self.account = account or "The provider"
+        self.closed: str | None = None
+        """Why no more calls are made; None while they are."""
+        self._closing = asyncio.Event()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
         self._failures = 0
+        self._down_since: float | None = None
+        self._in_row = self._refused = 0
+        self._old = 0
         self._window_start = time.monotonic()
         self._window_done = 0
         self._best_rate = 0.0
         self._growing = True
 
     async def enter(self) -> None:
-        """Wait for a place."""
+        """Wait for a place; raises ClosedError when there will be none."""
         while True:
+            if self.closed is not None:
+                raise ClosedError(self.closed)
             pause = self._paused_until - time.monotonic()
             if pause > 0:
-                await asyncio.sleep(pause)
+                await self.rest(pause)
             elif self.under_way < int(self.limit):
                 self.under_way += 1
                 return
@@ -48,6 +71,21 @@ class Limiter:
                 place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._waiting.append(place)
                 await place
+
+    async def rest(self, seconds: float) -> None:
+        """Wait some seconds, but not beyond the moment the account is closed."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), min(seconds, LONGEST_WAIT))
+
+    def close(self, why: str = "") -> None:
+        """Let nobody in any more, and send away who waits; the first reason stands."""
+        if self.closed is None:
+            self.closed = why
+        self._closing.set()
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
 
     def leave(self) -> None:
         """Give a place back."""
@@ -64,7 +102,9 @@ class Limiter:
 
     def succeeded(self) -> None:
         """Note a call that was answered; after a round of them, see whether growing helped."""
-        self._failures = 0
+        self._failures = self._in_row = self._refused = 0
+        self._down_since = None
+        self._old -= self._old > 0
         if not self.adapts:
             return
         self._window_done += 1
@@ -84,18 +124,36 @@ class Limiter:
     def failed(self, error: CallError) -> None:
         """Note a call that failed: slow down when told to, pause while the provider is down."""
         now = time.monotonic()
+        old, self._old = self._old > 0, max(0, self._old - 1)
         if error.kind == "rate_limit":
             self._growing = False
-            if self.adapts:
+            if self.adapts and not old:  # calls sent before it shrank say nothing about it now
+                self._old = self.under_way - 1
                 self._set(max(1.0, self.limit * 0.7))
             self._pause(now, error.retry_after)
         elif error.kind == "server":
             self._failures += 1
-            self._pause(now, error.retry_after or min(0.1 * 2**self._failures, 30.0))
+            self._pause(now, error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0))
+        self._lose_patience(error, now)
+
+    def _lose_patience(self, error: CallError, now: float) -> None:
+        """Close the account when waiting for it is of no use."""
+        self._refused = self._refused + 1 if error.kind in REFUSALS else 0
+        if self._refused >= MANY:
+            self.close(f"{self.account} refused {MANY} calls in a row. {error}")
+        if error.kind not in RETRYABLE:
+            return
+        if (error.retry_after or 0.0) > LONGEST_WAIT:
+            self.close(f"{self.account} asks to wait {error.retry_after:,.0f} s.")
+        self._in_row += 1
+        if self._down_since is None:
+            self._down_since = now
+        if self._in_row >= FEW and now - self._down_since > PATIENCE:
+            self.close(f"{self.account} has answered no call for {PATIENCE / 60:g} min. {error}")
 
     def _pause(self, now: float, seconds: float | None) -> None:
         if seconds:
-            self._paused_until = max(self._paused_until, now + min(seconds, LONGEST_PAUSE))
+            self._paused_until = max(self._paused_until, now + min(seconds, LONGEST_WAIT))
 
     def _set(self, limit: float) -> None:
         self.limit = min(limit, float(self.most))

@@ -21,9 +21,10 @@ class Progress:
     """Says how far a run is: rate, time left, share correct so far, cost, errors by kind."""
 
     def __init__(
-        self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO = sys.stderr
+        self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO | None = None
     ) -> None:
-        self.right, self.out, self.live = right, out, out.isatty()
+        self.out = sys.stderr if out is None else out
+        self.right, self.live = right, self.out.isatty()
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []
         self.correct = self.judged = 0
@@ -50,8 +51,9 @@ class Progress:
     def line(self, tally: Tally, budget: Budget, now: float) -> str:
         """Write the state in one line."""
         rate = tally.done / max(now - self.began, 1e-9)
-        left = (tally.total - tally.done) / rate if rate > 0 else 0.0
-        parts = [f"{tally.done:,} of {tally.total:,}", f"{rate:,.1f}/s", f"{_span(left)} left"]
+        parts = [f"{tally.done:,} of {tally.total:,}", f"{rate:,.1f}/s"]
+        if tally.done:
+            parts.append(f"{_span((tally.total - tally.done) / rate)} left")
         if self.judged:
             parts.append(f"{self.correct / self.judged:.0%} correct")
         if budget.usd:

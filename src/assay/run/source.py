@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.run.pricelist import PriceList
     from assay.source.parse import Names
     from assay.store.store import Run, Store
+    from assay.suite.values import Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class RunSource:
     store: Store
     prices: PriceList | None = None
     """With which its records are priced anew."""
+    checks: Suite | None = None
+    """The suite by whose behaviours and checks it is scored, in place of its own."""
 
     @property
     def path(self) -> str:
@@ -37,7 +40,32 @@ class RunSource:
         return f"run {self.run.id}"
 
     def frames(self, names: Names | None = None) -> Iterator[pl.DataFrame]:
-        """Read the records, or some of their columns, some thousand at a time."""
+        """Read the records, or some of their columns, with what was observed in them."""
+        from assay.run.observe import FILLED, NEEDED, Observer, beside  # noqa: PLC0415
+
+        observer = None
+        if names is None or any(name in names for name in FILLED):
+            observer = Observer.of(self.run, self.store, self.checks)
+        if observer is None:
+            yield from self._judged(names)
+            return
+        wanted = None if names is None else {*names, *NEEDED}
+        with beside(self.checks.path if self.checks else self.run.path):
+            for frame in self._judged(wanted):
+                yield observer.add(frame)
+
+    def _judged(self, names: Names | set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with what the judges said of them."""
+        if "judge" not in self.run.settings:
+            return self._frames(names)
+        from assay.run.judged import NEEDED, Panel  # noqa: PLC0415
+
+        panel = Panel.of(self.run, self.store)
+        frames = self._frames(None if names is None else {*names, *NEEDED})
+        return frames if panel is None else (panel.join(frame) for frame in frames)
+
+    def _frames(self, names: Names | set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records some thousand at a time, priced anew where that is wanted."""
         if self.prices is None:
             return self.store.records(self.run.id, names)
         from assay.run.pricelist import priced  # noqa: PLC0415

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 LINE = "\0line"
 """The column that holds a record's line or row number."""
 
-_RAW = {"integer": pl.Float64, "number": pl.Float64, "strings": pl.List(pl.String)}
+_RAW = {
+    "integer": pl.Float64,
+    "number": pl.Float64,
+    "strings": pl.List(pl.String),
+    "numbers": pl.List(pl.Float64),
+}
 _TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
 _FINE = ["success", "succeeded", "completed", "done"]
 _NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
@@ -216,6 +221,8 @@ def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, C
             return _boolean(cell, kind)
         case "strings":
             return _strings(cell, kind)
+        case "numbers":
+            return _numbers(column, cell, kind)
         case "time":
             return _time(cell, kind)
 
@@ -282,6 +289,28 @@ def _json_strings(text: str) -> list[str] | None:
         if isinstance(value, list)
         else None
     )
+
+
+def _numbers(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    checks: Checks = []
+    if isinstance(kind, pl.List) and (kind.inner is None or kind.inner.is_numeric()):
+        numbers = cell.cast(pl.List(pl.Float64))
+    else:
+        text = cell.cast(pl.String)
+        numbers = text.map_elements(_json_numbers, return_dtype=pl.List(pl.Float64))
+        checks = [((text != "") & numbers.is_null(), "it must be a list such as [0.5, 0.75]")]
+    low, high = column.minimum, column.maximum
+    outside = (numbers.list.min() < low) | (numbers.list.max() > high)
+    checks.append((outside, f"its numbers must be between {low:g} and {high:g}"))
+    return numbers.list.drop_nulls(), checks
+
+
+def _json_numbers(text: str) -> list[float] | None:
+    try:
+        value = json.loads(text)
+        return [float(v) for v in value if v is not None] if isinstance(value, list) else None
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _time(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:

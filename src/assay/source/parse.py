@@ -36,7 +36,7 @@ class Names:
     types: Mapping[str, Any]
     all: bool = False
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self.types
 
     def __iter__(self) -> Iterator[str]:

@@ -8,7 +8,18 @@ from sqlalchemy import inspect, select, update
 from sqlalchemy.schema import CreateColumn
 
 from assay.errors import UsageError
-from assay.store.tables import CALL, JUDGMENT, META, RECORD, RUN
+from assay.store.tables import (
+    CALL,
+    DIGEST,
+    JUDGMENT,
+    MEASURED,
+    META,
+    RECORD,
+    REMARK,
+    RUN,
+    SCENARIO,
+    VERDICT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +37,16 @@ def _judgments(connection: Connection) -> None:
     _add_columns(connection, RECORD, "passed", "work", "price_source")
 
 
+def _looking(connection: Connection) -> None:
+    for table in (MEASURED, DIGEST, REMARK):
+        table.create(connection, checkfirst=True)
+
+
+def _scenarios(connection: Connection) -> None:
+    for table in (SCENARIO, VERDICT):
+        table.create(connection, checkfirst=True)
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns that a table lacks; one that was just made has them."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -35,24 +56,32 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _judgments)
+STEPS: tuple[Callable[[Connection], None], ...] = (_first, _judgments, _looking, _scenarios)
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 
 
-def migrate(connection: Connection) -> None:
-    """Upgrade a store, or make a new one; one from a later Assay is refused, not harmed."""
+def is_current(connection: Connection) -> bool:
+    """Whether a store is at the newest version; one from a later Assay is refused, not harmed."""
     if not inspect(connection).has_table(META.name):
-        META.create(connection, checkfirst=True)
+        return False
     version = connection.scalar(select(META.c.version))
-    if version is None:
-        connection.execute(META.insert().values(version=0))
-        version = 0
-    if version > len(STEPS):
+    if version is not None and version > len(STEPS):
         raise UsageError(
             f"The store has version {version}, this Assay knows up to {len(STEPS)}; "
             "update Assay, or name another store with --store."
         )
+    return version == len(STEPS)
+
+
+def migrate(connection: Connection) -> None:
+    """Upgrade a store, or make a new one; another process may have done it in the meantime."""
+    if is_current(connection):
+        return
+    META.create(connection, checkfirst=True)
+    version = connection.scalar(select(META.c.version))
+    if version is None:
+        connection.execute(META.insert().values(version=0))
+        version = 0
     for step in STEPS[version:]:
         step(connection)
-    if version < len(STEPS):
-        connection.execute(update(META).values(version=len(STEPS)))
+    connection.execute(update(META).values(version=len(STEPS)))

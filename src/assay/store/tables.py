@@ -131,3 +131,103 @@ CALL = Table(
     sqlite_autoincrement=True,
 )
 """The ledger: a row for each call that was made, whether or not its answer was of use."""
+
+MEASURED = Table(
+    "assay_measured",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("status", Text),
+    Column("category", Text),
+    Column("capability", Text),
+    Column("answer", Text),
+    Column("correct", Boolean),
+    Column("passed", Boolean),
+    Column("truncated", Boolean),
+    Column("self_correcting", Boolean),
+    Column("prob_correct", Double),
+    Column("cot_tokens", BigInteger),
+    Column("step_count", BigInteger),
+    Column("ra_ratio", Double),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("total_tokens", BigInteger),
+    Column("latency_ms", Double),
+    Column("cost_usd", Double),
+    Column("duration_seconds", Double),
+    Column("impl_rate", Double),
+    Column("scenario_score", Double),
+    Column("violations", BigInteger),
+    Column("composite_score", Double),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
+    sqlite_with_rowid=False,
+)
+"""The measures of records, kept for filters. They can be computed again at any time."""
+
+DIGEST = Table(
+    "assay_digest",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("stamp", Text, nullable=False),
+    Column("metric", Text),
+    Column("value", Double),
+    Column("low", Double),
+    Column("high", Double),
+    Column("records", BigInteger, nullable=False),
+    Column("errors", BigInteger, nullable=False),
+    Column("cost_usd", Double),
+    Column("data", Text, nullable=False),
+)
+"""What a page shows of a run, kept. It can be computed again at any time."""
+
+SCENARIO = Table(
+    "assay_scenario",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("scenario", Text, nullable=False),
+    PrimaryKeyConstraint("run", "task_id"),
+)
+"""What the attempts at a task are checked for."""
+
+VERDICT = Table(
+    "assay_verdict",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("mark", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("said_of", Text, nullable=False),
+    Column("holds", Boolean),
+    Column("error", Boolean),
+    Column("why", Text),
+    Column("evidence", Text),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "mark", "who"),
+)
+"""What code, a judge or a person said about a behaviour, which no record can say by itself."""
+
+REMARK = Table(
+    "assay_remark",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("task_id", Text),
+    Column("subject", Text),
+    Column("tier", Text),
+    Column("attempt", Integer),
+    Column("verdict", Text),
+    Column("note", Text),
+    Column("tags", Text),
+    Column("who", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("assay_remark_run", "run"),
+    sqlite_autoincrement=True,
+)
+"""What people said about a record, or about a whole run where no task is named."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.suite import scenarios
+from assay.suite.agents import COMMAND, COMMAND_ONLY, FILES, WORK
 from assay.suite.kinds import (
     Anything,
     Each,
@@ -20,6 +22,7 @@ from assay.suite.kinds import (
     Rule,
     Text,
 )
+from assay.suite.rubric import RUBRIC
 from assay.suite.table import Field, Table
 from assay.text.extract import AnswerRule
 from assay.text.match import MatchRule
@@ -72,16 +75,12 @@ TASK = Table(
         Field("category", _NAME, "The kind of task, such as happy_path or adversarial."),
         Field("capability", _NAME, "What the task exercises."),
         Field("name", Text(), "A title for people.").also("title"),
-        Field("expected_behaviors", Each(Anything(), lone=True), "What must be seen.").also(
-            "expected_behaviours", "expected_behavior"
-        ),
-        Field("must_not", Each(Anything(), lone=True), "What must never be seen.").also(
-            "must_nots"
-        ),
-        Field("checks", Each(Anything(), lone=True), "How the response is checked."),
+        *scenarios.FIELDS,
         Field("pass_score", Number(0, 1), "The score from which the task passes."),
         Field("weight", Number(0), "How much the task counts.", default=1),
         Field("required", Flag(), "Whether the task must pass.", default=False),
+        *WORK,
+        FILES,
     ),
     {},
     open=True,
@@ -143,23 +142,46 @@ _SUBJECT_HINTS = {
     "max_completion_tokens": "max_tokens",
 }
 
+_NAMED = (
+    Field("name", _NAME, "What it is called in records; the model if missing."),
+    Field("base_url", _NAME, "The address of a server that speaks OpenAI's format."),
+    Field("key_env", _NAME, "The environment variable that holds the key."),
+    *SETTINGS,
+)
+
+MODEL = Table(
+    "a model",
+    (Field("model", _NAME, "The model, as provider/name.", required=True), *_NAMED),
+    _SUBJECT_HINTS,
+)
+
 SUBJECT = Table(
     "a subject",
     (
-        Field("model", _NAME, "The model, as provider/name.", required=True),
-        Field("name", _NAME, "What it is called in records; the model if missing."),
-        Field("base_url", _NAME, "The address of a server that speaks OpenAI's format."),
-        Field("key_env", _NAME, "The environment variable that holds the key."),
-        *SETTINGS,
+        Field(
+            "model",
+            _NAME,
+            "The model, as provider/name. Of a command: the model behind it, for prices; a "
+            "local/… one is served to it.",
+        ),
+        *COMMAND,
+        *_NAMED,
     ),
-    _SUBJECT_HINTS,
+    {
+        **_SUBJECT_HINTS,
+        **dict.fromkeys(("cmd", "run", "agent", "exec"), "command"),
+        **{n: f"{n}, in the suite or a task" for n in ("workspace", "verify", "keep", "files")},
+    },
+    either=("model", "command"),
+    only_with=COMMAND_ONLY,
 )
 
 TIER = Table(
     "a tier",
     (
-        Field("extends", _NAME, "The tier whose texts and settings it takes over."),
+        Field("extends", _NAME, "The tier whose texts, files and settings it takes over."),
         *_TEXTS,
+        FILES,
         *SETTINGS,
     ),
     {"base": "extends", "inherits": "extends", "system_prompt": "system", "few_shot": "examples"},
@@ -187,6 +209,8 @@ PRICE = Table(
     (
         Field("input", Number(0), "US dollars for a million tokens in.", required=True),
         Field("output", Number(0), "US dollars for a million tokens out.", required=True),
+        Field("source", _NAME, "Where the price was found; records keep it."),
+        Field("date", _NAME, "The day on which it held; records keep it."),
     ),
     {"prompt": "input", "completion": "output", "in": "input", "out": "output"},
 )
@@ -203,12 +227,50 @@ DATA = Table(
     {"file": "from", "path": "from", "dataset": "from", "name": "config", "map": "columns"},
 )
 
+_JUDGES = Each(Either((MODEL, _NAME)), "a model or a list of models", lone=True, some=True)
+
+JUDGE = Table(
+    "judge",
+    (
+        Field("models", _JUDGES, "Who judges: one model or several."),
+        Field(
+            "rubric",
+            Either((_FILE, Later(RUBRIC))),
+            "What is judged: a file, or the rubric itself; the default rubric if missing.",
+        ),
+        Field(
+            "consensus",
+            OneOf(("mean", "confidence")),
+            "How several scores become one: their mean, or weighted by the judges' confidence.",
+            default="mean",
+        ),
+        Field(
+            "disagreement",
+            Number(0, 1),
+            "The range of scores beyond which more judges are asked.",
+            default=0.3,
+        ),
+        Field("more", _JUDGES, "Who is asked too where the judges disagree."),
+        Field("pass_mark", Number(0, 1), "The score from which it passes, over the rubric's own."),
+        Field("model", Either((SUBJECT, _NAME)), "The same as models, for one."),
+    ),
+    {
+        "judges": "models",
+        "name": "models",
+        "pass_score": "pass_mark",
+        "threshold": "pass_mark",
+        "fallback": "more",
+    },
+)
+
 _SUITE_HINTS = {
-    "name": "suite", "dataset": "tasks", "data": "tasks", "tests": "tasks", "models": "subjects",
+    "name": "suite", "scenarios": "tasks", "dataset": "tasks",
+    "data": "tasks", "tests": "tasks", "models": "subjects",
     "model": "subjects", "providers": "subjects", "prompts": "prompt", "template": "prompt",
     "system_prompt": "system", "few_shot": "examples", "epochs": "runs", "repeats": "runs",
     "repeat": "runs", "n": "runs", "trials": "runs", "extract": "answer", "scorer": "match",
     "budget": "limits", "variants": "tiers", "configurations": "tiers", "conditions": "tiers",
+    "judges": "judge", "rubric": "judge", "grader": "judge",
 }  # fmt: skip
 
 SUITE = Table(
@@ -250,11 +312,13 @@ SUITE = Table(
             Named(Either((Nothing(), TIER))),
             "Configurations to compare; T0 alone if missing.",
         ),
+        *WORK,
         Field("settings", Named(Anything()), "Settings of the model for all subjects and tiers."),
         Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
         Field("seed", Number(0, whole=True), "Makes what can be repeated repeatable."),
         Field("limits", LIMITS, "What a run may use."),
         Field("prices", Named(PRICE), "Prices by model or subject, before the built-in ones."),
+        Field("judge", Either((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),
     ),
     _SUITE_HINTS,
 )
@@ -267,4 +331,5 @@ def json_schema() -> dict[str, Any]:
         "title": "Assay suite",
         "description": "Tasks, subjects and tiers to measure.",
         **SUITE.schema(),
+        "$defs": scenarios.DEFINITIONS,
     }

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.checks.parameter import FOLDER
 from assay.errors import InputError, unknown
+from assay.suite.commands import agent_name, read_agent, unset
 from assay.suite.form import SETTINGS, SUITE
+from assay.suite.judging import read_judging
 from assay.suite.problems import Problems, SuiteError
 from assay.suite.prompts import finish_tiers
 from assay.suite.rows import Source, inline_rows, read_rows
@@ -17,14 +21,18 @@ from assay.suite.tiers import resolve_tiers
 from assay.suite.tree import Node, TreeError, parse
 from assay.suite.values import (
     DEFAULT_PROMPT,
+    Agent,
     Example,
+    Judging,
     Limits,
     Message,
     Price,
     Subject,
     Suite,
     Task,
+    Work,
 )
+from assay.suite.work import WorkReader, has_work
 from assay.text.match import MatchRule, targets
 from assay.text.rule import regex_problem
 
@@ -54,8 +62,27 @@ def load_suite(
             wrong = check_subject(subject)
             if wrong:
                 problems.add(reader.subject_line(subject), wrong)
+        for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
+            wrong = check_subject(judge)
+            if wrong:
+                problems.add(root.line_at("judge", "models"), f"judge: {wrong}")
     problems.stop()
     return suite
+
+
+def load_judging(
+    path: str | Path, text: str | None = None
+) -> tuple[Judging | None, Limits, dict[str, Price]]:
+    """Load what judging needs of a suite; its tasks and subjects need not be there."""
+    file = str(path)
+    problems = Problems(file)
+    root = _read_tree(file, _read_text(file) if text is None else text, problems)
+    given = SUITE.read(root, "", problems)
+    reader = _Reader(root, Path(file).parent, problems)
+    judging = read_judging(given, reader)
+    prices = reader.prices(given.get("prices", {}), (), judging)
+    problems.stop()
+    return judging, Limits(**given.get("limits", {})), prices
 
 
 def _read_text(file: str) -> str:
@@ -97,10 +124,21 @@ class _Reader:
         rules: dict[str, Any] = {
             k: given[k] for k in ("answer", "match", "confidence") if k in given
         }
-        tasks = self.tasks(given)
+        worker = WorkReader(self.folder) if has_work(given) else None
+        tasks = self.tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
+        judging = read_judging(given, self)
         texts = self.texts(given, ())
-        tiers = resolve_tiers(texts, self.tier_texts(given), self.root, self.problems)
+        if worker:
+            texts["work"] = worker.read(given, Work(), self.tell_at())
+        tiers = resolve_tiers(texts, self.tier_texts(given, worker), self.root, self.problems)
+        for subject, wrong in unset(subjects, tiers, given.get("settings", {})):
+            self.problems.add(self.subject_line(subject), wrong)
+        scripted = next((task.id for task in tasks if task.turns), None)
+        for subject in subjects if scripted is not None else ():
+            if subject.agent:
+                what = f"a command is called once; task {scripted!r} goes on after the reply."
+                self.problems.add(self.subject_line(subject), what)
         self.check_match(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
         examples = [e for tier in tiers for e in tier.examples]
@@ -120,11 +158,22 @@ class _Reader:
             runs=given.get("runs", 1),
             seed=given.get("seed"),
             limits=Limits(**given.get("limits", {})),
-            prices=self.prices(given.get("prices", {}), subjects),
+            prices=self.prices(given.get("prices", {}), subjects, judging),
+            judge=judging,
             **rules,
         )
 
-    def tasks(self, given: dict[str, Any]) -> tuple[Task, ...]:
+    def tell_at(self, *path: str | int) -> Callable[[str, str], None]:
+        """Make a teller of mistakes that stand below a place of the suite."""
+
+        def tell(key: str, what: str) -> None:
+            parts = (f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in (*path, key))
+            name = "".join(parts).removeprefix(".")
+            self.problems.add(self.root.line_at(*path, key), f"{name}: {what}")
+
+        return tell
+
+    def tasks(self, given: dict[str, Any], worker: WorkReader | None) -> tuple[Task, ...]:
         tasks = given.get("tasks")
         line = self.root.line_at("tasks")
         if tasks is None:
@@ -136,8 +185,13 @@ class _Reader:
             if found is None:
                 return ()
             rows = found
+        rows.work, rows.judged = worker, given.get("judge") is not None
         before = len(self.problems.found)
-        made = self.made(lambda: unique(rows.tasks(), rows), line)
+        token = FOLDER.set(self.folder)
+        try:
+            made = self.made(lambda: unique(rows.tasks(), rows), line)
+        finally:
+            FOLDER.reset(token)
         if not made and len(self.problems.found) == before:
             self.problems.add(line, "there are no tasks; at least one is needed.")
         return made
@@ -179,12 +233,20 @@ class _Reader:
             self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
         return kept
 
-    def tier_texts(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        tiers = given.get("tiers") or {"T0": {}}
-        return {
-            name: {**self.texts(tier or {}, ("tiers", name)), "settings": _settings(tier or {})}
+    def tier_texts(
+        self, given: dict[str, Any], worker: WorkReader | None
+    ) -> dict[str, dict[str, Any]]:
+        tiers = {name: tier or {} for name, tier in (given.get("tiers") or {"T0": {}}).items()}
+        texts = {
+            name: {**self.texts(tier, ("tiers", name)), "settings": _settings(tier)}
             for name, tier in tiers.items()
         }
+        for name, tier in tiers.items():
+            if worker and "files" in tier:
+                own = {"files": tier["files"]}
+                tell = self.tell_at("tiers", name)
+                texts[name]["files"] = partial(worker.read, own, tell=tell)
+        return texts
 
     def examples(self, given: Any, path: tuple[str, ...]) -> tuple[Example, ...]:
         line = self.root.line_at(*path)
@@ -201,34 +263,46 @@ class _Reader:
         table = Rows(rows, self.problems, source.path, unit)
         return self.made(lambda: tuple(table.examples()), line)
 
-    def subjects(self, given: list[Any]) -> tuple[Subject, ...]:
+    def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:
+        path = path or ("subjects",)
         subjects: list[Subject] = []
         for index, one in enumerate(given):
             table = {"model": one} if isinstance(one, str) else one
-            if "model" not in table:
+            agent = self.agent(table, *path, index) if "command" in table else None
+            if agent is None and "model" not in table:
                 continue
-            line = self.root.line_at("subjects", index)
-            name = table.get("name", table["model"])
+            line = self.root.line_at(*path, index)
+            table.setdefault("model", "command")
+            name = table.get("name") or (agent_name(agent) if agent else table["model"])
             if name in {s.name for s in subjects}:
                 what = f"the subject {name!r} is there twice; give one of them another 'name'."
                 self.problems.add(line, what)
-            self.check_address(table, index)
+            self.check_address(table, *path, index)
             settings = _settings(table)
             address, key = table.get("base_url"), table.get("key_env")
-            subjects.append(Subject(name, table["model"], address, key, settings))
+            subjects.append(Subject(name, table["model"], address, key, settings, agent))
         return tuple(subjects)
 
-    def check_address(self, table: dict[str, Any], index: int) -> None:
+    def agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
+        """Read a command with how it is run."""
+        for name in ("base_url", "key_env"):
+            if name in table:
+                what = "a command calls its model itself; 'env' names the variables it may see."
+                self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
+        return read_agent(table, self.folder, self.tell_at(*path))
+
+
+    def check_address(self, table: dict[str, Any], *path: str | int) -> None:
         key, url = table.get("key_env"), table.get("base_url")
         if key is not None and not _VARIABLE.fullmatch(key):
             self.problems.add(
-                self.root.line_at("subjects", index, "key_env"),
+                self.root.line_at(*path, "key_env"),
                 "key_env names an environment variable, such as OUR_KEY. "
                 "The key itself does not belong into a suite.",
             )
         if url is not None and not _ADDRESS.match(url):
             self.problems.add(
-                self.root.line_at("subjects", index, "base_url"),
+                self.root.line_at(*path, "base_url"),
                 f"base_url must begin with http:// or https://, not {url[:40]!r}.",
             )
 
@@ -238,17 +312,22 @@ class _Reader:
             below = node.get("name") or node.get("model") or node
             if below.text.strip() == subject.name:
                 return int(node.line)
+            if subject.agent and node.get("command") and not node.get("name"):
+                return int(node.line)
         return self.root.line_at("subjects")
 
-    def prices(self, given: dict[str, Any], subjects: tuple[Subject, ...]) -> dict[str, Price]:
-        known = {name for s in subjects for name in (s.name, s.model)}
+    def prices(
+        self, given: dict[str, Any], subjects: tuple[Subject, ...], judging: Judging | None
+    ) -> dict[str, Price]:
+        judges = (*judging.judges, *judging.more) if judging else ()
+        known = {name for s in (*subjects, *judges) for name in (s.name, s.model)}
         for name in given:
             if name not in known and subjects:
                 what = unknown(
                     "The subject or model", name, known, f"There are: {', '.join(sorted(known))}."
                 )
                 self.problems.add(self.root.line_at("prices", name), f"prices: {what}")
-        return {name: Price(**p) for name, p in given.items() if len(p) == 2}
+        return {name: Price(**p) for name, p in given.items() if {"input", "output"} <= p.keys()}
 
     def check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
         line = self.root.line_at("match")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from assay.suite.scenarios import LATER
 from assay.suite.tasks import HIDDEN
 from assay.suite.template import render, variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assay.suite.values import Example, Subject, Suite, Task, Tier
+    from assay.suite.values import Example, Subject, Suite, Task, Tier, Work
 
 CHARACTERS_PER_TOKEN = 4
 SAMPLE = 200
@@ -88,7 +89,7 @@ def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
         turns += [{"role": m.role, "content": render(m.content, values)} for m in tier.messages]
     else:
         turns.append({"role": "user", "content": render(tier.prompt, values)})
-    return turns
+    return turns + [{"role": LATER, "content": line} for line in task.turns]
 
 
 def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
@@ -125,18 +126,32 @@ def fingerprint(suite: Suite, attempt: Attempt) -> str:
     A resumed run compares these to tell which records still stand.
     """
     mark = side_mark(attempt, settings(suite, attempt))
-    return fingerprint_of(mark, attempt.seed, json.dumps(messages(suite, attempt)))
+    turns = json.dumps(messages(suite, attempt))
+    return fingerprint_of(mark, attempt.seed, turns, work_of(attempt))
 
 
 def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
     """Write down what all calls of one subject in one tier share."""
     subject = attempt.subject
-    return json.dumps([subject.model, subject.base_url, options], sort_keys=True, default=str)
+    shared = [subject.model, subject.base_url, options]
+    if subject.agent:
+        shared.append(asdict(subject.agent))
+    return json.dumps(shared, sort_keys=True, default=str)
 
 
-def fingerprint_of(side: str, seed: int | None, turns: str) -> str:
+def work_of(attempt: Attempt) -> Work | None:
+    """Say where an attempt works and how that is checked; None where nothing is an agent."""
+    tier, task = attempt.tier.work, attempt.task
+    if tier is None:
+        return None
+    return replace(tier.joined(task.work), task=task.id, target=task.target)
+
+
+def fingerprint_of(side: str, seed: int | None, turns: str, work: Work | None = None) -> str:
     """Hash a call whose parts are at hand, its messages as JSON."""
     text = f"{side}\0{seed}\0{turns}"
+    if work is not None:
+        text += "\0" + json.dumps(work.identity(), sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -44,6 +44,10 @@ class Table:
     """Foreign names of keys, with what they are called here."""
     open: bool = False
     """Whether other keys are kept too."""
+    either: Sequence[str] = ()
+    """Keys of which one must be there."""
+    only_with: Sequence[tuple[str, str]] = ()
+    """Keys that mean something only beside another one."""
 
     @property
     def words(self) -> str:
@@ -74,6 +78,13 @@ class Table:
                 problems.add(
                     node.line, f"{name or self.noun} needs {field.name!r}: {field.meaning}"
                 )
+        if self.either and not any(key in node.value for key in self.either):
+            wanted = " or ".join(map(repr, self.either))
+            problems.add(node.line, f"{name or self.noun} needs {wanted}.")
+        for key, other in self.only_with:
+            if key in node.value and other not in node.value:
+                what = f"{key!r} has a meaning only beside {other!r}."
+                problems.add(node.key_lines[key], f"{name or self.noun}: {what}")
         return read
 
     def unknown(self, key: str) -> str:
@@ -92,9 +103,12 @@ class Table:
                 described["default"] = field.default
             properties |= dict.fromkeys((field.name, *field.aliases), described)
         required = [f.name for f in self.fields if f.required]
+        needs = {key: [other] for key, other in self.only_with}
         return {
             "type": "object",
             "properties": properties,
             "additionalProperties": self.open,
             **({"required": required} if required else {}),
+            **({"anyOf": [{"required": [key]} for key in self.either]} if self.either else {}),
+            **({"dependentRequired": needs} if needs else {}),
         }

@@ -9,20 +9,23 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import unknown
+from assay.suite import scenarios
 from assay.suite.form import EXAMPLE, TASK
-from assay.suite.values import NO_EXTRA, Example, Message, Task
+from assay.suite.values import NO_EXTRA, Example, Message, Task, Work
+from assay.suite.work import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from assay.suite.problems import Problems
     from assay.suite.rows import Row
     from assay.suite.table import Table
+    from assay.suite.work import WorkReader
 
 HIDDEN = frozenset(
     name
     for one in TASK.fields
-    if one.name in {"target", "expected_behaviors", "must_not", "checks"}
+    if one.name in {"target", *(f.name for f in scenarios.FIELDS)}
     for name in (one.name, *one.aliases)
 )
 """Columns that no prompt may use, since they give the answer away."""
@@ -42,6 +45,10 @@ class Rows:
     columns: Mapping[str, str] = field(default_factory=dict)
     """Where fields are found, as the suite says."""
     limit: int | None = None
+    work: WorkReader | None = None
+    """Reads what tasks say about their workspaces, where the suite has agents."""
+    judged: bool = False
+    """Whether the suite has a judge, for whom a behaviour may be a sentence."""
     _plans: dict[tuple[str, ...], tuple[dict[str, str], list[str]]] = field(default_factory=dict)
 
     def tasks(self) -> Iterator[tuple[int, Task]]:
@@ -87,8 +94,15 @@ class Rows:
         for name, (low, high) in _NUMBERS.items():
             if row.get(name) is not None:
                 values[name] = self.number(place, id_, name, row[name], low, high)
+        said = {name: row[name] for name in NAMES if name in row}
+        if said and self.work is None:
+            extra |= said
+        elif said and self.work:
+            tell = self._tell_work(place, id_)
+            values["work"] = self.work.read(said, Work(), tell)
         if row.get("required") is not None:
             values["required"] = str(row["required"]).lower() in {"true", "1", "yes"}
+        self.scenario(place, id_, row, values)
         return Task(
             id=id_,
             input=asked,
@@ -99,6 +113,21 @@ class Rows:
             **values,
         )
 
+    def scenario(self, place: int, id_: str, row: dict[str, Any], values: dict[str, Any]) -> None:
+        """Read what the attempts are checked for, and what a scripted user says."""
+
+        def tell(what: str) -> None:
+            self.tell(place, f"task {id_!r}: {what}")
+
+        if row.get("evaluation_criteria") is not None:
+            more = scenarios.criteria(row["evaluation_criteria"])
+            values["checks"] = (*values.get("checks", ()), *more)
+        values["scenario"] = scenarios.read_scenario(values, tell, judged=self.judged)
+        values["turns"] = scenarios.read_script(row, tell)
+
+    def _tell_work(self, place: int, id_: str) -> Callable[[str, str], None]:
+        return lambda key, what: self.tell(place, f"task {id_!r}: {key}: {what}")
+
     def asked(
         self, place: int, id_: str, row: dict[str, Any], extra: dict[str, Any]
     ) -> tuple[str, tuple[Message, ...]]:
@@ -107,6 +136,8 @@ class Rows:
         if isinstance(given, dict):
             extra |= {k: v for k, v in given.items() if k not in {"query", "context"}}
             row.setdefault("context", given.get("context"))
+            if self.work and "files" in extra:
+                row.setdefault("files", extra.pop("files"))
             given = given.get("query")
         if isinstance(given, list):
             return self.conversation(place, id_, given)
@@ -220,10 +251,13 @@ def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:
     """Hash tasks and examples as values."""
     digest = hashlib.sha256()
     encode = json.JSONEncoder(sort_keys=True, default=_encodable, ensure_ascii=True).encode
-    names = {kind: [f.name for f in fields(kind)] for kind in (Task, Example)}
+    made = {"work", "scenario"}
+    names = {kind: [f.name for f in fields(kind) if f.name not in made] for kind in (Task, Example)}
     rows: Iterable[Task | Example] = chain(tasks, examples)
     for one in rows:
         values = {name: getattr(one, name) for name in names[type(one)]}
+        if isinstance(one, Task) and one.work:
+            values["work"] = one.work.identity()
         digest.update(encode(values).encode())
         digest.update(b"\n")
     return digest.hexdigest()

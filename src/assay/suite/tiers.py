@@ -48,6 +48,8 @@ def _tier(name: str, suite: Mapping[str, Any], tiers: Mapping[str, Mapping[str, 
     for one in (*reversed(_ancestors(name, tiers)), name):
         tier = tiers[one]
         values = _over(values, tier)
+        if "files" in tier:
+            values["work"] = tier["files"](values["work"])
         settings |= tier.get("settings", {})
     return Tier(
         name=name,
@@ -57,6 +59,7 @@ def _tier(name: str, suite: Mapping[str, Any], tiers: Mapping[str, Mapping[str, 
         messages=values.get("messages") or (),
         settings=settings,
         extends=tiers[name].get("extends"),
+        work=values.get("work"),
     )
 
 

@@ -71,6 +71,8 @@ class Node:
         """Follow a path of keys and positions."""
         node = self
         for part in path:
+            if not isinstance(node.value, dict | list):
+                return None
             try:
                 node = node.value[part]
             except (KeyError, IndexError, TypeError):

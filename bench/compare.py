@@ -1,0 +1,197 @@
+"""`assay compare` on made-up systems: false alarms, coverage of intervals, and stated power.
+
+Systems are drawn with tasks of differing difficulty and several tries a task; all draws are seeded.
+`python -m bench compare` takes some minutes; tests run a smaller version.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, expit, logit
+
+from assay.stats.compare import Difference, Paired, compare
+from assay.stats.power import Design
+from bench.measure import Result
+
+Floats = NDArray[np.float64]
+PAIRS = 2_000
+POWERS = 400
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Two systems that pass or fail; how easy a task is, is a draw from a beta distribution."""
+
+    tasks: int
+    tries: tuple[int, int]
+    ease: tuple[float, float] = (1, 1)
+
+    def __str__(self) -> str:
+        tries = "once" if self.tries == (1, 1) else f"{self.tries[0]} and {self.tries[1]} times"
+        return f"{self.tasks} tasks of ease {self.ease[0]:g}:{self.ease[1]:g}, tried {tries}"
+
+    def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
+        """Draw results, and the true difference, which the systems have on average."""
+        shift = self.shift(difference)
+        where = logit(np.clip(rng.beta(*self.ease, self.tasks), 1e-6, 1 - 1e-6))
+        sides = [expit(where + half) for half in shift]
+        counts = [np.full(self.tasks, float(n)) for n in self.tries]
+        found = [rng.binomial(n, p) / n for n, p in zip(self.tries, sides, strict=True)]
+        return Paired(*found, *counts, "rate"), difference
+
+    def shift(self, difference: float) -> tuple[float, float]:
+        """Find by how much both systems' log-odds must move for this mean difference."""
+        if difference == 0:
+            return 0.0, 0.0
+        where = _where(self.ease)
+        middle = float(expit(where).mean())
+        ends = [_solve(where, middle + side * difference / 2) for side in (-1, 1)]
+        return ends[0], ends[1]
+
+    @property
+    def different(self) -> float:
+        """A difference that both pass rates have room for."""
+        return 0.2 if self.possible(0.2) else 0.05
+
+    def possible(self, difference: float) -> bool:
+        """Whether both systems' pass rates stay inside 0 and 1, with room to spare."""
+        middle = self.ease[0] / sum(self.ease)
+        return difference / 2 < 0.95 * min(middle, 1 - middle)
+
+
+@lru_cache
+def _where(ease: tuple[float, float]) -> Floats:
+    """Give the log-odds of many tasks of this ease."""
+    share = (np.arange(2000) + 0.5) / 2000
+    odds: Floats = logit(np.clip(betaincinv(*ease, share), 1e-6, 1 - 1e-6))
+    return odds
+
+
+def _solve(where: Floats, wanted: float) -> float:
+    low, high = -20.0, 20.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expit(where + middle).mean() < wanted else (low, middle)
+    return middle
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Two systems whose costs are log-normal; the second costs a factor more on average."""
+
+    tasks: int
+    tries: tuple[int, int]
+    spread: float = 0.5
+    different: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.tasks} tasks, log-normal costs ({self.spread:g})"
+
+    def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
+        """Draw mean costs for each task."""
+        base = rng.lognormal(0, self.spread, self.tasks)
+        sides = [
+            (rng.lognormal(0, self.spread, (self.tasks, n)) * base[:, None] * factor).mean(axis=1)
+            for n, factor in zip(self.tries, (1, 1 + difference), strict=True)
+        ]
+        counts = [np.full(self.tasks, float(n)) for n in self.tries]
+        return Paired(*sides, *counts, "number"), difference * float(np.exp(self.spread**2))
+
+
+SYSTEMS: tuple[Passes | Costs, ...] = (
+    Passes(10, (1, 1)),
+    Passes(20, (1, 1), (8, 2)),
+    Passes(50, (1, 1), (0.5, 0.5)),
+    Passes(10, (3, 3)),
+    Passes(10, (10, 10), (8, 2)),
+    Passes(20, (5, 5), (0.5, 0.5)),
+    Passes(20, (3, 3), (8, 1)),
+    Passes(20, (1, 5), (30, 1)),
+    Passes(50, (10, 2), (8, 1)),
+    Passes(50, (3, 3), (0.5, 5)),
+    Passes(200, (3, 3)),
+    Costs(10, (3, 3)),
+    Costs(20, (1, 1)),
+    Costs(50, (3, 3)),
+)
+POWERED = (
+    Passes(20, (1, 1)),
+    Passes(50, (1, 1), (8, 2)),
+    Passes(100, (1, 1)),
+    Passes(10, (10, 10)),
+    Passes(20, (3, 3), (3, 6)),
+    Passes(50, (3, 3), (8, 2)),
+    Passes(100, (10, 10)),
+)
+
+
+def outcomes(
+    system: Passes | Costs, difference: float, pairs: int
+) -> Iterator[tuple[Difference, float]]:
+    """Compare so many drawn pairs of systems."""
+    rng = np.random.default_rng([system.tasks, *system.tries, pairs])
+    for seed in range(pairs):
+        paired, truth = system.draw(rng, difference)
+        yield compare(paired, 0.95, seed % 7), truth
+
+
+def simulated(system: Passes | Costs, difference: float, pairs: int) -> tuple[float, float]:
+    """Give the share of pairs that are told apart, and of intervals that hold the truth."""
+    told, held = [], []
+    for found, truth in outcomes(system, difference, pairs):
+        assert found.low is not None
+        assert found.high is not None
+        told.append(found.p <= 0.05)
+        held.append(found.low - 1e-9 <= truth <= found.high + 1e-9)
+    return float(np.mean(told)), float(np.mean(held))
+
+
+def power(system: Passes, pairs: int) -> float:
+    """Give how often the difference is seen that earlier results said would be seen."""
+    rng = np.random.default_rng([7, system.tasks, *system.tries])
+    seen = []
+    for seed in range(pairs):
+        before, _ = system.draw(rng, 0.0)
+        stated = Design.of(before).detectable(system.tasks)
+        if stated is None or not system.possible(stated):
+            continue
+        after, _ = system.draw(rng, stated)
+        seen.append(compare(after, 0.95, seed % 7).p <= 0.05)
+    return float(np.mean(seen))
+
+
+def _identical(system: Passes | Costs) -> tuple[float, float]:
+    return simulated(system, 0.0, PAIRS)
+
+
+def _different(system: Passes | Costs) -> tuple[float, float]:
+    return simulated(system, system.different, PAIRS)
+
+
+def _power(system: Passes) -> float:
+    return power(system, POWERS)
+
+
+def run() -> list[Result]:
+    with ProcessPoolExecutor() as pool:
+        same, apart = pool.map(_identical, SYSTEMS), pool.map(_different, SYSTEMS)
+        powers = list(pool.map(_power, POWERED))
+    wrong, covered = [], []
+    print("told apart and covered, identical; covered, different")
+    for system, (told, held), (_, also) in zip(SYSTEMS, same, apart, strict=True):
+        print(f"{told:>7.1%} {held:>7.1%} {also:>7.1%}  {system}")
+        wrong.append(told)
+        covered += [held, also]
+    print("seen, of what 80 % is stated for")
+    for system, seen in zip(POWERED, powers, strict=True):
+        print(f"{seen:>7.1%}  {system}")
+    return [
+        Result("most identical systems told apart", max(wrong) * 100, 6, " %"),
+        Result("least coverage of a 95 % interval", min(covered) * 100, 93, " %", True),
+        Result("least power where 80 % is stated", min(powers) * 100, 75, " %", True),
+        Result("most power where 80 % is stated", max(powers) * 100, 85, " %"),
+    ]

@@ -1,0 +1,84 @@
+"""A support agent of a small shop: it picks a tool, uses it, and answers with what it found.
+
+Tools are picked by rules and are plain functions; the words come from a small local model.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+from assay.models.model import Message, Reply, Request, Settings, ToolCall
+from assay.models.providers import find
+
+MODEL = "local/smollm2-135m"
+ORDERS = {
+    "A-1042": {"item": "red kettle", "status": "sent on Monday", "total": 39.90},
+    "A-1043": {"item": "teapot", "status": "delivered", "total": 24.50},
+    "A-1044": {"item": "copper kettle", "status": "waiting for payment", "total": 89.00},
+}
+ARTICLES = {
+    "return": "Goods can be returned within 30 days, with the receipt.",
+    "shipping": "Shipping takes 3 to 5 days and costs 4.90.",
+    "repair": "A kettle is repaired free of charge for 2 years.",
+    "open": "The shop is open from 9 to 18, Monday to Saturday.",
+}
+
+
+def lookup_order(order_id: str) -> str:
+    """Find an order."""
+    order = ORDERS.get(order_id)
+    if order is None:
+        return f"There is no order {order_id}."
+    return f"Order {order_id}, a {order['item']} for {order['total']:.2f}, is {order['status']}."
+
+
+def find_article(topic: str) -> str:
+    """Find an article of the help pages."""
+    return ARTICLES[topic]
+
+
+def refund_order(order_id: str) -> str:
+    """Pay an order back; only a delivered one."""
+    order = ORDERS.get(order_id)
+    if order is None or order["status"] != "delivered":
+        return f"Order {order_id} cannot be refunded."
+    return f"A refund of {order['total']:.2f} for order {order_id} is on its way."
+
+
+WANTS = (
+    ("refund_order", re.compile(r"money back|refund|pay it (back|out)", re.I)),
+    ("lookup_order", re.compile(r"\border\b|\borders\b|\b[A-Z]-[0-9]{4}\b", re.I)),
+    ("find_article", re.compile("|".join(ARTICLES), re.I)),
+)
+ORDER = re.compile(r"\b[A-Z]-[0-9]{4}\b")
+
+_model = find(MODEL, timeout=300)
+
+
+async def answer(request: Request) -> Reply:
+    """Answer a customer."""
+    asked = request.text
+    tool = next((tool for tool, wanted in WANTS if wanted.search(asked)), None)
+    calls, found = use(tool, asked)
+    orders = [m.content for m in request.messages if m.role == "system"]
+    system = "\n".join([*orders, f"The shop's system says: {found}"])
+    turns = (Message("system", system), Message("user", asked))
+    settings = Settings(temperature=0, max_tokens=40, seed=request.settings.seed)
+    said = await _model.call(Request(turns, settings))
+    return replace(said, tool_calls=calls, model=MODEL)
+
+
+def use(tool: str | None, asked: str) -> tuple[tuple[ToolCall, ...], str]:
+    """Use a tool on what was asked; gives the call and what came of it."""
+    order = ORDER.search(asked)
+    if tool in {"lookup_order", "refund_order"}:
+        if not order:
+            return (), "No order number was given. Ask for it."
+        arguments = {"order_id": order[0]}
+        result = (lookup_order if tool == "lookup_order" else refund_order)(**arguments)
+    elif tool == "find_article":
+        topic = next(t for t in ARTICLES if t in asked.lower())
+        arguments, result = {"topic": topic}, find_article(topic)
+    else:
+        return (), "Nothing."
+    return (ToolCall("1", tool, json.dumps(arguments)),), result

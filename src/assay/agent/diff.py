@@ -1,0 +1,203 @@
+"""What an agent changed in its workspace, as a unified diff of bounded length."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from assay.suite.work import tree
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+MOST = 256_000
+"""Characters of a diff."""
+LARGEST = 1_000_000
+"""Bytes of a file whose lines are compared."""
+WORK = 4_000_000
+"""Pairs of lines that are compared; beyond that a block is shown as replaced."""
+CONTEXT = 3
+IGNORED = ".git"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The changes of a workspace; `text` may show fewer than there are."""
+
+    text: str
+    added: int
+    changed: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A workspace as it was: each file's inode and the time of its last change.
+
+    No program can set that time, so a file that still has both is as it was.
+    """
+
+    marks: dict[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, folder: Path) -> Snapshot:
+        """Look at every file of a folder."""
+        return cls({name: _mark(kind) for name, kind in _files(folder)})
+
+
+def _mark(kind: os.stat_result) -> tuple[int, int]:
+    return kind.st_ino, kind.st_ctime_ns
+
+
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        for name, kind in tree(folder):
+            if name != IGNORED and not name.startswith(f"{IGNORED}/"):
+                yield name, kind
+    except OSError:
+        return  # a folder that cannot be read, or lies too deep
+
+
+def compare(before: Path, snapshot: Snapshot, after: Path) -> Diff:
+    """Compare a workspace with the folder that holds it as it was."""
+    now = dict(_files(after))
+    names = sorted({*snapshot.marks, *now})
+    shown: list[str] = []
+    length = left_out = added = changed = removed = 0
+    for name in names:
+        if name in now and snapshot.marks.get(name) == _mark(now[name]):
+            continue
+        old, new = _content(before / name), _content(after / name)
+        if old == new:
+            continue
+        added += old is None
+        removed += new is None
+        changed += old is not None and new is not None
+        if length > MOST:
+            left_out += 1
+            continue
+        text = "\n".join(_file(_safe(name), old, new))
+        if length + len(text) > MOST:
+            text = text[: max(0, MOST - length)] + "\n[… the rest of this file is left out …]"
+        shown.append(text)
+        length += len(text) + 1
+    if left_out:
+        shown.append(f"[… {left_out:,} more files are left out …]")
+    return Diff("\n".join(shown), added, changed, removed)
+
+
+def _safe(name: str) -> str:
+    """Write a name on one line, whatever it holds."""
+    clean = name.encode("utf-8", "replace").decode()
+    return clean if clean.isprintable() else ascii(clean)[1:-1]
+
+
+def _content(path: Path) -> bytes | str | None:
+    """Read a file; text stands for what cannot be compared by lines, None for nothing."""
+    try:
+        kind = path.lstat()
+        if stat.S_ISLNK(kind.st_mode):
+            return f"a link to {_safe(str(path.readlink()))}"
+        if not stat.S_ISREG(kind.st_mode):
+            return "a special file"
+        if kind.st_size > LARGEST:
+            return f"a file of {kind.st_size:,} bytes, changed at {kind.st_mtime_ns}"
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"a file that cannot be read ({error.strerror})"
+
+
+def _file(name: str, old: bytes | str | None, new: bytes | str | None) -> Iterator[str]:
+    yield f"--- {'/dev/null' if old is None else f'a/{name}'}"
+    yield f"+++ {'/dev/null' if new is None else f'b/{name}'}"
+    for sign, one in (("-", old), ("+", new)):
+        if isinstance(one, str):
+            yield f"{sign}[{one.partition(', changed at')[0]}]"
+    if isinstance(old, str) or isinstance(new, str):
+        return
+    a, b = _lines(old), _lines(new)
+    if a is None or b is None:
+        yield f"[binary: {len(old or b''):,} bytes before, {len(new or b''):,} after]"
+    else:
+        yield from _unified(a, b)
+
+
+def _lines(content: bytes | None) -> list[str] | None:
+    """Split text into lines; None for what is binary."""
+    if content is None:
+        return []
+    if b"\0" in content:
+        return None
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*lines, last + "\n\\ No newline at end of file"] if last else lines
+
+
+def _unified(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    for group in _groups(_changes(a, b), len(a)):
+        (_, a0, _, b0, _), (_, _, a1, _, b1) = group[0], group[-1]
+        yield f"@@ -{_range(a0, a1)} +{_range(b0, b1)} @@"
+        for same, i0, i1, j0, j1 in group:
+            if same:
+                yield from (f" {line}" for line in a[i0:i1])
+            else:
+                yield from (f"-{line}" for line in a[i0:i1])
+                yield from (f"+{line}" for line in b[j0:j1])
+
+
+def _range(start: int, end: int) -> str:
+    length = end - start
+    return f"{start + 1 if length else start},{length}"
+
+
+_Block = tuple[bool, int, int, int, int]
+
+
+def _changes(a: Sequence[str], b: Sequence[str]) -> Iterator[_Block]:
+    """Find the blocks that differ; what is the same at both ends costs nothing."""
+    head = 0
+    while head < min(len(a), len(b)) and a[head] == b[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    mine, yours = a[head : len(a) - tail], b[head : len(b) - tail]
+    if len(mine) * len(yours) > WORK:
+        yield False, head, len(a) - tail, head, len(b) - tail
+        return
+    for tag, i0, i1, j0, j1 in SequenceMatcher(None, mine, yours, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield False, i0 + head, i1 + head, j0 + head, j1 + head
+
+
+def _groups(changes: Iterator[_Block], length: int) -> Iterator[list[_Block]]:
+    """Put changes that are near each other together, with the lines around them."""
+    group: list[_Block] = []
+    for change in changes:
+        _, i0, _, j0, _ = change
+        if group and i0 - group[-1][2] <= 2 * CONTEXT:
+            group.append((True, group[-1][2], i0, group[-1][4], j0))
+        else:
+            if group:
+                yield _closed(group, length)
+            lead = min(CONTEXT, i0)
+            group = [(True, i0 - lead, i0, j0 - lead, j0)] if lead else []
+        group.append(change)
+    if group:
+        yield _closed(group, length)
+
+
+def _closed(group: list[_Block], length: int) -> list[_Block]:
+    _, _, i1, _, j1 = group[-1]
+    trail = min(CONTEXT, length - i1)
+    return [*group, (True, i1, i1 + trail, j1, j1 + trail)] if trail else group

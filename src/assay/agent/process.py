@@ -1,0 +1,216 @@
+"""One process from start to end: its time, its output and its disk within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from assay.agent.supervise import below
+from assay.models.failure import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
+GRACE = 5.0
+"""Seconds between the request to end and the end."""
+CHUNK = 1 << 16
+EVERY = 0.25
+
+
+class Kept:
+    """An output of any length, of which the start and the end are kept and the rest is counted."""
+
+    def __init__(self, size: int) -> None:
+        self.half = max(1, size // 2)
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Take more of it."""
+        self.total += len(chunk)
+        room = self.half - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk
+        if len(self._tail) > 2 * self.half + CHUNK:
+            del self._tail[: -self.half]
+
+    @property
+    def text(self) -> str:
+        """What was kept, with a note where something is missing."""
+        tail = bytes(self._tail[-self.half :])
+        missing = self.total - len(self._head) - len(tail)
+        note = f"\n[… {missing:,} bytes are left out …]\n".encode() if missing else b""
+        return (bytes(self._head) + note + tail).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended."""
+
+    exit_code: int
+    why: Literal["exit", "timeout", "disk"]
+    stdout: Kept
+    stderr: Kept
+    seconds: float
+    left: int
+    """How many processes it left running; they were ended."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a process may use."""
+
+    seconds: float
+    output: int
+    """Bytes kept of each output."""
+    largest: int
+    """Bytes of a file."""
+    grace: float = GRACE
+
+
+async def run(
+    words: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    given: Path | None = None,
+    watch: Callable[[], str | None] | None = None,
+) -> Ended:
+    """Run a command to its end, or to that of its time or its disk.
+
+    `folder` is where it works, one of the folders of its attempt. `given` is the file that it reads as standard input. `watch` looks at the disk, in a thread,
+    and says what is too much.
+    """
+    reading, writing = os.pipe()
+    try:
+        process = await _start(words, writing, folder, environment, limits, given)
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    out, err = Kept(limits.output), Kept(limits.output)
+    began = time.monotonic()
+    assert process.stdout
+    assert process.stderr
+    readers = [
+        asyncio.create_task(_collect(process.stdout, out)),
+        asyncio.create_task(_collect(process.stderr, err)),
+    ]
+    try:
+        why, detail = await _until(process, limits, watch)
+        seconds = time.monotonic() - began
+        with os.fdopen(reading, "rb") as pipe:
+            said = json.loads(pipe.read() or b"{}")
+        if not said:  # the supervisor was killed, and what it watched may still run
+            await asyncio.to_thread(end_inside, folder.parent)
+        await asyncio.wait(readers, timeout=GRACE)
+    except BaseException:
+        await _end(process, signal.SIGINT)
+        with contextlib.suppress(OSError):
+            os.close(reading)
+        raise
+    finally:
+        for reader in readers:
+            reader.cancel()
+    if "missing" in said:
+        raise CallError("not_found", f"The command cannot be run: {said['missing']}.")
+    return Ended(said.get("exit_code", 137), why, out, err, seconds, said.get("left", 0), detail)
+
+
+async def _start(
+    words: Sequence[str],
+    result: int,
+    folder: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    given: Path | None,
+) -> asyncio.subprocess.Process:
+    told = [str(result), str(os.getpid()), str(limits.grace), str(limits.largest)]
+    stdin = given.open("rb") if given else None
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", SUPERVISOR, *told, *words),
+            cwd=folder,
+            env=dict(environment),
+            stdin=stdin if stdin else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=(result,),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise CallError("not_found", f"The command cannot be started: {error}.") from error
+    finally:
+        if stdin:
+            stdin.close()
+
+
+async def _collect(stream: asyncio.StreamReader, kept: Kept) -> None:
+    while chunk := await stream.read(CHUNK):
+        kept.add(chunk)
+
+
+async def _until(
+    process: asyncio.subprocess.Process, limits: Limits, watch: Callable[[], str | None] | None
+) -> tuple[Literal["exit", "timeout", "disk"], str]:
+    """Wait for the end, and bring it about where a limit is reached."""
+    ending = asyncio.ensure_future(process.wait())
+    deadline = time.monotonic() + limits.seconds
+    pause = EVERY
+    while True:
+        left = deadline - time.monotonic()
+        done, _ = await asyncio.wait({ending}, timeout=max(0.0, min(left, pause)))
+        if done:
+            return "exit", ""
+        if time.monotonic() >= deadline:
+            await _end(process, signal.SIGTERM)
+            return "timeout", f"it was ended after {limits.seconds:g} s"
+        if watch:
+            looked = time.monotonic()
+            wrong = await asyncio.to_thread(watch)
+            pause = max(EVERY, 5 * (time.monotonic() - looked))
+            if wrong:
+                await _end(process, signal.SIGINT)
+                return "disk", wrong
+
+
+async def _end(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Tell the supervisor to end everything, and wait until it has."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.shield(process.wait())
+
+
+def end_inside(folder: Path) -> int:
+    """End the processes that work in a folder or have it in their environment, and their own."""
+    found: set[int] = set()
+    for pid in (
+        (e.name for e in os.scandir("/proc") if e.name.isdigit()) if sys.platform == "linux" else ()
+    ):
+        with contextlib.suppress(OSError):
+            at = Path(f"/proc/{pid}")
+            where = str((at / "cwd").readlink())
+            inside = where == str(folder) or where.startswith(f"{folder}/")
+            if inside or os.fsencode(folder) + b"/" in (at / "environ").read_bytes():
+                found |= {int(pid), *below(int(pid))}
+    for one in found - {os.getpid()}:
+        with contextlib.suppress(OSError):
+            os.kill(one, signal.SIGKILL)
+    return len(found)

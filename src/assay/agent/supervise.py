@@ -1,0 +1,168 @@
+"""Run a command and let nothing of it live on: the parent of everything an agent starts.
+
+It runs as a script, with the standard library alone:
+
+    supervise.py RESULT PARENT GRACE LARGEST COMMAND…
+
+RESULT is a descriptor to which it writes how the command ended; PARENT is the process that must
+be alive; GRACE the seconds between the request to end and the end; LARGEST the most bytes of a
+file. SIGTERM asks the command to end, SIGINT ends it at once. On Linux whatever the command
+starts stays below this process, new sessions and daemons included, and ends with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+PDEATHSIG, SUBREAPER = 1, 36
+WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+SANDBOXES = ("bwrap",)
+LONGEST = 10.0
+"""Seconds that are spent on ending what is left."""
+
+
+def main(result: int, parent: int, grace: float, largest: int, words: list[str]) -> int:
+    """Run the command; gives its exit code."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
+    _adopt()
+    if os.getppid() != parent:
+        return 1
+    os.set_inheritable(result, False)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    try:
+        child = os.posix_spawnp(
+            words[0],
+            words,
+            os.environ,
+            setpgroup=0,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+        )
+    except OSError as error:
+        os.write(result, json.dumps({"missing": f"{words[0]}: {error.strerror}"}).encode())
+        return 127
+    code = _wait(child, grace)
+    left = _end_all(child)
+    os.write(result, json.dumps({"exit_code": code, "left": left}).encode())
+    return 0
+
+
+def _adopt() -> None:
+    """Become the parent of orphans below, and end when the parent ends."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    libc.prctl(SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _wait(child: int, grace: float) -> int:
+    """Wait until the command has ended, by itself or because it was told to."""
+    deadline: float | None = None
+    while True:
+        pause = 3600.0 if deadline is None else max(0.0, deadline - time.monotonic())
+        found = signal.sigtimedwait(WAITED, pause)
+        if found is None and deadline is not None:
+            _send(signal.SIGKILL, child)
+            deadline = time.monotonic() + 1.0
+        elif found and found.si_signo == signal.SIGTERM and deadline is None:
+            _send(signal.SIGTERM, child)
+            deadline = time.monotonic() + grace
+        elif found and found.si_signo == signal.SIGINT:
+            deadline = time.monotonic()
+        code = _reap(child)
+        if code is not None:
+            return code
+
+
+def _reap(child: int) -> int | None:
+    """Take leave of what has ended; gives the command's exit code once it is known."""
+    code = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if pid == 0:
+            return code
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            code = 128 - code if code < 0 else code
+
+
+def _end_all(child: int) -> int:
+    """End whatever the command left running; gives how many there were."""
+    left = 0
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until:
+        found = below(os.getpid()) if sys.platform == "linux" else []
+        left = max(left, sum(_name(pid) not in SANDBOXES for pid in found))
+        if not found:
+            break
+        _send(signal.SIGKILL, child)
+        _reap(child)
+        time.sleep(0.01)
+    if sys.platform != "linux":
+        _send(signal.SIGKILL, child)
+    return left
+
+
+def _send(number: signal.Signals, child: int) -> None:
+    """Signal everything below. A sandbox gets no request to end: it would end all at once."""
+    if sys.platform != "linux":
+        _kill(-child, number)
+        return
+    for pid in below(os.getpid()):
+        if number == signal.SIGKILL or _name(pid) not in SANDBOXES:
+            _kill(pid, number)
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def below(root: int) -> list[int]:
+    """List the processes below one that still run."""
+    parents: dict[int, list[int]] = {}
+    ended = set()
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = Path(entry.path, "stat").read_bytes()
+        except OSError:
+            continue
+        state, parent = stat.rpartition(b")")[2].split()[:2]
+        parents.setdefault(int(parent), []).append(int(entry.name))
+        if state in b"ZX":
+            ended.add(int(entry.name))
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = parents.get(waiting.pop(), [])
+        waiting += below
+        found += [pid for pid in below if pid not in ended]
+    return found
+
+
+if __name__ == "__main__":
+    given = sys.argv
+    sys.exit(main(int(given[1]), int(given[2]), float(given[3]), int(given[4]), given[5:]))

@@ -1,0 +1,181 @@
+"""A behaviour as a person writes it: a check with its values, or a sentence for a judge."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.checks import CHECKS
+from assay.checks.declare import Verdict
+from assay.checks.seen import OF
+from assay.errors import AssayError, UsageError, unknown
+
+if TYPE_CHECKING:
+    from assay.checks.declare import Check
+    from assay.checks.seen import Seen
+
+NOT = "not_"
+LONGEST = 100
+_OWN = ("name", "of")
+_WAITING = {
+    "code": "It was not run yet; 'assay run --resume' runs it.",
+    "judge": "The judge has not said yet.",
+    "person": "No person has said yet; 'assay review' asks.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One thing that is to be seen, or never to be seen."""
+
+    name: str
+    key: str
+    """The check's name as it was written, with `not_` before it or not."""
+    value: Any
+    of: str = "response"
+    problem: str = ""
+    """What is wrong with it; then it can decide nothing."""
+
+    @property
+    def check(self) -> Check:
+        """The check behind it."""
+        return CHECKS[self.key if self.key in CHECKS else self.key.removeprefix(NOT)]
+
+    @property
+    def question(self) -> str:
+        """What a judge or a person is asked."""
+        value = self.value
+        return str(value.get("question") if isinstance(value, Mapping) else value)
+
+    @property
+    def mark(self) -> str:
+        """A short hash of what it says; verdicts about anything else do not count for it."""
+        said = json.dumps([self.key.removeprefix(NOT), self.value, self.of], sort_keys=True)
+        return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+    def plain(self) -> dict[str, Any]:
+        """Give it as plain data, as `read` reads it."""
+        own = {"name": self.name, self.key: self.value}
+        return own if self.of == "response" else {**own, "of": self.of}
+
+    def verdict(self, seen: Seen, given: Mapping[str, Verdict]) -> Verdict:
+        """Check an attempt; what is not for a record to say is taken from the verdicts given.
+
+        A check that breaks has an error to its name, and decides nothing.
+        """
+        if self.problem:
+            return Verdict(None, f"{self.key}: {self.problem}", error=True)
+        if self.check.by == "record":
+            found = self.run(seen)
+        else:
+            found = given.get(self.mark, Verdict(None, _WAITING[self.check.by]))
+        return found.negated() if self.key not in CHECKS else found
+
+    def run(self, seen: Seen) -> Verdict:
+        """Run the check itself, whoever's it is; the `not_` before it is not applied."""
+        try:
+            return self.check.apply(seen.at(self.of), self.check.read(self.value))
+        except Exception as error:  # whatever it is, it is the check's own
+            kind = "" if isinstance(error, AssayError) else f"{type(error).__name__}: "
+            return Verdict(None, f"{self.key} failed: {kind}{error}"[:400], error=True)
+
+
+def read(given: Any) -> Behaviour:
+    """Read a behaviour; says what is wrong with it.
+
+    >>> read({"contains": "refund"}).name, read("It greets the customer.").key
+    ('contains: refund', 'judge')
+    """
+    if isinstance(given, str) and given.strip():
+        return _sentence(given.strip())
+    if not isinstance(given, Mapping):
+        raise UsageError("a behaviour is a check, such as {contains: refund}, or a sentence.")
+    keys = [str(key) for key in given if key not in _OWN]
+    for key in keys:
+        _known(key)
+    if len(keys) != 1:
+        named = f"these are {len(keys)}: {', '.join(keys)}" if keys else "there is none"
+        raise UsageError(f"a behaviour is one check; {named}.")
+    key = keys[0]
+    of = given.get("of", "response")
+    if of not in OF:
+        raise UsageError(f"of: {of!r} is no text of an attempt. There are: {', '.join(OF)}.")
+    name = given.get("name")
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise UsageError("name: a behaviour's name is text.")
+    made = Behaviour("", key, _plain(given[key]), of)
+    made.check.read(made.value)
+    return Behaviour(name.strip() if name else _name(key, made.value), key, made.value, of)
+
+
+def kept(given: Any) -> Behaviour:
+    """Read a behaviour that was kept; one that cannot be read any more decides nothing."""
+    try:
+        return read(given)
+    except UsageError as error:
+        table = given if isinstance(given, Mapping) else {}
+        keys = [str(k) for k in table if k not in _OWN] or ["?"]
+        name = str(table.get("name") or keys[0])
+        return Behaviour(name, keys[0], table.get(keys[0]), problem=str(error))
+
+
+def _sentence(text: str) -> Behaviour:
+    bare = text.removeprefix(NOT)
+    if bare in CHECKS:
+        CHECKS[bare].read(None)
+        return Behaviour(text, text, None)
+    return Behaviour(text, "judge", text)
+
+
+def _known(key: str) -> None:
+    if key not in CHECKS and key.removeprefix(NOT) not in CHECKS:
+        raise UsageError(unknown("Check", key, [*CHECKS, *(NOT + n for n in CHECKS)], _LIST))
+
+
+_LIST = f"There are: {', '.join(CHECKS)}; each also with {NOT} before it."
+
+
+def _plain(value: Any) -> Any:
+    """Make plain JSON of what was read from a suite, numbers as numbers."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def _name(key: str, value: Any) -> str:
+    if key in {"judge", "human"}:
+        return str(value.get("question") if isinstance(value, Mapping) else value)
+    if value is None or value is True:
+        return key
+    if isinstance(value, Mapping):
+        said = ", ".join(f"{k} {_said(v)}" for k, v in value.items())
+    else:
+        said = _said(value)
+    text = f"{key}: {said}"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def definitions() -> dict[str, Any]:
+    """Describe what `read` reads, for the `$defs` of a JSON schema: a behaviour, every check."""
+    keys = {f"{mark}{name}": name for name in CHECKS for mark in ("", NOT)}
+    behaviour = {
+        "anyOf": [
+            {"type": "string", "minLength": 1},
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "What it is called in reports."},
+                    "of": {"enum": list(OF), "description": "The text that is looked at."},
+                    **{key: {"$ref": f"#/$defs/{name}"} for key, name in keys.items()},
+                },
+                "additionalProperties": False,
+                "oneOf": [{"required": [key]} for key in keys],
+            },
+        ]
+    }
+    return {"behavior": behaviour, **{name: one.schema() for name, one in CHECKS.items()}}

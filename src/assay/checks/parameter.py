@@ -1,0 +1,207 @@
+"""What a check may be given: each kind of parameter reads a value and has a JSON schema."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException
+from pathlib import Path as _Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from assay.errors import UsageError, unknown
+from assay.text.match import MatchRule
+from assay.text.rule import check_regex
+from assay.text.scan import json_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """A kind of value: what it is called, how it is read, and how editors see it."""
+
+    words: str
+    read: Callable[[Any], Any]
+    """Gives the value, or raises ValueError (it is not of this kind) or UsageError (says why)."""
+    schema: Mapping[str, Any]
+
+
+FOLDER: ContextVar[_Path | None] = ContextVar("folder", default=None)
+"""The folder of the suite whose checks are read or run; code of its writer is looked for there."""
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise ValueError
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError
+    return tuple(map(_text, value))
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _number(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError
+    try:
+        number = Decimal(str(value).replace(",", ""))
+    except DecimalException:
+        raise ValueError from None
+    if not number.is_finite():
+        raise ValueError
+    return number
+
+
+def _positive(value: Any) -> float:
+    number = float(_number(value))
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _count(value: Any) -> int:
+    number = _number(value)
+    if number < 0 or number != int(number):
+        raise ValueError
+    return int(number)
+
+
+def _pattern(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    check_regex(value)
+    return value
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    return tuple(map(_pattern, _texts(value)))
+
+
+def _tolerance(value: Any) -> str:
+    MatchRule.parse({"numeric": value})
+    return str(value)
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    json_path(value)
+    return value
+
+
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min)?\s*")
+_UNITS = {"ms": 1.0, "s": 1000.0, "min": 60_000.0, None: 1.0}
+
+
+def _duration(value: Any) -> float:
+    found = _DURATION.fullmatch(str(value)) if not isinstance(value, bool) else None
+    if not found:
+        raise ValueError
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError
+    return dict(value)
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) and value.strip():
+        return ("sh", "-c", value)
+    return _texts(value)
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    table = _mapping(value)
+    from assay.checks.structure import check_schema  # noqa: PLC0415
+
+    check_schema(table)
+    return table
+
+
+def _function(value: Any) -> str:
+    if not isinstance(value, str) or not value.rpartition(":")[0]:
+        raise UsageError("It names a function as module:function.")
+    load_function(value)
+    return value
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """Find a function named module:function; modules beside the suite are found too."""
+    module_name, _, attribute = path.rpartition(":")
+    for folder in (FOLDER.get(), _Path.cwd()):
+        if folder and str(folder.absolute()) not in sys.path:
+            sys.path.append(str(folder.absolute()))
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as wrong:
+        said = f"{type(wrong).__name__}: {wrong}"
+        raise UsageError(f"Module {module_name!r} cannot be imported ({said}).") from wrong
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        known = [n for n, v in vars(module).items() if callable(v)]
+        raise UsageError(unknown(f"In module {module_name!r}, function", attribute, known))
+    return function  # type: ignore[no-any-return]
+
+
+def one_of(*words: str) -> Kind:
+    """Make a kind of a few words."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return str(value)
+
+    return Kind(" or ".join(map(repr, words)), read, {"enum": list(words)})
+
+
+_MANY = {"type": "array", "items": _SCALAR, "minItems": 1}
+
+Text = Annotated[str, Kind("text", _text, _SCALAR)]
+Texts = Annotated[tuple[str, ...], Kind("a list of texts", _texts, _MANY)]
+Flag = Annotated[bool, Kind("true or false", _flag, {"type": "boolean"})]
+Number = Annotated[Decimal, Kind("a number", _number, {"type": ["number", "string"]})]
+Positive = Annotated[
+    float, Kind("a number of at least 0", _positive, {"type": "number", "minimum": 0})
+]
+Count = Annotated[
+    int, Kind("a whole number of at least 0", _count, {"type": "integer", "minimum": 0})
+]
+Pattern = Annotated[str, Kind("a regular expression", _pattern, {"type": "string"})]
+Patterns = Annotated[
+    tuple[str, ...],
+    Kind("a list of regular expressions", _patterns, {**_MANY, "items": {"type": "string"}}),
+]
+Tolerance = Annotated[
+    str, Kind("a tolerance, such as 0.5 or 1%", _tolerance, {"type": ["number", "string"]})
+]
+Path = Annotated[str, Kind("a path, such as $.order.id", _path, {"type": "string"})]
+Duration = Annotated[
+    float, Kind("milliseconds, or a time such as 2s", _duration, {"type": ["number", "string"]})
+]
+Table = Annotated[dict[str, Any], Kind("a mapping", _mapping, {"type": "object"})]
+Schema = Annotated[dict[str, Any], Kind("a JSON schema", _schema, {"type": "object"})]
+Function = Annotated[str, Kind("a function, as module:function", _function, {"type": "string"})]
+Command = Annotated[
+    tuple[str, ...],
+    Kind("a line for the shell or a list of words", _command, {"type": ["string", "array"]}),
+]
+Anything = Annotated[Any, Kind("any value", lambda value: value, {})]

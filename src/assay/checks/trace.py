@@ -1,0 +1,82 @@
+"""The calls of tools in what an agent printed: events of Claude, Codex, Gemini and others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEEPEST = 12
+_CODEX = {"command_execution": "shell", "file_change": "file_change", "web_search": "web_search"}
+
+
+def traced(output: str) -> list[dict[str, Any]]:
+    r"""List the calls of tools in lines of JSON, or in one JSON value.
+
+    >>> traced('{"type": "tool_use", "name": "Read", "input": {"path": "a"}}\nDone.')
+    [{'name': 'Read', 'arguments': {'path': 'a'}}]
+    """
+    calls: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for event in _events(output):
+        for call_id, call in _calls(event, 0):
+            if call_id is None or call_id not in seen:
+                calls.append(call)
+            if call_id is not None:
+                seen.add(call_id)
+    return calls
+
+
+def _events(output: str) -> Iterator[Any]:
+    try:
+        yield json.loads(output)
+        return
+    except (ValueError, RecursionError):
+        pass
+    for line in output.splitlines():
+        if line.lstrip()[:1] in {"{", "["}:
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+
+
+def _calls(event: Any, depth: int) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    if depth > DEEPEST:
+        return
+    if isinstance(event, list):
+        for one in event:
+            yield from _calls(one, depth + 1)
+    elif isinstance(event, Mapping):
+        call = _call(event)
+        if call is not None:
+            given = event.get("id", event.get("tool_id"))
+            yield (str(given) if given is not None else None), call
+            return
+        for one in event.values():
+            if isinstance(one, Mapping | list):
+                yield from _calls(one, depth + 1)
+
+
+def _call(event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read one object as a call, in the way of whoever wrote it."""
+    kind = event.get("type")
+    if kind == "tool_use":
+        name = event.get("name", event.get("tool_name"))
+        return _made(name, event.get("input", event.get("parameters")))
+    if kind == "mcp_tool_call":
+        return _made(event.get("tool"), event.get("arguments"))
+    if kind in _CODEX:
+        return _made(_CODEX[kind], {k: v for k, v in event.items() if k in {"command", "changes"}})
+    for key in ("function", "functionCall", "function_call"):
+        below = event.get(key)
+        if isinstance(below, Mapping) and isinstance(below.get("name"), str):
+            return _made(below["name"], below.get("arguments", below.get("args")))
+    return None
+
+
+def _made(name: Any, arguments: Any) -> dict[str, Any] | None:
+    return {"name": name, "arguments": arguments or {}} if isinstance(name, str) else None

@@ -1,0 +1,120 @@
+"""What an agent left behind: files, as far as the difference it made shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from assay.checks.declare import Found, Verdict, check
+from assay.checks.find import literal, search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.checks.parameter import Flag, Pattern, Text
+    from assay.checks.seen import Seen
+
+_LEFT_OUT = "[… "
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was changed: what the difference shows of it now."""
+
+    path: str
+    removed: bool
+    whole: bool
+    """Whether all of it is shown, as of a file that was added."""
+    text: str
+
+
+def changed_files(diff: str) -> Iterator[File]:
+    r"""Read the files of a unified diff; only what follows a header of two lines is one.
+
+    >>> [f.path for f in changed_files("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello")]
+    ['a.txt']
+    """
+    lines = diff.split("\n")
+    heads = [i for i in range(len(lines) - 1) if _is_head(lines, i)]
+    for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+        old, new = lines[start], lines[start + 1]
+        body = lines[start + 2 : end]
+        kept = [one[1:] for one in body if one[:1] in {"+", " "}]
+        cut = any(one.startswith(("[", "+[", "-[")) for one in body)
+        path = (new if new != "+++ /dev/null" else old)[4:].removeprefix("a/").removeprefix("b/")
+        added = old == "--- /dev/null"
+        yield File(path, new == "+++ /dev/null", added and not cut, "\n".join(kept))
+
+
+def _is_head(lines: list[str], at: int) -> bool:
+    if not lines[at].startswith("--- ") or not lines[at + 1].startswith("+++ "):
+        return False
+    old, new = lines[at][4:], lines[at + 1][4:]
+    after = lines[at + 2] if at + 2 < len(lines) else ""
+    fits = (old == "/dev/null" or old.startswith("a/")) and (
+        new == "/dev/null" or new.startswith("b/")
+    )
+    return fits and (after[:3] in {"@@ ", "", "---"} or after[:1] in {"[", "+", "-"})
+
+
+def _diff(seen: Seen) -> str | None:
+    diff = seen.work.get("diff")
+    return diff if isinstance(diff, str) else None
+
+
+@check()
+def file_exists(seen: Seen, path: Text) -> Verdict:
+    r"""An agent made or changed a file; * in the path stands for any characters.
+
+    Only what the agent changed is on record. Of a file that it did not touch nothing can be said,
+    unless it took it away.
+
+    >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
+    >>> file_exists({"work": {"diff": diff}}, "notes.md").holds
+    True
+    """
+    diff = _diff(seen)
+    if diff is None:
+        return Verdict(None, "There is no workspace on record; only agents have one.")
+    own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
+    there = tuple(Found("work.diff", f.path) for f in own if not f.removed)
+    if there:
+        return Verdict(True, f"{there[0].text} is there.", there)
+    if own:
+        return Verdict(False, f"{own[0].path} was taken away.")
+    if _LEFT_OUT in diff:
+        return Verdict(None, f"The record does not show every change; {path} may be one.")
+    return Verdict(False, f"The agent made no {path}.")
+
+
+@check(one_of=("text", "pattern"))
+def file_contains(
+    seen: Seen,
+    path: Text,
+    *,
+    text: Text | None = None,
+    pattern: Pattern | None = None,
+    case: Flag = True,
+) -> Verdict:
+    r"""A file that an agent made or changed holds a text, or matches a pattern.
+
+    Of a changed file only the changed parts are on record: what is not in them may still stand
+    elsewhere, and then nothing can be said.
+
+    >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
+    >>> file_contains({"work": {"diff": diff}}, "notes.md", text="hello").holds
+    True
+    """
+    diff = _diff(seen)
+    if diff is None:
+        return Verdict(None, "There is no workspace on record; only agents have one.")
+    wanted = pattern if pattern is not None else literal(text or "", case=case)
+    own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
+    for file in own:
+        found = search(wanted, file.text, f"work.diff: {file.path}")
+        if found:
+            return Verdict(True, f"It stands in {file.path}.", (found,))
+    if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):
+        return Verdict(None, f"The record does not show all of {path}.")
+    return Verdict(False, f"It is not in {path}." if own else f"The agent made no {path}.")

@@ -1,0 +1,81 @@
+"""`assay review`: a person's verdicts."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.options import store_option
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.checks.behaviour import Behaviour
+
+ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+
+
+@click.command("review", epilog="Example: assay review latest")
+@click.argument("run", default="latest")
+@click.option("--as", "who", metavar="NAME", help="Who reviews (default: you, by login).")
+@click.option("--again", is_flag=True, help="Also ask about what you have said before.")
+@store_option
+def command(run: str, who: str | None, again: bool, store: str | None) -> None:
+    """Ask you about a RUN whatever its suite leaves to a person ('human' checks).
+
+    Each question shows the attempt. Answer y, n, s (skip) or q (stop); a note
+    may follow. What you said is kept with your name and the time, and counts
+    from then on: 'assay score' gives the new scores.
+    """
+    from assay.errors import UsageError  # noqa: PLC0415
+    from assay.run.review import say, waiting  # noqa: PLC0415
+    from assay.store.store import Store  # noqa: PLC0415
+
+    at = Store(store)
+    click.get_current_context().call_on_close(at.close)
+    found = at.find(run)
+    name = (who or getpass.getuser()).strip()
+    if not name:
+        raise UsageError("--as needs a name.")
+    asked = list(waiting(found, at, name, again=again))
+    if not asked:
+        click.echo("There is nothing to review: no check of this run waits for you.", err=True)
+        return
+    said = 0
+    for number, (row, role, behaviour) in enumerate(asked, 1):
+        click.echo(_shown(number, len(asked), row, role, behaviour))
+        answer = _answer()
+        if answer == "q":
+            break
+        if answer == "s":
+            continue
+        note = clean(click.prompt("Note", default="", show_default=False)).strip()
+        say(found, at, row, behaviour, name, ANSWERS[answer], note)
+        said += 1
+    were = "1 verdict" if said == 1 else f"{said} verdicts"
+    click.echo(f"{were} kept. 'assay score {found.id}' gives the new scores.", err=True)
+
+
+def _answer() -> str:
+    while True:
+        answer = str(click.prompt("[y]es, [n]o, [s]kip, [q]uit", default="s")).strip().lower()
+        if answer in ANSWERS or answer in {"s", "q", "skip", "quit"}:
+            return answer if answer in ANSWERS else answer[0]
+
+
+def _shown(number: int, count: int, row: Mapping[str, Any], role: str, behaviour: Behaviour) -> str:
+    """Write one question with its attempt, cleaned of what could steer a terminal."""
+    head = f"── {number} of {count}: task {row['task_id']}, {row['subject']}, {row['tier']}"
+    wanted = "must not be so" if role == "must_not" else "should be so"
+    parts = [
+        f"{head}, attempt {row['attempt']}",
+        f"Asked:\n{row.get('input') or ''}",
+        f"Replied:\n{row.get('response') or ''}",
+    ]
+    if row.get("tool_calls"):
+        parts.append(f"Tools:\n{row['tool_calls']}")
+    parts.append(f"? {behaviour.question} ({wanted})")
+    return clean("\n\n".join(parts)) + "\n"

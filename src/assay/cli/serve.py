@@ -1,0 +1,66 @@
+"""`assay serve`: the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.cli.options import store_option
+
+EPILOG = """\b
+Examples:
+  assay serve
+  assay serve suites/ --port 9000
+"""
+
+
+@click.command("serve", epilog=EPILOG, context_settings={"max_content_width": 80})
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER...]")
+@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Others need a token.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A host name it goes by.")
+@store_option
+def command(
+    folders: tuple[Path, ...],
+    port: int,
+    host: str,
+    allow_host: tuple[str, ...],
+    store: str | None,
+) -> None:
+    """Look at runs, start them and compare them in the browser.
+
+    Suites below each FOLDER (default: here) can be started from the page.
+    Bound to anything but loopback, the environment variable ASSAY_TOKEN (or
+    ASSAY_READ_TOKEN, for those who may only look) is demanded.
+    """
+    from assay.errors import UsageError  # noqa: PLC0415
+    from assay.store.store import Store  # noqa: PLC0415
+
+    try:
+        import uvicorn  # noqa: PLC0415
+
+        from assay.web.app import make_app  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"assay serve needs {error.name}: install 'assay[web]' (pip install 'assay[web]')."
+        ) from None
+    for folder in folders:
+        if not folder.exists():
+            raise UsageError(f"{folder}: no such file or folder.")
+    at = Store(store)
+    app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    try:
+        socket = config.bind_socket()
+    except SystemExit:
+        raise UsageError(f"Port {port} is taken; choose another with --port.") from None
+    socket.listen(config.backlog)  # who comes from now on waits, and is not refused
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"Assay is at http://{shown}:{socket.getsockname()[1]}/ (Ctrl-C ends it).", err=True)
+    server.run(sockets=[socket])
+    at.close()

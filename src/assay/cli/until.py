@@ -1,0 +1,84 @@
+"""`assay run --until-decided`: make attempts only while the verdict is open."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assay.cli.gate import baseline_records, show
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from assay.gates.verdict import Verdict
+    from assay.run.until import Until
+    from assay.store.store import Run, Store
+    from assay.suite.values import Suite
+
+
+def until_decided(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    policies: tuple[str, ...],
+    baseline: str | None,
+    format: str,
+    *,
+    fresh: bool,
+) -> int:
+    """Make ever larger parts of a suite until its policy is decided; gives the exit code."""
+    from assay.gates.decide import needed_metrics  # noqa: PLC0415
+    from assay.gates.load import load_policies  # noqa: PLC0415
+    from assay.run.until import Until  # noqa: PLC0415
+
+    policy = load_policies(policies)
+    before = None
+    if baseline is not None:
+        metrics = needed_metrics(policy)
+        before = baseline_records(baseline, metrics, policy.options, {}, store.address)
+    until = Until.of(suite, policy, before)
+    run = replace(run, settings={**run.settings, **until.settings()})
+    most = len(suite.tasks) * suite.runs
+    click.echo(f"Run {run.id}: at most {most:,} attempts of {clean(suite.name)}.", err=True)
+    verdict, code, made = _make(until, run, store, fresh=fresh)
+    kept = store.find(run.id).settings
+    store.set_run(run.id, attempts=made, settings={**kept, **until.settings()})
+    click.echo(f"{made:,} of at most {most:,} attempts made. Run {run.id}.", err=True)
+    if verdict is None:
+        return code or 4
+    if code != 130 and verdict.verdict != "inconclusive":
+        store.set_run(run.id, status="done")
+    show(verdict, "table" if format == "csv" else format)
+    return code or verdict.exit_code
+
+
+def _make(until: Until, run: Run, store: Store, *, fresh: bool) -> tuple[Verdict | None, int, int]:
+    """Make part after part; gives the last verdict, an exit code, and the attempts made."""
+    from assay.cli import run as command  # noqa: PLC0415
+    from assay.run.execute import execute  # noqa: PLC0415
+
+    verdict: Any = None
+    began = time.monotonic()
+    for part in until.parts():
+        progress = command._progress(part)
+        try:
+            outcome = execute(part, run, store, watch=progress, fresh=fresh)
+        finally:
+            progress.end()
+        fresh = False
+        command._observe(outcome, until.suite, store)
+        code = command._judge(outcome, until.suite, store, None, began)
+        made = sum(store.statuses(run.id).values())
+        if made:
+            verdict = until.look(run, store)
+        if outcome.interrupted:
+            return verdict, 130, made
+        if code or outcome.tally.exhausted:
+            if outcome.tally.exhausted:
+                click.echo(clean(outcome.tally.exhausted), err=True)
+            return verdict, code, made
+        if verdict is not None and verdict.verdict != "inconclusive":
+            break
+    return verdict, 0, made

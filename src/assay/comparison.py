@@ -1,0 +1,217 @@
+"""Sides compared on the same tasks: tiers, subjects, runs or files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from assay import tiers
+from assay.pairs import MEASURED, PAIRED, Compared, Pair, Units
+from assay.pipeline import Work
+from assay.scores import json_value
+from assay.sides import ASKED, SIDE, Sides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from assay.estimate import Estimate
+    from assay.scores import Group
+    from assay.source.load import Source
+
+NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
+"""The metrics that a comparison always has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: its scores, and its composite score against the baseline's."""
+
+    name: str
+    group: Group
+    tier_uplift: float | None
+    composite_difference: float | None
+
+    def __getitem__(self, metric: str) -> Estimate:
+        return self.group[metric]
+
+    def number(self, metric: str) -> float | None:
+        """Give the value of a metric, where it is a number."""
+        value = self.group[metric].value
+        return value if isinstance(value, float) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `assay compare --format json` prints of it."""
+        scores = self.group.to_dict()
+        del scores["group"]
+        return {
+            "name": self.name,
+            **scores,
+            "grade": self.group["grade"].value,
+            "tier_uplift": json_value(self.tier_uplift),
+            "composite_difference": json_value(self.composite_difference),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `assay compare` found."""
+
+    by: tuple[str, ...]
+    baseline: str
+    confidence: float
+    sides: tuple[Side, ...]
+    across: tiers.Across
+    steps: tuple[tiers.Step, ...]
+    pairs: tuple[Pair, ...]
+    without_side: int = 0
+    left_out: int = 0
+    problems: tuple[str, ...] = field(default=(), repr=False)
+    unused: tuple[str, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, name: str) -> Side:
+        for side in self.sides:
+            if side.name == name:
+                return side
+        raise KeyError(name)
+
+    def pair(self, b: str, metric: str, a: str | None = None) -> Pair | None:
+        """Find the comparison of a side with the baseline, or with another one."""
+        wanted = (a or self.baseline, b, metric)
+        return next((p for p in self.pairs if (p.a, p.b, p.metric) == wanted), None)
+
+    @property
+    def comparisons(self) -> int:
+        """How many tests the adjusted p-values take into account."""
+        return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def level(self) -> float:
+        """Below which a p-value counts."""
+        return 1 - self.confidence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `assay compare --format json` prints."""
+        across = asdict(self.across)
+        if self.across.frontier:
+            across["frontier"]["cost_of_pass"] = json_value(self.across.frontier.cost_of_pass)
+        return {
+            "baseline": self.baseline,
+            "by": list(self.by),
+            "confidence": self.confidence,
+            "sides": [side.to_dict() for side in self.sides],
+            "across": across
+            | {
+                "marginal": [
+                    {
+                        "from": step.start,
+                        "to": step.end,
+                        "cost_difference": step.cost_difference,
+                        "pass_rate_difference": step.pass_rate_difference,
+                        "cost_of_further_pass": step.cost_of_further_pass,
+                    }
+                    for step in self.steps
+                ]
+            },
+            "comparisons": self.comparisons,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+        }
+
+
+def compare(
+    source: Source | Sequence[str | Path],
+    *,
+    by: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare sides on the tasks that they have in common.
+
+    `source` is what `score` takes. `by` names what tells the sides apart: `tier`, `subject`, `run`
+    or any column; unless told, several sources are sides, else tiers, else subjects. Each side is
+    compared with the `baseline` (`T0`, else the first), or with `all_pairs` each with each.
+    `metrics` names metrics to report; those that are means are tested too.
+
+    >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
+    >>> (pair,) = compare(rows).pairs
+    >>> pair.difference, pair.p, pair.method
+    (1.0, 0.0078125, 'exact McNemar')
+    """
+    sides = Sides.of(source, by)
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
+    also = {*ASKED, "run", "correct", *MEASURED}
+    work = Work.of(source, sides.grouped, wanted, confidence, seed, map, options, also=also)
+    measured = work.measure(source, progress=progress, skip_bad=skip_bad)
+    columns, frame = sides.named(measured.frame)
+    groups, frame = work.score(frame, [SIDE])
+    names = [str(group.group[SIDE]) for group in groups]
+    base = sides.baseline(baseline, names)
+    named = measured.loaded.filled & set(work.plan.wanted.mapped.sources["passed"])
+    compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
+    others = [name for name in ASKED if name not in columns]
+    units = Units.of(frame, compared, others)
+    first = names.index(base)
+    which = [(first, g) for g in range(len(names)) if g != first]
+    if all_pairs:
+        which += [pair for pair in combinations(range(len(names)), 2) if first not in pair]
+    made = tuple(
+        _side(name, group, groups[first]) for name, group in zip(names, groups, strict=True)
+    )
+    return Comparison(
+        by=columns,
+        baseline=base,
+        confidence=confidence,
+        sides=made,
+        across=_across(made),
+        steps=tuple(
+            tiers.steps([(s.name, s.number("cost_usd_mean"), s.number("pass_rate")) for s in made])
+        ),
+        pairs=tuple(units.pairs(names, which, confidence, seed)),
+        without_side=measured.frame.height - frame.height,
+        left_out=measured.left_out,
+        problems=tuple(measured.loaded.problems),
+        unused=measured.unused,
+    )
+
+
+def _compared(
+    work: Work, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
+) -> list[Compared]:
+    """List what is compared; passing is called accuracy where only answers decide it."""
+    names = list(metrics or PAIRED)
+    same = pl.col("passed").eq_missing(pl.col("correct")).all()
+    if not metrics and not decided and frame.select(same).item():
+        names[0] = "accuracy"
+    found = [Compared.of(name, frame.schema, work.options) for name in names]
+    return [one for one in found if one]
+
+
+def _side(name: str, group: Group, baseline: Group) -> Side:
+    own, base = (g["composite_median"].value for g in (group, baseline))
+    assert not isinstance(own, str)
+    assert not isinstance(base, str)
+    return Side(name, group, tiers.uplift(own, base), tiers.difference(own, base))
+
+
+def _across(sides: Sequence[Side]) -> tiers.Across:
+    def medians(measure: str) -> list[float | None]:
+        found = [side.group.statistics[measure] for side in sides]
+        return [None if one is None else one.median for one in found]
+
+    return tiers.Across(
+        pass_rate_variance=tiers.variance(medians("passed")),
+        cost_variance=tiers.variance(medians("cost_usd")),
+        cost_delta=tiers.delta(medians("cost_usd")),
+        frontier=tiers.frontier({side.name: side.number("cost_of_pass") for side in sides}),
+    )

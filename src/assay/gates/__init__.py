@@ -1,0 +1,1 @@
+"""Gates: rules about estimates, and the verdicts they give."""

@@ -1,0 +1,112 @@
+"""Baselines: measured records under a name, with where they came from.
+
+One Parquet file each, in `.assay/baselines`: no long texts, every measure. It outlives the run it
+was made of, is the same for every kind of store, and can be kept in version control.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from assay import __version__
+from assay.errors import InputError, UsageError, unknown
+from assay.gates.records import Records, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER = Path(".assay", "baselines")
+_KEY = "assay.baseline"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a baseline was made of."""
+
+    name: str
+    source: str
+    created: float
+    records: int
+    assay: str = __version__
+    run: str | None = None
+    suite: str | None = None
+    data_hash: str | None = None
+    """Of the suite's tasks, where it was made of a run."""
+    pass_rate: float | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return FOLDER / f"{self.name}.parquet"
+
+
+def save(name: str, records: Records, source: str, run: Any = None) -> Baseline:
+    """Keep records as a baseline; one of the same name is replaced once the new one is written."""
+    if not _NAME.fullmatch(name) or name == "latest":
+        raise UsageError(f"{name!r} is no name for a baseline; use letters, digits, '-' and '_'.")
+    value = records.estimate("pass_rate", 0.9).value
+    made = Baseline(
+        name=name,
+        source=source,
+        created=time.time(),
+        records=records.frame.height,
+        run=run.id if run else None,
+        suite=run.suite if run else None,
+        data_hash=run.data_hash if run else None,
+        pass_rate=value if isinstance(value, float) else None,
+    )
+    frame = records.frame.select(c for c in records.frame.columns if not c.startswith("\0"))
+    frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    fresh = made.path.with_suffix(".new")
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(fresh, metadata={_KEY: json.dumps(asdict(made))})
+        fresh.replace(made.path)
+    except OSError as error:
+        raise InputError([f"{made.path}: cannot be written: {error.strerror or error}."]) from error
+    return made
+
+
+def baselines() -> list[Baseline]:
+    """List the baselines, the newest first."""
+    found = [_described(path) for path in FOLDER.glob("*.parquet")]
+    return sorted(found, key=lambda b: (-b.created, b.name))
+
+
+def _described(path: Path) -> Baseline:
+    try:
+        told = pl.read_parquet_metadata(path)[_KEY]
+        return Baseline(**json.loads(told))
+    except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError):
+        raise InputError(
+            [f"{path}: no baseline, or a damaged one."], hint="'assay baseline set' makes it anew."
+        ) from None
+
+
+def is_baseline(name: str) -> bool:
+    """Whether there is a baseline of this name."""
+    return bool(_NAME.fullmatch(name)) and (FOLDER / f"{name}.parquet").is_file()
+
+
+def load(name: str, options: Mapping[str, Any]) -> Records:
+    """Read a baseline."""
+    told = _described(FOLDER / f"{name}.parquet")
+    frame = pl.read_parquet(told.path)
+    label = f"baseline {name} ({told.source})"
+    return replace(Records(numbered(frame), options), name=label)
+
+
+def remove(name: str) -> None:
+    """Delete a baseline."""
+    if not is_baseline(name):
+        known = [path.stem for path in FOLDER.glob("*.parquet")]
+        raise UsageError(unknown("Baseline", name, known, "'assay baseline list' shows them."))
+    (FOLDER / f"{name}.parquet").unlink()

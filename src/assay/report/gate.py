@@ -1,0 +1,209 @@
+"""A verdict as a terminal table, JSON, Markdown, JUnit XML, or annotations for GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from assay.gates.threshold import SHOWN, shown
+from assay.report.plain import markdown_table, markdown_text, one_line
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay.gates.verdict import Decision, Verdict
+
+FORMATS = ("table", "json", "markdown", "junit", "github")
+MARK = "<!-- assay gate -->"
+"""By which a comment on a pull request is found again."""
+TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
+_SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+_WIDTH = 80
+
+
+def render(verdict: Verdict, format: str) -> str:  # noqa: A002
+    """Write a verdict in one of the formats."""
+    ways: dict[str, Callable[[Verdict], str]] = {
+        "table": as_table,
+        "json": as_json,
+        "markdown": as_markdown,
+        "junit": as_junit,
+        "github": as_github,
+    }
+    return ways[format](verdict)
+
+
+def as_json(verdict: Verdict) -> str:
+    """Write strict JSON."""
+    return json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_table(verdict: Verdict) -> str:
+    """Write a line for each gate, and below those that did not pass why and by which scenarios."""
+    names = [one_line(g.name, 34) for g in verdict.gates]
+    width = max([*map(len, names), 12])
+    lines = [f"  {'gate':<{width}}  {'value':>9}  {'interval':>18}  threshold"]
+    for gate, name in zip(verdict.gates, names, strict=True):
+        cells = f"{value_of(gate):>9}  {ends_of(gate):>18}  {threshold_of(gate)}"
+        lines.append(f"{sign(gate)} {name:<{width}}  {cells}".rstrip())
+        if gate.verdict != "pass":
+            lines += _wrapped(gate.why, "    ")
+            for one in gate.scenarios:
+                lines += _wrapped(f"{one.id}: {one.why}", "    · ")
+    return "\n".join([*lines, "", *_wrapped(headline(verdict), "")]) + "\n"
+
+
+def headline(verdict: Verdict) -> str:
+    """Say in one sentence what the policy came to."""
+    counts = f"{verdict.records:,} records"
+    if verdict.errors:
+        counts += f", {verdict.errors:,} of them errors"
+    deciding, warned = len(verdict.deciding), len(verdict.warnings)
+    gates = f"{len(verdict.gates)} gates" if len(verdict.gates) != 1 else "1 gate"
+    parts = [f"{TITLES[verdict.verdict]}: {clean(verdict.policy)} on {counts}"]
+    if verdict.verdict == "pass":
+        parts.append(f"{gates}")
+    else:
+        word = "failed" if verdict.verdict == "fail" else "undecided"
+        parts.append(f"{deciding} of {gates} {word}")
+    if warned:
+        parts.append(f"{warned} warning{'s' if warned > 1 else ''}")
+    if verdict.baseline:
+        parts.append(f"compared with {clean(verdict.baseline)}")
+    return "; ".join(parts) + "."
+
+
+def sign(gate: Decision) -> str:
+    """Mark how a gate ended."""
+    return "!" if gate.level == "warning" and gate.verdict != "pass" else _SIGNS[gate.verdict]
+
+
+def value_of(gate: Decision) -> str:
+    """Write a gate's value."""
+    return _amount(gate, gate.value)
+
+
+def ends_of(gate: Decision) -> str:
+    """Write a gate's interval."""
+    if gate.low is None:
+        return ""
+    return f"{_amount(gate, gate.low)} … {_amount(gate, gate.high)}"
+
+
+def threshold_of(gate: Decision) -> str:
+    """Write a gate's threshold."""
+    if gate.threshold is None:
+        return "—"
+    return f"{SHOWN.get(gate.sign or '', gate.sign)} {_amount(gate, gate.threshold)}"
+
+
+def _amount(gate: Decision, value: float | None) -> str:
+    if value is None:
+        return "—"
+    if value in {float("inf"), float("-inf")}:
+        return "∞" if value > 0 else "−∞"
+    if gate.kind == "rate":
+        text = f"{value * 100:.1f}".removesuffix(".0") + " %"
+    else:
+        text = shown(abs(value), gate.kind) if value < 0 else shown(value, gate.kind)
+        text = f"-{text}" if value < 0 else text
+    paired = gate.rule is not None and gate.rule.paired
+    return (f"+{text}" if paired and value > 0 else text).replace("-", "−")
+
+
+def _wrapped(text: str, first: str) -> list[str]:
+    flat = " ".join(clean(text).split())
+    return textwrap.wrap(
+        flat, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+    ) or [first.rstrip()]
+
+
+def as_markdown(verdict: Verdict) -> str:
+    """Write a comment for a pull request."""
+    rows = [["", "gate", "value", "interval", "threshold"]]
+    for gate in verdict.gates:
+        cells = [gate.name, value_of(gate), ends_of(gate), threshold_of(gate)]
+        rows.append([sign(gate), *cells])
+    title = f"## {_SIGNS[verdict.verdict]} Assay: {TITLES[verdict.verdict].lower()}\n"
+    parts = [MARK, title, markdown_text(headline(verdict)) + "\n"]
+    parts.append(markdown_table(rows, right=(2, 3)))
+    for gate in verdict.gates:
+        if gate.verdict == "pass":
+            continue
+        level = " (warning)" if gate.level == "warning" else ""
+        parts.append(f"**{markdown_text(gate.name)}**{level}: {markdown_text(gate.why)}\n")
+        if gate.scenarios:
+            named = [
+                f"- {markdown_text(one.id)}: {markdown_text(one.why)}" for one in gate.scenarios
+            ]
+            parts.append("\n".join(named) + "\n")
+    return "\n".join(parts)
+
+
+def as_junit(verdict: Verdict) -> str:
+    """Write JUnit XML: a failed gate is a failure, an open one an error, a warning is skipped."""
+    words = [_junit_word(gate) for gate in verdict.gates]
+    counts = {
+        "tests": str(len(words)),
+        "failures": str(words.count("failure")),
+        "errors": str(words.count("error")),
+        "time": "0",
+    }
+    name = f"assay.{_xml(verdict.policy)}"
+    root = Element("testsuites", {"name": "assay", **counts})
+    suite = SubElement(
+        root, "testsuite", {"name": name, "skipped": str(words.count("skipped")), **counts}
+    )
+    for gate, word in zip(verdict.gates, words, strict=True):
+        case = SubElement(suite, "testcase", name=_xml(gate.name), classname=name, time="0")
+        if not word:
+            continue
+        told = SubElement(case, word, message=_xml(gate.why))
+        if word != "skipped":
+            told.set("type", gate.verdict)
+        told.text = _xml("\n".join(f"{one.id}: {one.why}" for one in gate.scenarios)) or None
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _junit_word(gate: Decision) -> str:
+    if gate.verdict == "pass":
+        return ""
+    if gate.level == "warning":
+        return "skipped"
+    return "failure" if gate.verdict == "fail" else "error"
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("�", clean(text))
+
+
+def as_github(verdict: Verdict) -> str:
+    """Write workflow commands, which GitHub shows beside the policy's lines."""
+    lines = []
+    for gate in verdict.gates:
+        if gate.verdict == "pass":
+            continue
+        place = gate.rule.place if gate.rule else None
+        level = "warning" if gate.level == "warning" else "error"
+        where = f"file={_property(place.file)},line={place.line}," if place else ""
+        word = "" if gate.verdict == "fail" else " (inconclusive)"
+        named = "".join(f"\n{one.id}: {one.why}" for one in gate.scenarios)
+        title = _property(f"Assay: {gate.name}{word}")
+        lines.append(f"::{level} {where}title={title}::{_message(gate.why + named)}")
+    lines.append(f"::notice title=Assay::{_message(headline(verdict))}")
+    return "\n".join(lines) + "\n"
+
+
+def _message(text: str) -> str:
+    kept = "\n".join(clean(line) for line in text.splitlines())
+    return kept.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,114 @@
+"""Scenarios of a run: which passed, and every verdict with its evidence."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from assay.report.catalogue import _console, _trimmed
+from assay.report.plain import csv_table, markdown_table, one_line
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import polars as pl
+
+_KEPT = (
+    *("task_id", "subject", "tier", "attempt", "category", "capability", "status", "passed"),
+    *("expected_behaviors", "observed_behaviors", "violated", "undecided"),
+)
+_SIGNS = {True: "✓", False: "✗", None: "?"}
+
+
+def attempts(frames: Iterable[pl.DataFrame], task: str | None = None) -> list[dict[str, Any]]:
+    """Give the attempts that were checked, each with its verdicts; those at one task if named."""
+    found = []
+    for frame in frames:
+        if "checks" not in frame.columns:
+            continue
+        for row in frame.iter_rows(named=True):
+            if row["checks"] is None or (task is not None and row["task_id"] != task):
+                continue
+            one = {name: row.get(name) for name in _KEPT}
+            texts = {n: row.get(n) for n in ("input", "response")} if task is not None else {}
+            found.append({**one, **texts, "checks": json.loads(row["checks"])})
+    return found
+
+
+def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Lay scenarios out as a table, a row for each task of each subject in each tier."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for one in found:
+        groups.setdefault((one["task_id"], one["subject"], one["tier"]), []).append(one)
+    table = [["task", "subject", "tier", "category", "passed", "violated", "not seen", "undecided"]]
+    for (task, subject, tier), several in groups.items():
+        passed = sum(one["passed"] is True for one in several)
+        named = [_named(several, *what) for what in _COLUMNS]
+        category = one_line(several[0]["category"] or "—", 16)
+        head = [one_line(x, 24) for x in (task, subject, tier)]
+        table.append([*head, category, f"{passed}/{len(several)}", *named])
+    return table
+
+
+_COLUMNS = (("must_not", True), ("expected", False), (None, None))
+
+
+def _named(several: Sequence[Mapping[str, Any]], role: str | None, holds: bool | None) -> str:
+    names: dict[str, int] = {}
+    for one in several:
+        for check in one["checks"]:
+            same = check["holds"] is holds and (role is None or check["role"] == role)
+            failed = role == "expected" and check["role"] == "check" and check["holds"] is False
+            if same or failed:
+                names[check["name"]] = names.get(check["name"], 0) + 1
+    return one_line("; ".join(names), 60) or "—"
+
+
+def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
+    """Write the table of scenarios."""
+    table = rows(found)
+    if format == "csv":
+        return csv_table(table)
+    if format == "markdown":
+        return markdown_table(table, right=(4,))
+    console, out = _console()
+    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    few = [i for i in (1, 2) if len({row[i] for row in table[1:]}) > 1]
+    columns = (0, *few, 3, 4)
+    for index in columns:
+        shown.add_column(table[0][index], justify="right" if index == 4 else "left")
+    shown.add_column("what is wrong")
+    for row in table[1:]:
+        wrong = [f"{table[0][i]}: {row[i]}" for i in (5, 6, 7) if row[i] != "—"]
+        shown.add_row(*(row[i] for i in columns), "; ".join(wrong) or "—")
+    console.print(shown)
+    return _trimmed(out)
+
+
+def render_task(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
+    """Write the attempts at one task in full: what was asked and said, and every verdict."""
+    if format == "json":
+        return json.dumps({"attempts": found}, indent=2, ensure_ascii=False) + "\n"
+    lines: list[str] = []
+    for one in found:
+        state = {True: "passed", False: "not passed", None: "undecided"}[one["passed"]]
+        where = f"{one['subject']}, {one['tier']}, attempt {one['attempt']}"
+        lines += [f"{one['task_id']} ({where}): {state}", "", "Asked:", str(one["input"] or "")]
+        lines += ["", "Replied:", str(one["response"] or ""), ""]
+        lines += [line for check in one["checks"] for line in _verdict(check)]
+        lines.append("")
+    return clean("\n".join(lines))
+
+
+def _verdict(check: Mapping[str, Any]) -> list[str]:
+    role = {"expected": "expected", "must_not": "must not", "check": "check"}[check["role"]]
+    holds = check["holds"]
+    good = not holds if check["role"] == "must_not" and holds is not None else holds
+    lines = [f"{_SIGNS[good]} {role}: {check['name']}", f"    {one_line(check['why'], 200)}"]
+    for found in check["evidence"][:3]:
+        place = f", {found['start']}–{found['end']}" if "start" in found else ""
+        lines.append(f"    {found['of']}{place}: {one_line(found['text'], 120)!r}")
+    return lines

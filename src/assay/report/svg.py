@@ -1,0 +1,234 @@
+"""Draw charts as SVG: scales, axes and marks. Colours are classes, so a page's theme decides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+WIDTH, HEIGHT = 420, 240
+CHAR = 5.9
+"""About how wide a character is at the charts' size of type."""
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Choose round numbers between two ends.
+
+    >>> ticks(0, 9.3)
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    if not high > low:
+        return [low]
+    raw = (high - low) / about
+    size = 10 ** math.floor(math.log10(raw))
+    step = next(m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def short(value: float) -> str:
+    """Write a number for an axis.
+
+    >>> short(1500), short(0.25), short(2_000_000), short(0.00004)
+    ('1.5k', '0.25', '2M', '4e-05')
+    """
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{sign}"
+    return f"{value:.3g}"
+
+
+def percent(value: float) -> str:
+    """Write a share for an axis."""
+    return f"{value * 100:.3g}%"
+
+
+def points(value: float) -> str:
+    """Write a difference of shares, in points.
+
+    >>> points(0.125), points(-0.03)
+    ('+12.5', '−3')
+    """
+    return f"{value * 100:+.3g}".replace("-", "−") if value else "0"
+
+
+def dollars(value: float) -> str:
+    """Write an amount for an axis."""
+    from assay.report.view import money  # noqa: PLC0415
+
+    return money(value) if value else "$0"
+
+
+def cut(text: object, width: int) -> str:
+    """Clean a label and cut it to so many characters."""
+    flat = " ".join(clean(str(text)).split()) or "—"
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps values to places, linearly."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Give the place of a value; what lies outside stays at the edge."""
+        span = (self.high - self.low) or 1.0
+        share = min(1.0, max(0.0, (value - self.low) / span))
+        return round(self.start + share * (self.end - self.start), 1)
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A chart in the making."""
+
+    label: str
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = 44
+    right: int = 12
+    top: int = 10
+    bottom: int = 34
+    parts: list[str] = field(default_factory=list)
+
+    def x(self, low: float, high: float) -> Scale:
+        """Make the scale of the horizontal axis."""
+        return Scale(low, high, self.left, self.width - self.right)
+
+    def y(self, low: float, high: float) -> Scale:
+        """Make the scale of the vertical axis."""
+        return Scale(low, high, self.height - self.bottom, self.top)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """Draw a straight line."""
+        self.parts.append(f'<line class="{kind}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>')
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        kind: str,
+        *,
+        title: str = "",
+        href: str | None = None,
+        opacity: float | None = None,
+    ) -> None:
+        """Draw a rectangle; `title` is shown on pointing at it, `href` is where it leads."""
+        seen = f' fill-opacity="{opacity:.2f}"' if opacity is not None else ""
+        shape = (
+            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.5g}" '
+            f'height="{max(height, 0):.5g}"{seen}>{_title(title)}</rect>'
+        )
+        self.parts.append(_linked(shape, href, title))
+
+    def dot(
+        self,
+        x: float,
+        y: float,
+        kind: str,
+        *,
+        r: float = 4,
+        title: str = "",
+        href: str | None = None,
+    ) -> None:
+        """Draw a point."""
+        shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{_title(title)}</circle>'
+        self.parts.append(_linked(shape, href, title))
+
+    def text(self, x: float, y: float, text: object, kind: str = "", anchor: str = "start") -> None:
+        """Write a label."""
+        named = f' class="{kind}"' if kind else ""
+        self.parts.append(
+            f'<text{named} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(str(text))}</text>'
+        )
+
+    def path(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """Draw a line through points."""
+        way = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self.parts.append(f'<polyline class="{kind}" points="{way}"/>')
+
+    def x_axis(
+        self, scale: Scale, write: Callable[[float], str], title: str = "", about: int = 5
+    ) -> None:
+        """Draw the horizontal axis."""
+        base = self.height - self.bottom
+        self.line(self.left, base, self.width - self.right, base, "axis")
+        for tick in ticks(scale.low, scale.high, about):
+            self.text(scale(tick), base + 13, write(tick), anchor="middle")
+        if title:
+            middle = (self.left + self.width - self.right) / 2
+            self.text(middle, self.height - 5, title, "name", "middle")
+
+    def y_axis(self, scale: Scale, write: Callable[[float], str], title: str = "") -> None:
+        """Draw the vertical axis with its grid."""
+        whole = write is short and scale.high >= 4
+        for tick in ticks(scale.low, scale.high, 4 if whole or write is not short else 2):
+            self.line(self.left, scale(tick), self.width - self.right, scale(tick), "grid")
+            self.text(self.left - 6, scale(tick) + 3.5, write(tick), anchor="end")
+        if title:
+            self.text(4, self.top + 1, title, "name")
+
+    def svg(self) -> str:
+        """Write the chart."""
+        return (
+            f'<svg class="chart" viewBox="0 0 {self.width} {self.height}" '
+            f'role="group" aria-label="{escape(self.label)}" '
+            f'xmlns="http://www.w3.org/2000/svg">{"".join(self.parts)}</svg>'
+        )
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""
+
+
+def _linked(shape: str, href: str | None, title: str) -> str:
+    if not href:
+        return shape
+    return f'<a href="{escape(href)}" aria-label="{escape(title)}">{shape}</a>'
+
+
+PALETTE = {
+    "light": {"ink": "#1c2430", "quiet": "#5b6675", "line": "#d5dae1", "right": "#0b65a8",
+              "wrong": "#c2570c", "third": "#5d6b2f", "area": "#ffffff"},
+    "dark": {"ink": "#e4e8ee", "quiet": "#98a3b3", "line": "#333c49", "right": "#5aabe6",
+             "wrong": "#f08c42", "third": "#b2c26d", "area": "#151a21"},
+}  # fmt: skip
+"""Blue and orange keep apart for every kind of colour vision; signs and words say the same."""
+
+MARKS = (
+    ".chart text{font:11px -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,"
+    "sans-serif;"
+    "fill:var(--quiet)}.chart text.name{font-size:10.5px}.chart text.ink{fill:var(--ink)}"
+    ".chart .axis{stroke:var(--quiet)}.chart .grid{stroke:var(--line)}"
+    ".chart .bar{fill:var(--right)}.chart .bad{fill:var(--wrong)}.chart .calm{fill:var(--quiet)}"
+    ".chart .whisker{stroke:var(--ink);stroke-width:1.5}"
+    ".chart .mark{stroke:var(--wrong);stroke-width:1.5;stroke-dasharray:4 3}"
+    ".chart .trend{fill:none;stroke:var(--right);stroke-width:1.75}"
+    ".chart .edge{fill:none;stroke:var(--third);stroke-width:1.5;stroke-dasharray:5 3}"
+    ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}"
+)
+"""How marks look; the page's style sheet and a chart on its own both use it."""
+
+
+def alone(svg: str, theme: str = "light") -> str:
+    """Make a chart a file of its own, with the colours written in."""
+    colours = PALETTE[theme]
+    style = MARKS
+    for name, value in colours.items():
+        style = style.replace(f"var(--{name})", value)
+    head, _, rest = svg.partition(">")
+    back = f'<rect width="100%" height="100%" fill="{colours["area"]}"/>'
+    size = head.replace("<svg ", f'<svg width="{2 * WIDTH}" ', 1)
+    return f"{size}><style>{style}</style>{back}{rest}\n"

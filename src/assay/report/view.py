@@ -1,0 +1,188 @@
+"""Views of a digest: the rows that pages and reports put into their tables."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from assay.catalogue import FAMILIES, METRICS
+from assay.estimate import Estimate
+from assay.report.scores import SOURCES, ends_shown, shown
+from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from assay.define import Metric
+
+KEY_METRICS = (
+    *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean", "ece"),
+    *("latency_p95_ms", "total_tokens_mean", "cost_usd_total", "cost_of_pass"),
+)
+"""What stands at the top of a report, as far as it is known."""
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "pass_rate": "Pass rate",
+    "safety_rate": "Safety rate",
+    "behavior_coverage": "Behaviour coverage",
+    "impl_rate_mean": "Implementation rate",
+    "ece": "Calibration error",
+    "latency_p95_ms": "Latency, P95 (ms)",
+    "total_tokens_mean": "Tokens an attempt",
+    "cost_usd_total": "Cost",
+    "cost_of_pass": "Cost of a pass",
+}
+
+
+def estimate(cells: Sequence[Any]) -> Estimate:
+    """Read an estimate from a digest, where infinity is a word."""
+    value, low, high = (float("inf") if c == "Infinity" else c for c in cells[:3])
+    return Estimate(value, low, high, cells[3], cells[4])
+
+
+def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str, Any]]:
+    """Give the metrics of a group by family; with `known` only those that have a value."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, cells in group["estimates"].items():
+        if name in METRICS and (cells[0] is not None or not known):
+            family = METRICS[name].family
+            found.setdefault(family, []).append(_row(METRICS[name], estimate(cells)))
+    order = [*FAMILIES, *(f for f in found if f not in FAMILIES)]
+    return [
+        {
+            "title": FAMILIES.get(f, f.capitalize()),
+            "rows": [r for r in found[f] if r["known"]],
+            "unknown": [r for r in found[f] if not r["known"]],
+        }
+        for f in order
+        if f in found
+    ]
+
+
+def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
+    return {
+        "name": metric.name,
+        "known": e.value is not None,
+        "value": shown(metric.name, e.value),
+        "interval": ends_shown(metric.name, e),
+        "spark": _spark(metric, e),
+        "records": e.records,
+        "skipped": e.skipped,
+        "needs": "" if e.value is not None else _needs(metric),
+        "better": metric.better,
+        "summary": metric.summary,
+        "formula": metric.formula,
+        "spec": metric.spec,
+    }
+
+
+def _needs(metric: Metric) -> str:
+    if metric.open_parts:
+        return "weights"
+    names = metric.parts or metric.needs or metric.inputs
+    return " and ".join(SOURCES.get(n, n) for n in names)
+
+
+def _spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
+    """Place an estimate on a track from 0 to 1."""
+    if metric.range != (0, 1) or not isinstance(e.value, float):
+        return None
+    low, high = (e.value if x is None or isinstance(x, str) else x for x in (e.low, e.high))
+    return {"at": 4 + 88 * e.value, "low": 4 + 88 * low, "high": 4 + 88 * high}
+
+
+def key_figures(group: Mapping[str, Any], most: int = 6) -> list[dict[str, Any]]:
+    """Give the few figures that stand at the top."""
+    found = []
+    for name in KEY_METRICS:
+        cells = group["estimates"].get(name)
+        if cells and cells[0] is not None:
+            e = estimate(cells)
+            interval = ends_shown(name, e).strip("[]").replace(", ", " to ")
+            value = shown(name, e.value)
+            if METRICS[name].unit == "US$" and isinstance(e.value, float):
+                value = money(e.value)
+                ends = [x for x in (e.low, e.high) if isinstance(x, float)]
+                interval = " to ".join(money(x) for x in ends) if len(ends) == 2 else ""
+            found.append({"title": TITLES[name], "value": value, "note": interval})
+    return found[:most]
+
+
+def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give the metrics of several sides next to each other, by family."""
+    sides = digest["sides"]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name in digest["whole"]["estimates"]:
+        if name not in METRICS or all(s["estimates"][name][0] is None for s in sides):
+            continue
+        cells = []
+        for side in sides:
+            e = estimate(side["estimates"][name])
+            cells.append({"value": shown(name, e.value), "interval": ends_shown(name, e)})
+        found.setdefault(METRICS[name].family, []).append(
+            {"name": name, "cells": cells, "better": METRICS[name].better}
+        )
+    return [
+        {"title": FAMILIES.get(f, f.capitalize()), "rows": found[f]} for f in FAMILIES if f in found
+    ]
+
+
+def when(seconds: float | None) -> str:
+    """Write a time for people."""
+    if seconds is None:
+        return "—"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def money(value: float | None) -> str:
+    """Write an amount, without exponents.
+
+    >>> money(1234.5), money(0.25), money(0.00005317), money(float("inf")), money(None)
+    ('$1,234.50', '$0.25', '$0.0000532', '∞', '—')
+    """
+    if value is None:
+        return "—"
+    if math.isinf(value):
+        return "∞"
+    if value >= 100:
+        return f"${value:,.2f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    text = f"{value:.{digits}f}"
+    return "$" + (text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def run_facts(run: Any, statuses: Mapping[str, int], spent: Mapping[str, Any]) -> list[list[str]]:
+    """Give what a run is, as labelled text."""
+    settings = run.settings
+    made = sum(statuses.values())
+    facts: Iterator[tuple[str, Any]] = iter(
+        [
+            ("Run", run.id),
+            ("Suite", run.suite),
+            ("Status", run.status),
+            ("Subjects", ", ".join(settings.get("subjects", []))),
+            ("Tiers", ", ".join(settings.get("tiers", []))),
+            ("Tasks", f"{settings.get('tasks', 0):,}"),
+            ("Attempts a task", settings.get("runs")),
+            ("Attempts made", f"{made:,} of {run.attempts:,}"),
+            ("Could not be made", f"{statuses.get('error', 0):,}"),
+            ("Began", when(run.created)),
+            ("Ended", when(run.ended)),
+            ("Cost", money(spent.get("usd"))),
+            ("Answers found by", _rule(settings.get("answer"))),
+            ("Answers matched by", _rule(settings.get("match"))),
+            ("Seed", settings.get("seed")),
+            ("Data", run.data_hash[:16]),
+            ("Assay", settings.get("assay")),
+        ]
+    )
+    return [[k, clean(str(v))] for k, v in facts if v not in {None, "", "—"}]
+
+
+def _rule(rule: Mapping[str, Any] | None) -> str:
+    if not rule:
+        return ""
+    value = rule.get("value")
+    return f"{rule['kind']} {value}".strip() if value else str(rule["kind"])

@@ -1,0 +1,97 @@
+"""What a person should know before the first call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.errors import UsageError
+from assay.run.prices import Prices
+from assay.suite.plan import Attempt, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from assay.models.model import Model
+    from assay.suite.values import Subject, Suite
+
+
+def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
+    """List what a run of a suite would leave out, not know, or not be able to hold."""
+    return [*_agents(suite), *_ignored(suite, model_of), *_prices(suite), *_loose(suite)]
+
+
+def _agents(suite: Suite) -> Iterator[str]:
+    """Say plainly what each command runs in, and what it will not tell."""
+    for subject in suite.subjects:
+        if subject.agent:
+            from assay.agent.sandbox import described  # noqa: PLC0415
+
+            yield f"{subject.name} runs in this sandbox: {described(subject.agent)}."
+            if subject.agent.output == "text":
+                yield f"{subject.name} has no 'output' reader: its tokens and cost are null."
+
+
+def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str]:
+    """Name the settings that a subject's model is never told."""
+    for subject in suite.subjects:
+        if subject.agent or subject.model.startswith("replay:"):
+            continue
+        ignores: frozenset[str] = getattr(model_of(subject), "ignores", frozenset())
+        dropped = sorted(ignores & _asked(suite, subject))
+        if dropped:
+            yield f"{subject.name} is not told {', '.join(dropped)}: its model does not take it."
+
+
+def _asked(suite: Suite, subject: Subject) -> set[str]:
+    """Collect what the suite asks of a subject, in any tier."""
+    names: set[str] = set()
+    for tier in suite.tiers:
+        names |= set(settings(suite, Attempt(suite.tasks[0], subject, tier, 1)))
+        names |= {"system"} if tier.system else set()
+        names |= {"examples"} if tier.shown else set()
+    names |= {"seed"} if suite.seed is not None else set()
+    return names | ({"logprobs"} if suite.confidence == "logprobs" else set())
+
+
+def check(suite: Suite) -> None:
+    """Refuse a limit of money that could not be kept."""
+    unknown = Prices(suite.prices).unknown(s for s in suite.subjects if not _tells_cost(s))
+    if suite.limits.usd is not None and unknown:
+        raise UsageError(
+            f"limits.usd cannot be kept: the price of {', '.join(unknown)} is not known. Say it "
+            "under 'prices' (0 if nothing is charged), or limit tokens instead."
+        )
+
+
+def _tells_cost(subject: Subject) -> bool:
+    """Whether an agent says itself what it cost."""
+    output = subject.agent.output if subject.agent else "text"
+    return output == "claude-code" or "cost_usd" in output
+
+
+def _prices(suite: Suite) -> Iterator[str]:
+    models = [subject for subject in suite.subjects if not subject.agent]
+    for model in Prices(suite.prices).unknown(models):
+        yield (
+            f"The price of {model} is not known: its cost is null. "
+            "The suite may say it under 'prices'."
+        )
+
+
+def _loose(suite: Suite) -> Iterator[str]:
+    """Say where a limit of money or tokens rests on a guess."""
+    if suite.limits.usd is None and suite.limits.tokens is None:
+        return
+    for subject in suite.subjects:
+        if subject.agent:
+            yield (
+                f"{subject.name} is an agent: what it takes is known when it ends, so attempts "
+                "under way may pass the limit."
+            )
+            continue
+        sides = [Attempt(suite.tasks[0], subject, tier, 1) for tier in suite.tiers]
+        if any("max_tokens" not in settings(suite, side) for side in sides):
+            yield (
+                f"{subject.name} has no max_tokens: a response longer than 4,096 tokens may pass "
+                "the limit."
+            )

@@ -1,0 +1,179 @@
+"""Put the sentences of scenarios to the suite's judges, who say whether they are true.
+
+The sentences of a task are the items of a small rubric of its own, worth one point each. So they
+are asked as everything is that judges are asked: fenced, read strictly, within the run's budgets,
+resumable. What the judges say becomes a verdict about each behaviour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from assay.checks.declare import Found, Verdict
+from assay.judge.prompt import messages
+from assay.run.asking import Brief, Desk, Judge
+from assay.run.budget import Budget
+from assay.run.execute import model_of
+from assay.run.judging import _READ, Bench, Judged, _case, _Judgments
+from assay.run.limiter import MOST, Limiter
+from assay.run.observe import given_by, key_of, rows_of
+from assay.run.prices import Prices
+from assay.run.writer import Writer
+from assay.store.verdicts import keep_verdicts
+from assay.suite.rubric import Category, Item, Rubric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from assay.checks.behaviour import Behaviour
+    from assay.run.engine import Tally
+    from assay.store.store import Row, Run, Store
+    from assay.suite.values import Limits, Suite
+
+ABOUT = " on behaviours"
+"""What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
+YES, NO = 0.75, 0.25
+"""From which and up to which part of a point it is a yes, or a no."""
+_UNCLEAR = "what is shown does not tell whether it is true"
+
+
+def questions_of(suite: Suite) -> dict[str, tuple[Behaviour, ...]]:
+    """List what judges are asked about the attempts at each task."""
+    found = {
+        task.id: tuple(
+            {b.mark: b for _, b in task.scenario.all() if b.check.name == "judge"}.values()
+        )
+        for task in suite.tasks
+        if task.scenario
+    }
+    return {task: several for task, several in found.items() if several}
+
+
+def ask(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    *,
+    watch: Callable[[Tally, Budget, list[Row]], None],
+    record: Path | None = None,
+    began: float | None = None,
+) -> Judged | None:
+    """Ask what was not asked yet; None where there is nothing to ask."""
+    questions = questions_of(suite)
+    if not questions or suite.judge is None:
+        return None
+    judging = replace(
+        suite.judge,
+        judges=tuple(replace(s, name=s.name + ABOUT) for s in suite.judge.judges),
+        more=(),
+    )
+    models = {s.name: model_of(s, suite.limits.timeout) for s in judging.judges}
+    recorder = None
+    if record is not None:
+        from assay.models.replay import Recorder  # noqa: PLC0415
+
+        recorder = Recorder(record)
+        models = {name: recorder.wrap(model) for name, model in models.items()}
+    spent = store.spent(run.id)
+    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+    budget = Budget(suite.limits, spent["usd"] or 0.0, tokens)
+    budget.started = budget.started if began is None else began
+    bench = _Hearing(
+        run.id, judging, models, store, Prices(suite.prices), budget, watch, questions=questions
+    )
+    try:
+        interrupted = asyncio.run(bench.sit(suite.limits))
+    finally:
+        if recorder:
+            recorder.close()
+    bench.keep(run)
+    return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted)
+
+
+@dataclass(slots=True)
+class _Hearing(Bench):
+    """A bench that asks about each task what is to be asked about it."""
+
+    questions: Mapping[str, tuple[Behaviour, ...]] = field(default_factory=dict)
+    panels: dict[str, tuple[Judge, ...]] = field(default_factory=dict)
+    briefs: list[Brief] = field(default_factory=list)
+
+    async def sit(self, limits: Limits) -> bool:
+        """Ask until all is done or it is interrupted; says whether it was."""
+        fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
+        limiters = {m.account: Limiter(fixed, m.limit) for m in self.models.values()}
+        writer = Writer(_Judgments(self.store), self._committed)
+        try:
+            for task, several in self.questions.items():
+                rubric = _rubric(several)
+                desk = Desk(self.run, rubric, self.prices, self.budget, self.tally, writer)
+                self.panels[task] = tuple(
+                    Judge.of(s, self.models[s.name], limiters[self.models[s.name].account], desk)
+                    for s in self.judging.judges
+                )
+            todo = list(self._todo())
+            most = sum(x.most if x.adapts else int(x.limit) for x in limiters.values())
+            return await self._together(iter(todo), max(1, min(most, MOST, len(todo))))
+        finally:
+            await writer.close()
+            for model in self.models.values():
+                await model.close()
+
+    def _todo(self) -> Iterator[Brief]:
+        known = self._known()
+        for frame in self.store.records(self.run):
+            for row in frame.select(_READ).iter_rows(named=True):
+                panel = self.panels.get(row["task_id"])
+                if panel is None or row["status"] == "error" or row["response"] is None:
+                    continue
+                asked = messages(panel[0].desk.rubric, _case(row))
+                text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
+                digest = hashlib.blake2b(text, digest_size=12).hexdigest()
+                brief = Brief(key_of(row), asked, digest, known.get(key_of(row), {}))
+                self.briefs.append(brief)
+                missing = sum(not judge.stands(brief) for judge in panel)
+                if missing:
+                    self.tally.total += missing
+                    yield brief
+
+    async def _attempt(self, brief: Brief) -> None:
+        given = [await self._opinion(brief, judge) for judge in self.panels[brief.key[2]]]
+        self.unjudged += all(score is None for score in given)
+
+    def keep(self, run: Run) -> None:
+        """Keep what the judges said as verdicts about the behaviours."""
+        rows = {key_of(row): row for row in rows_of(run, self.store)}
+        marks = {
+            (brief.key, judge.subject.name): judge.fingerprint(brief)
+            for brief in self.briefs
+            for judge in self.panels[brief.key[2]]
+        }
+        table = self.store.judgments(self.run)
+        given = []
+        for one in table.iter_rows(named=True):
+            key = key_of(one)
+            if one["status"] != "ok" or marks.get((key, one["judge"])) != one["fingerprint"]:
+                continue
+            items = json.loads(one["items"] or "{}")
+            who = one["judge"].removesuffix(ABOUT)
+            for behaviour in self.questions[key[2]]:
+                said = _verdict(items.get(behaviour.mark, {}))
+                given.append(given_by(who, rows[key], behaviour, said))
+        keep_verdicts(self.store, self.run, given)
+
+
+def _rubric(questions: tuple[Behaviour, ...]) -> Rubric:
+    items = tuple(Item(b.mark, b.question, 1.0, _UNCLEAR) for b in questions)
+    return Rubric("behaviours", (Category("behaviours", 1.0, items),), 1.0)
+
+
+def _verdict(item: Mapping[str, Any]) -> Verdict:
+    score, evidence = item.get("score"), str(item.get("evidence") or "")
+    holds = None if score is None or NO < score < YES else score >= YES
+    said = {True: "yes", False: "no", None: "cannot say"}[holds]
+    return Verdict(holds, said, (Found("judge", evidence),) if evidence else ())

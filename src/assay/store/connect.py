@@ -1,0 +1,164 @@
+"""Open the database at an address, and say what is wrong with it in words a person can use."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from assay.errors import AssayError, UsageError
+from assay.store.migrations import is_current, migrate
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection
+
+BUSY = 30.0
+"""Seconds to wait for another process that writes to the same file."""
+REACH = 10
+"""Seconds to wait for a server to answer."""
+PASSING = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
+"""What PostgreSQL says when it is enough to try again: deadlocks, restarts, too many clients."""
+
+
+class StoreError(AssayError):
+    """The store cannot be read or written: a full disk, a lost connection, no permission."""
+
+    exit_code = 4
+
+    def __init__(self, text: str, *, passing: bool = False) -> None:
+        super().__init__(text)
+        self.passing = passing
+        """Whether it may pass by itself, as a server that restarts does."""
+
+
+def connect(address: str) -> Engine:
+    """Connect and upgrade; a path is an SQLite file, synced to the disk at every commit."""
+    url = _url(address)
+    lite = url.drivername.startswith("sqlite")
+    try:
+        if "://" not in address:
+            Path(address).parent.mkdir(parents=True, exist_ok=True)
+        if lite:
+            engine = create_engine(url)
+            event.listen(engine, "connect", _prepare_sqlite)
+        else:
+            reach = {} if "connect_timeout" in url.query else {"connect_timeout": REACH}
+            engine = create_engine(url, pool_pre_ping=True, connect_args=reach)
+    except OSError as error:
+        raise StoreError(f"The store {address} cannot be made: {error.strerror}.") from error
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise _wrong(address, str(error)) from None
+    try:
+        with guarded(address), engine.connect() as connection:
+            current = is_current(connection)
+        if not current:
+            with guarded(address), engine.begin() as connection:
+                _alone(connection)
+                migrate(connection)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _url(address: str) -> URL:
+    try:
+        url = make_url(address if "://" in address else f"sqlite:///{address}")
+    except (ArgumentError, ValueError):  # its text may hold the password
+        raise _wrong(address, "it cannot be read; a password needs %-escapes") from None
+    if url.drivername in {"postgresql", "postgres"}:
+        url = url.set(drivername="postgresql+psycopg")
+    kind = url.get_backend_name()
+    if kind not in {"sqlite", "postgresql"}:
+        raise _wrong(address, f"{kind} is not supported")
+    if kind == "sqlite" and url.database in {None, "", ":memory:"}:
+        raise _wrong(address, "what is only in memory would be lost")
+    return url
+
+
+def _wrong(address: str, why: str) -> UsageError:
+    return UsageError(
+        f"--store {shown(address)}: give a path for SQLite or postgresql://… for PostgreSQL "
+        f"(which needs the extra 'postgresql'): {why}."
+    )
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY * 1000:.0f}")
+    end = time.monotonic() + BUSY
+    while True:  # SQLite does not wait by itself when two processes make a store at once
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            break
+        except connection.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _alone(connection: Connection) -> None:
+    """Make other processes that want to upgrade wait until this transaction ends."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4155415359)")
+
+
+class guarded:  # noqa: N801
+    """Turns what a database says into an error that says what to do."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        if isinstance(error, SQLAlchemyError | OverflowError | UnicodeError):
+            raise StoreError(
+                f"The store {shown(self.address)} cannot be used: {_reason(error)}. What was "
+                "committed is safe; mend this and go on with 'assay run --resume'.",
+                passing=_passing(error),
+            ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Give the first line of what a database says; the last one where it lists several."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    if not lines:
+        return type(cause).__name__
+    line = lines[-1].removeprefix("- ") if lines[0].endswith(":") else lines[0]
+    return line.rstrip(".")
+
+
+def _passing(error: BaseException) -> bool:
+    """Whether it is PostgreSQL that went away, or asks to try again."""
+    if not isinstance(error, DBAPIError) or not hasattr(error.orig, "sqlstate"):
+        return False
+    code = getattr(error.orig, "sqlstate", None)
+    gone = code is None and type(error.orig).__name__ == "OperationalError"
+    return error.connection_invalidated or gone or code in PASSING
+
+
+def shown(address: str) -> str:
+    """Show an address without its password.
+
+    >>> shown("postgresql://me:secret@host/db?sslpassword=too")
+    'postgresql://me:***@host/db?sslpassword=hidden'
+    """
+    if "://" not in address:
+        return address
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        return address.split("://", maxsplit=1)[0] + "://…"
+    hidden = {name: "hidden" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)

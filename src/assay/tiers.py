@@ -1,0 +1,120 @@
+"""Several tiers side by side: uplift, variance, delta, frontier, and what a further pass costs.
+
+Pure functions of plain numbers; None is a number that is not known, and stays out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Number = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The cheapest way to a pass; without a name where nothing passed."""
+
+    name: str | None
+    cost_of_pass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is paid for each further pass when going on to the next dearer side."""
+
+    start: str
+    end: str
+    cost_difference: float
+    pass_rate_difference: float
+    cost_of_further_pass: Number
+    """None where the dearer side passes no more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """What holds over all sides."""
+
+    pass_rate_variance: Number
+    cost_variance: Number
+    cost_delta: Number
+    frontier: Frontier | None
+
+
+def uplift(score: Number, baseline: Number) -> Number:
+    """Give the improvement over the baseline as a share of it; None where that is 0.
+
+    >>> round(uplift(0.90, 0.75), 6)
+    0.2
+    """
+    if score is None or not baseline:
+        return None
+    return (score - baseline) / baseline
+
+
+def difference(score: Number, baseline: Number) -> Number:
+    """Give the plain difference from the baseline."""
+    return None if score is None or baseline is None else score - baseline
+
+
+def variance(values: Iterable[Number]) -> Number:
+    """Give the population variance over sides; None for fewer than two.
+
+    >>> round(variance([0.70, 0.80, 0.85, 0.90]), 5)
+    0.00547
+    """
+    known = _known(values)
+    if len(known) < 2:
+        return None
+    mean = math.fsum(known) / len(known)
+    return math.fsum((v - mean) ** 2 for v in known) / len(known)
+
+
+def delta(values: Iterable[Number]) -> Number:
+    """Give the distance from the smallest to the largest; None for fewer than two.
+
+    >>> delta([0.25, None, 1.0])
+    0.75
+    """
+    known = _known(values)
+    return max(known) - min(known) if len(known) > 1 else None
+
+
+def frontier(costs: Mapping[str, Number]) -> Frontier | None:
+    """Find the side whose pass is cheapest, the first of equal ones; None if no cost is known.
+
+    >>> frontier({"T0": 0.5, "T1": 0.25, "T2": math.inf}).name
+    'T1'
+    """
+    known = {name: cost for name, cost in costs.items() if cost is not None}
+    if not known:
+        return None
+    name = min(known, key=lambda n: known[n])
+    return Frontier(name if math.isfinite(known[name]) else None, known[name])
+
+
+def steps(sides: Sequence[tuple[str, Number, Number]]) -> list[Step]:
+    """Give what each further pass costs from one side to the next, ordered by their cost.
+
+    `sides` are names with the mean cost of an attempt and the pass rate.
+
+    >>> steps([("T0", 0.1, 0.5), ("T1", 0.3, 0.75)])[0].cost_of_further_pass
+    0.8
+    """
+    known = [(n, c, r) for n, c, r in sides if c is not None and r is not None]
+    ordered = sorted(known, key=lambda side: (side[1], side[2]))
+    found = []
+    for (start, cost, rate), (end, more, better) in pairwise(ordered):
+        paid, gained = more - cost, better - rate
+        price = round(paid / gained, 15) if gained > 1e-12 else None
+        found.append(Step(start, end, paid, gained, price))
+    return found
+
+
+def _known(values: Iterable[Number]) -> list[float]:
+    return [v for v in values if v is not None]

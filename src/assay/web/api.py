@@ -1,0 +1,315 @@
+"""The REST API: everything the page can do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from assay.errors import UsageError
+from assay.models.providers import PROVIDERS
+from assay.store import look
+from assay.web import forms
+from assay.web.record import measures
+from assay.web.site import NotFoundError, read_filter, read_key, write_key
+from assay.web.suites import LARGEST, Choice
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from assay.web.site import Site
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": forms.Problem, "description": "What was given makes no sense."},
+    401: {"model": forms.Problem, "description": "A token is needed."},
+    403: {"model": forms.Problem, "description": "Not allowed."},
+    404: {"model": forms.Problem, "description": "There is no such thing."},
+    413: {"model": forms.Problem, "description": "Too large."},
+}
+api = APIRouter(prefix="/api", responses=ERRORS)
+RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
+KeyText = Annotated[
+    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=20_000)
+]
+BEAT = 1.0
+
+
+def site_of(request: Request) -> Site:
+    """Give the parts of the server."""
+    site: Site = request.app.state.site
+    return site
+
+
+@api.get("/session", summary="What this client may do", tags=["session"])
+def session(request: Request) -> forms.Session:
+    """Tell the right, and the text that changes must send as X-Assay-Csrf."""
+    right = request.scope["state"]["right"]
+    return forms.Session(right=right, csrf=site_of(request).access.csrf)
+
+
+@api.get("/runs", summary="All runs", tags=["runs"])
+def runs(request: Request) -> forms.Runs:
+    """List the runs, the newest first."""
+    site = site_of(request)
+    found = [forms.ListedRun(**run) for run in site.runs()]
+    return forms.Runs(runs=found, waiting=site.digests.waiting)
+
+
+@api.get("/runs/{run}", summary="How far a run is", tags=["runs"])
+def progress(request: Request, run: RunId) -> forms.Progress:
+    """Tell a run's status and how many of its attempts are made."""
+    site = site_of(request)
+    return forms.Progress(**site.progress(site.run(run)))
+
+
+@api.get("/runs/{run}/digest", summary="The scores of a run", tags=["runs"])
+def digest(request: Request, run: RunId) -> forms.Digest:
+    """Give metrics with intervals, by side, and the numbers behind each chart."""
+    site = site_of(request)
+    kept = site.digests.get(site.run(run))
+    return forms.Digest(current=kept.current, problem=kept.problem, digest=kept.digest)
+
+
+FILTER = (
+    "Other parameters filter: status, subject, tier, category, capability, task_id, answer (equal);"
+    " correct, passed, truncated, self_correcting (yes or no); any measure's range as NAME_min and"
+    " NAME_max (the high end not included)."
+)
+
+
+@api.get("/runs/{run}/records", summary="Records, a page at a time", tags=["records"],
+         description=f"List records in the order of their keys. {FILTER}")  # fmt: skip
+def records(
+    request: Request,
+    run: RunId,
+    q: Annotated[str, Query(description="Text to find.", max_length=500)] = "",
+    after: Annotated[str, Query(description="Those after this key.", max_length=20_000)] = "",
+    before: Annotated[str, Query(description="Those before this key.", max_length=20_000)] = "",
+    last: Annotated[bool, Query(description="The last page.")] = False,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> forms.Records:
+    """List records in the order of their keys."""
+    site = site_of(request)
+    found = look.page(
+        site.store,
+        site.run(run).id,
+        read_filter({**request.query_params, "q": q}),
+        after=read_key(after) if after else None,
+        before=read_key(before) if before else None,
+        last=last,
+        limit=limit,
+    )
+    rows = found.rows
+    return forms.Records(
+        records=[_plain(row) for row in rows],
+        after=write_key(rows[-1]) if rows and found.after else None,
+        before=write_key(rows[0]) if rows and found.before else None,
+    )
+
+
+@api.get("/runs/{run}/count", summary="How many records a filter finds", tags=["records"],
+         description=f"Count records, up to 10,000. {FILTER}")  # fmt: skip
+def count(
+    request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
+) -> forms.Count:
+    """Count records."""
+    site = site_of(request)
+    most = 10_000
+    wanted = read_filter({**request.query_params, "q": q})
+    found = look.count(site.store, site.run(run).id, wanted, most)
+    return forms.Count(count=min(found, most), more=found > most)
+
+
+@api.get("/runs/{run}/record", summary="One record in full", tags=["records"])
+def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
+    """Give a record with its measures, its judgments and what people said about it."""
+    site, place = site_of(request), read_key(key)
+    found = site.run(run)
+    row = look.record(site.store, found.id, place)
+    if row is None:
+        raise NotFoundError("There is no such record.")
+    return forms.Record(
+        record=_plain(row),
+        measures=_plain(measures(found, site.store, row)),
+        judgments=[_plain(j) for j in look.judgments(site.store, found.id, place)],
+        remarks=[_plain(r) for r in look.remarks(site.store, found.id, place)],
+    )
+
+
+@api.post("/runs/{run}/record/remarks", summary="Say something about a record", status_code=201,
+          tags=["records"])  # fmt: skip
+def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record:
+    """Keep a person's verdict and note, with who and when."""
+    site, place = site_of(request), read_key(form.key)
+    found = site.run(run)
+    if look.record(site.store, found.id, place) is None:
+        raise NotFoundError("There is no such record.")
+    if not form.verdict and not (form.note or "").strip():
+        raise UsageError("Give a verdict, a note, or both.")
+    note, who = _kept(form.note), _kept(form.who) or "someone"
+    look.remark(site.store, found.id, place, who=who, verdict=form.verdict, note=note)
+    return record(request, run, form.key)
+
+
+@api.post("/runs/{run}/remarks", summary="Tag a run or note something", status_code=201,
+          tags=["runs"])  # fmt: skip
+def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
+    """Keep tags (all of them anew) or a note of a run."""
+    site = site_of(request)
+    found = site.run(run)
+    tags = None if form.tags is None else [t for t in map(_kept, form.tags) if t]
+    who = _kept(form.who) or "someone"
+    look.remark(site.store, found.id, None, who=who, note=_kept(form.note), tags=tags)
+    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+
+
+def _kept(text: str | None) -> str | None:
+    """Take out what no database keeps."""
+    return None if text is None else text.replace("\0", "").encode(errors="replace").decode()
+
+
+@api.get("/suites", summary="Suites that can be run", tags=["new runs"])
+def suites(request: Request) -> list[forms.Suite]:
+    """List the suites this server was shown, and uploads."""
+    site = site_of(request)
+    return [
+        forms.Suite(id=s.id, name=s.name, uploaded=s.uploaded)
+        for s in site.suites.known(site.store.runs())
+    ]
+
+
+@api.get("/providers", summary="Which providers have a key", tags=["new runs"])
+def providers() -> list[forms.Provider]:
+    """Tell which keys are in the server's environment; never a key itself."""
+    return [
+        forms.Provider(
+            name=p.name, key_env=p.key_env, ready=not p.key_env or bool(os.environ.get(p.key_env))
+        )
+        for p in PROVIDERS.values()
+    ]
+
+
+@api.post("/plan", summary="What a run would take", tags=["new runs"])
+def plan(request: Request, form: forms.RunForm) -> forms.Plan:
+    """Plan a run: attempts, tokens, cost, an example prompt. Nothing is called."""
+    from assay.report.plan import facts  # noqa: PLC0415
+    from assay.run.execute import model_of  # noqa: PLC0415
+    from assay.run.preflight import warnings  # noqa: PLC0415
+
+    site = site_of(request)
+    _, _, suite = site.suites.load(_choice(form), site.store.runs())
+    return forms.Plan(
+        **facts(suite),
+        warnings=list(warnings(suite, model_of)),
+        subjects_named=[s.name for s in suite.subjects],
+        tiers_named=[t.name for t in suite.tiers],
+    )
+
+
+@api.post("/runs", summary="Begin a run", status_code=201, tags=["new runs"])
+def start(request: Request, form: forms.RunForm) -> forms.Started:
+    """Begin a run as a process of its own; it goes on when the page is closed."""
+    site = site_of(request)
+    path, text, _ = site.suites.load(_choice(form), site.store.runs())
+    return forms.Started(run=site.jobs.start(path, text))
+
+
+def _choice(form: forms.RunForm) -> Choice:
+    return Choice(form.suite, tuple(form.subjects), tuple(form.tiers), form.runs, form.usd)
+
+
+@api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
+def stop(request: Request, run: RunId) -> forms.Started:
+    """End a run of this server in good order; what was answered is kept."""
+    site = site_of(request)
+    site.jobs.stop(site.run(run).id)
+    return forms.Started(run=run)
+
+
+@api.post("/runs/{run}/resume", summary="Go on with a run", status_code=202, tags=["new runs"])
+def resume(request: Request, run: RunId) -> forms.Started:
+    """Make the attempts of a run that are missing or failed."""
+    site = site_of(request)
+    return forms.Started(run=site.jobs.resume(site.run(run).id))
+
+
+@api.post("/uploads", summary="Upload a suite or a data set", status_code=201, tags=["new runs"],
+          openapi_extra={"requestBody": {"required": True, "content": {
+              "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
+          )  # fmt: skip
+async def upload(
+    request: Request,
+    kind: Annotated[str, Query(description="suite, jsonl, json, csv or parquet", max_length=20)],
+    name: Annotated[str, Query(max_length=80)] = "",
+    subject: Annotated[list[str] | None, Query(max_length=20)] = None,
+    prompt: Annotated[str, Query(max_length=8_000)] = "",
+    answer: Annotated[str, Query(max_length=200)] = "",
+) -> forms.Uploaded:
+    """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""
+    site, held = site_of(request), bytearray()
+    async for part in request.stream():
+        held += part
+        if len(held) > LARGEST:
+            raise HTTPException(413, f"An upload has at most {LARGEST:,} bytes.")
+    if not held:
+        raise UsageError("The upload is empty.")
+    form = {"name": name, "subjects": subject or [], "prompt": prompt, "answer": answer}
+    if kind == "suite":
+        made = await run_in_threadpool(site.suites.add_suite, bytes(held))
+    else:
+        made = await run_in_threadpool(site.suites.add_data, bytes(held), f".{kind}", form)
+    return forms.Uploaded(suite=made)
+
+
+@api.get("/runs/{run}/events", summary="Progress, as it happens", tags=["runs"],
+         response_class=StreamingResponse,
+         responses={200: {"content": {"text/event-stream": {}}}})  # fmt: skip
+async def events(
+    request: Request, run: RunId, once: Annotated[bool, Query(description="Only one.")] = False
+) -> StreamingResponse:
+    """Send how far a run is, each second, until it ends; a new request goes on from there."""
+    site = site_of(request)
+    found = await run_in_threadpool(site.run, run)
+
+    async def stream() -> AsyncIterator[str]:
+        last = ""
+        while True:
+            now = await run_in_threadpool(lambda: site.progress(site.run(found.id)))
+            took = now.pop("took")
+            text = json.dumps(now)
+            yield f"data: {text}\n\n" if text != last else ": \n\n"
+            last = text
+            over = now["status"] != "running" and not now["here"] and not now["digest"]
+            if once or over or await request.is_disconnected():
+                return
+            await asyncio.sleep(max(BEAT, 10 * took))
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+@api.get("/metrics", summary="What every number means", tags=["catalogue"])
+def metrics() -> dict[str, dict[str, Any]]:
+    """Give each metric's meaning, formula, range and place in a specification."""
+    from assay.catalogue import METRICS  # noqa: PLC0415
+    from assay.report.catalogue import facts  # noqa: PLC0415
+
+    return {name: facts(metric) for name, metric in METRICS.items()}
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """Make values fit for strict JSON."""
+    return {k: _value(v) for k, v in dict(row).items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    return value

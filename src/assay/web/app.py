@@ -1,0 +1,92 @@
+"""The application: pages, API, and the guard around both."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.responses import JSONResponse
+
+from assay import __version__
+from assay.errors import AssayError, InputError
+from assay.store.connect import StoreError
+from assay.web.access import Access, is_loopback
+from assay.web.api import api
+from assay.web.digests import Digests
+from assay.web.guard import Guard
+from assay.web.jobs import Jobs
+from assay.web.pages import error_page, pages
+from assay.web.site import NotFoundError, Site
+from assay.web.suites import Suites
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from assay.store.store import Store
+
+HERE = ("localhost", "127.0.0.1", "::1")
+
+
+def make_app(
+    store: Store,
+    *,
+    host: str = "127.0.0.1",
+    folders: Iterable[Path] = (),
+    allow: Iterable[str] = (),
+) -> ASGIApp:
+    """Make the application for a store; who may use it is read from the environment."""
+    access = Access.of(host, os.environ)
+    uploads = Path(".assay") if "://" in store.address else Path(store.address).parent
+    site = Site(
+        store,
+        Digests(store),
+        Jobs(store.address),
+        Suites(folders, uploads / "uploads"),
+        access,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        site.jobs.close()
+        site.digests.close()
+
+    app = FastAPI(
+        title="Assay",
+        version=__version__,
+        summary="Look at runs, start them and compare them.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=lifespan,
+    )
+    app.state.site = site
+    app.include_router(api)
+    app.router.routes.extend(pages())
+    for kind in (AssayError, 404, 405):
+        app.add_exception_handler(kind, _told)
+    names = {*HERE, *allow} if is_loopback(host) else {*HERE, host, *allow}
+    return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
+
+
+def _told(request: Request, error: Any) -> Response:
+    """Say what went wrong, as JSON to a program and as a page to a person."""
+    status = getattr(error, "status_code", 400)
+    if isinstance(error, AssayError):
+        status = 404 if isinstance(error, NotFoundError) else 400
+        status = 503 if isinstance(error, StoreError) else status
+        text = str(error)
+    else:
+        text = str(error.detail)
+    if request.url.path.startswith("/api/"):
+        lines = list(error.problems) if isinstance(error, InputError) else text
+        headers = getattr(error, "headers", None)
+        return JSONResponse({"detail": lines}, status, headers=headers)
+    return error_page(request, status, text)

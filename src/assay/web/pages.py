@@ -1,0 +1,189 @@
+"""The pages: each reads, at most a screenful, and fills a template."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from assay import __version__
+from assay.report.page import environment, stylesheet
+from assay.web import looking
+from assay.web.access import TooMany
+from assay.web.guard import COOKIE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinja2 import Environment
+    from starlette.requests import Request
+
+    from assay.web.site import Site
+
+HERE = Path(__file__).parent
+FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+LONGEST = 4_096
+"""Bytes of a form."""
+
+View = "Callable[[Request, Site], tuple[str, dict[str, Any]]]"
+
+
+@cache
+def _templates() -> Environment:
+    made = environment(HERE / "templates")
+    made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
+    made.filters["json"] = json.dumps
+    return made
+
+
+@cache
+def _static() -> dict[str, tuple[bytes, str]]:
+    script = (HERE / "static" / "app.js").read_bytes()
+    return {
+        "style.css": (stylesheet().encode(), "text/css; charset=utf-8"),
+        "app.js": (script, "text/javascript; charset=utf-8"),
+        "icon.svg": ((HERE / "static" / "icon.svg").read_bytes(), "image/svg+xml"),
+    }
+
+
+def _marks() -> dict[str, str]:
+    """Give each file's mark, so that a browser keeps it until it changes."""
+    return {n: hashlib.sha256(held).hexdigest()[:12] for n, (held, _) in _static().items()}
+
+
+def run_url(run: str, *rest: str, **query: Any) -> str:
+    """Give the address of a run's page."""
+    path = "/".join(["/runs", quote(run, safe=""), *rest])
+    return url(path, **query)
+
+
+def url(path: str, **query: Any) -> str:
+    """Give an address with what is not empty in its query."""
+    given = {k: v for k, v in query.items() if v not in {None, ""}}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def pages() -> list[Route]:
+    """List the routes of all pages."""
+    views = {
+        "/": looking.runs,
+        "/runs/{run}": looking.run,
+        "/runs/{run}/records": looking.records,
+        "/runs/{run}/record": looking.record,
+        "/compare": looking.compare,
+        "/compare/task": looking.compare_task,
+        "/gates": looking.gates,
+        "/new": looking.new,
+        "/docs": looking.docs,
+    }
+    return [
+        *(Route(path, _page(view), methods=["GET"]) for path, view in views.items()),
+        Route("/runs/{run}/raw", _raw, methods=["GET"]),
+        Route("/runs/{run}/report.html", _report, methods=["GET"]),
+        Route("/static/{name}", _file, methods=["GET"]),
+        Route("/enter", _enter, methods=["GET", "POST"]),
+        Route("/leave", _leave, methods=["POST"]),
+    ]
+
+
+def _page(view: Any) -> Callable[[Request], Response]:
+    def show(request: Request) -> Response:
+        template, values = view(request, request.app.state.site)
+        return _shown(request, template, values)
+
+    return show
+
+
+def _shown(request: Request, template: str, values: dict[str, Any], status: int = 200) -> Response:
+    site: Site = request.app.state.site
+    theme = request.cookies.get("theme")
+    right = request.scope.get("state", {}).get("right")
+    common = {
+        "path": request.url.path,
+        "theme": theme if theme in {"light", "dark"} else None,
+        "csrf": site.access.csrf if right else "",
+        "right": right,
+        "open": site.access.open,
+    }
+    text = _templates().get_template(template).render({**common, **values})
+    return HTMLResponse(text, status)
+
+
+def error_page(request: Request, status: int, text: str) -> Response:
+    """Tell a person what went wrong."""
+    titles = {404: "Not found", 503: "The store cannot be used", 405: "Not possible"}
+    values = {"title": titles.get(status, "That did not work"), "text": text}
+    return _shown(request, "error.html", values, status)
+
+
+def _raw(request: Request) -> Response:
+    """Give one text of a record whole, as text."""
+    text = looking.raw(request, request.app.state.site)
+    return PlainTextResponse(text.encode("utf-8", "replace"))
+
+
+def _report(request: Request) -> Response:
+    text = looking.report(request, request.app.state.site)
+    name = request.path_params["run"]
+    safe = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "-_"))[:80]
+    held = {"content-disposition": f'attachment; filename="assay-{safe or "run"}.html"'}
+    return HTMLResponse(text, headers=held)
+
+
+async def _file(request: Request) -> Response:
+    held = _static().get(request.path_params["name"])
+    if held is None:
+        return error_page(request, 404, "There is no such file.")
+    return Response(held[0], media_type=held[1], headers=FOREVER)
+
+
+async def _enter(request: Request) -> Response:
+    """Ask for a token, and begin a session."""
+    target = request.query_params.get("next", "/")
+    if not target.startswith("/") or target.startswith(("//", "/\\")):
+        target = "/"
+    if request.method == "GET":
+        return _shown(request, "enter.html", {"problem": "", "target": target})
+    site: Site = request.app.state.site
+    token = (await _form(request)).get("token", "")
+    try:
+        found = await run_in_threadpool(site.access.enter, token)
+        problem = "This token is not known."
+    except TooMany:
+        found, problem = None, "Too many wrong tokens; wait a minute."
+    if found is None:
+        return _shown(request, "enter.html", {"problem": problem, "target": target}, 401)
+    answer = RedirectResponse(target, 303)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(COOKIE, found[0], httponly=True, samesite="strict", secure=secure)
+    return answer
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Read a small form; more is not read."""
+    from urllib.parse import parse_qsl  # noqa: PLC0415
+
+    held = bytearray()
+    async for part in request.stream():
+        held += part
+        if len(held) > LONGEST:
+            return {}
+    return dict(parse_qsl(held.decode("utf-8", "replace")))
+
+
+async def _leave(request: Request) -> Response:
+    site: Site = request.app.state.site
+    cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    if cookie:
+        site.access.leave(cookie.value)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE)
+    return answer

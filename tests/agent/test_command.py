@@ -1,0 +1,481 @@
+"""Agents at their worst: whatever they do, they stay where they were put."""
+
+import os
+import secrets
+
+import pytest
+
+from agent.trying import alive, asked, attempt, attempts, needs_bubblewrap, script
+from assay.errors import UsageError
+from assay.models.failure import CallError
+from assay.suite.values import Agent, Caps, Work
+
+EVERYWHERE = ["bubblewrap", "none"]
+
+
+@pytest.fixture(params=EVERYWHERE)
+def sandbox(request):
+    if request.param == "bubblewrap":
+        needs_bubblewrap()
+    return request.param
+
+
+@pytest.fixture
+def _bubblewrap():
+    needs_bubblewrap()
+
+
+def test_what_an_agent_did_is_in_its_reply(tmp_path, sandbox):
+    begin = tmp_path / "begin"
+    begin.mkdir()
+    (begin / "story.txt").write_text("Once\nupon\n")
+    agent = script(
+        tmp_path,
+        """
+        import sys
+        with open("story.txt", "a") as file:
+            file.write("a time\\n")
+        print("told", sys.argv[-1])
+        print("careful", file=sys.stderr)
+        sys.exit(3)
+        """,
+        sandbox=sandbox,
+    )
+    work = Work(str(begin), files={"tier/notes.md": b"Be brief.\n"})
+    reply = attempt(agent, "Go on.", work=work)
+    assert reply.text == "told Go on."
+    assert reply.status == "ok"
+    assert reply.passed is False
+    assert reply.usage.prompt_tokens is None
+    assert reply.cost_usd is None
+    did = reply.work
+    assert (did["exit_code"], did["ended"]) == (3, "exit")
+    assert did["stderr"] == "careful\n"
+    assert did["diff"] == (
+        "--- a/story.txt\n+++ b/story.txt\n@@ -1,2 +1,3 @@\n Once\n upon\n+a time"
+    )
+    assert did["files"] == {"added": 0, "changed": 1, "removed": 0}
+    assert did["sandbox"].startswith("none" if sandbox == "none" else "bubblewrap")
+    assert (begin / "story.txt").read_text() == "Once\nupon\n"
+    assert list((tmp_path / "workspaces").iterdir()) == []
+
+
+def test_each_attempt_begins_afresh(tmp_path, sandbox):
+    agent = script(
+        tmp_path,
+        """
+        import os, pathlib
+        print(sorted(os.listdir(".")), sorted(os.listdir(os.environ["HOME"])))
+        pathlib.Path("left").write_text("x")
+        pathlib.Path(os.environ["HOME"], "left").write_text("x")
+        """,
+        sandbox=sandbox,
+    )
+    replies = attempts(agent, *[asked()] * 4)
+    assert [r.text for r in replies] == ["[] []"] * 4
+
+
+@pytest.mark.parametrize("way", ["argument", "file", "stdin"])
+def test_the_prompt_arrives_whole(tmp_path, way, sandbox):
+    code = {
+        "argument": "import sys; print(ascii(sys.argv[1]))",
+        "file": "import sys; print(ascii(open(sys.argv[1]).read()))",
+        "stdin": "import sys; print(ascii(sys.stdin.read()))",
+    }
+    agent = script(tmp_path, code[way], prompt=way, sandbox=sandbox)
+    prompt = "$(touch x); 'quoted' \"twice\"\n\\ é {prompt}"
+    reply = attempt(agent, prompt, system="Careful.")
+    assert reply.text == ascii(f"Careful.\n\n{prompt}")
+
+
+def test_only_named_variables_are_seen(tmp_path, monkeypatch, sandbox):
+    monkeypatch.setenv("SOME_API_KEY", "sk-not-for-agents-123456")
+    monkeypatch.setenv("NAMED", "seen")
+    agent = script(
+        tmp_path,
+        """
+        import os
+        print(sorted(os.environ))
+        print(os.environ["NAMED"])
+        """,
+        env=("NAMED",),
+        sandbox=sandbox,
+    )
+    names, named = attempt(agent).text.splitlines()
+    assert named == "seen"
+    own = {"HOME", "LANG", "LC_CTYPE", "NAMED", "PATH", "PWD", "TMPDIR"}
+    assert set(eval(names)) <= own
+
+
+@pytest.mark.usefixtures("_bubblewrap")
+def test_a_key_cannot_be_read_from_other_processes_or_files(tmp_path, monkeypatch):
+    key = f"sk-{secrets.token_hex(16)}"
+    monkeypatch.setenv("SOME_API_KEY", key)
+    (tmp_path / "key.txt").write_text(key)
+    agent = script(
+        tmp_path,
+        f"""
+        import pathlib
+        for place in [*pathlib.Path("/proc").glob("[0-9]*/environ"), {str(tmp_path / "key.txt")!r},
+                      "/etc/shadow"]:
+            try:
+                print(place, pathlib.Path(place).read_bytes().hex())
+            except OSError as error:
+                print(place, error.strerror)
+        print([p.name for p in pathlib.Path("/proc").glob("[0-9]*")])
+        """,
+    )
+    reply = attempt(agent)
+    assert key.encode().hex() not in reply.work["stdout"]
+    assert "[key]" not in reply.work["stdout"]
+    assert "/etc/shadow No such file" in reply.text
+    assert str(os.getpid()) not in eval(reply.text.splitlines()[-1])
+
+
+def test_a_named_key_is_not_kept(tmp_path, monkeypatch, sandbox):
+    monkeypatch.setenv("SOME_API_KEY", "sk-for-this-agent-123456")
+    agent = script(
+        tmp_path,
+        """
+        import os
+        key = os.environ["SOME_API_KEY"]
+        print("my key is", key)
+        open("stolen", "w").write(key)
+        """,
+        env=("SOME_API_KEY",),
+        sandbox=sandbox,
+    )
+    reply = attempt(agent)
+    assert reply.text == "my key is [key]"
+    assert "sk-for-this-agent" not in repr(reply)
+
+
+@pytest.mark.usefixtures("_bubblewrap")
+def test_nothing_is_written_outside_the_workspace(tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    agent = script(
+        tmp_path,
+        f"""
+        import pathlib
+        for place in [{str(outside)!r}, {str(tmp_path / "agent.py")!r}, "/usr/x", "/etc/passwd",
+                      "/x", "/dev/x", "/proc/sys/vm/swappiness", "/proc/sys/kernel/core_pattern",
+                      "../x"]:
+            try:
+                pathlib.Path(place).write_text("theirs")
+                print("wrote", place)
+            except OSError as error:
+                print("refused", place)
+        pathlib.Path("inside").write_text("fine")
+        """,
+    )
+    before = (tmp_path / "agent.py").read_text()
+    reply = attempt(agent)
+    assert outside.read_text() == "mine"
+    assert (tmp_path / "agent.py").read_text() == before
+    wrote = [line for line in reply.text.splitlines() if line.startswith("wrote")]
+    # its temporary folder stands where this machine's is, and is thrown away
+    assert all(place == f"wrote {outside}" for place in wrote), reply.text
+    assert "+++ b/inside" in reply.work["diff"]
+
+
+@pytest.mark.usefixtures("_bubblewrap")
+@pytest.mark.parametrize("network", [False, True])
+def test_there_is_no_network_unless_the_suite_says_so(tmp_path, network):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        agent = script(
+            tmp_path,
+            f"""
+            import socket
+            try:
+                socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), 5)
+                print("connected")
+            except OSError:
+                print("refused")
+            """,
+            network=network,
+        )
+        assert attempt(agent).text == ("connected" if network else "refused")
+
+
+DAEMON = """
+    import os, signal, sys, time
+    mark = {mark!r}
+    def sleep():
+        for number in range(1, 65):
+            try:
+                signal.signal(number, signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+        words = [sys.executable, "-c", "import time; time.sleep(600)", mark]
+        os.execve(sys.executable, words, {{}})
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            os.chdir("/")
+            if os.fork() == 0:
+                sleep()
+            os._exit(0)
+    time.sleep(0.2)
+    print("done", flush=True)
+"""
+
+
+def test_daemons_end_with_their_agent(tmp_path, sandbox):
+    mark = secrets.token_hex(8)
+    reply = attempt(script(tmp_path, DAEMON.format(mark=mark), sandbox=sandbox))
+    assert reply.text == "done"
+    assert reply.status == "ok"
+    assert alive(mark) == []
+    assert reply.work["left_processes"] == 5 or sandbox == "bubblewrap"
+
+
+def test_the_time_limit_ends_all_that_ignores_the_signal(tmp_path, sandbox, monkeypatch):
+    monkeypatch.setattr("assay.agent.command.GRACE", 0.3)
+    mark = secrets.token_hex(8)
+    code = DAEMON.format(mark=mark) + "    sleep()\n"
+    reply = attempt(script(tmp_path, code, sandbox=sandbox, timeout=2))
+    assert reply.status == "timeout"
+    assert reply.passed is False
+    assert reply.text == "done"
+    assert "2 s" in reply.work["ended"]
+    assert alive(mark) == []
+
+
+def test_an_agent_that_kills_its_watcher_is_ended_all_the_same(tmp_path, sandbox):
+    mark = secrets.token_hex(8)
+    code = f"""
+        import os, signal, subprocess, sys, time
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", {mark!r}])
+        print("watched", flush=True)
+        try:
+            os.kill(os.getppid(), signal.SIGKILL)
+        except OSError:
+            pass
+        time.sleep(600)
+        """
+    reply = attempt(script(tmp_path, code, sandbox=sandbox, timeout=5))
+    assert reply.text == "watched"
+    assert reply.passed is False
+    assert alive(mark) == []
+
+
+def test_an_agent_may_end_in_good_order(tmp_path, sandbox):
+    agent = script(
+        tmp_path,
+        """
+        import signal, sys, time
+        def end(*_):
+            print("saved", flush=True)
+            sys.exit(0)
+        signal.signal(signal.SIGTERM, end)
+        print("ready", flush=True)
+        time.sleep(600)
+        """,
+        sandbox=sandbox,
+        timeout=2,
+    )
+    reply = attempt(agent)
+    assert reply.status == "timeout"
+    assert reply.text == "ready\nsaved"
+
+
+def test_a_gigabyte_of_output_is_counted_not_kept(tmp_path, sandbox):
+    import resource
+
+    agent = script(
+        tmp_path,
+        """
+        import os
+        print("first line", flush=True)
+        block = b"x" * (1 << 20)
+        for _ in range(1000):
+            os.write(1, block)
+        print("\\nlast line", flush=True)
+        """,
+        sandbox=sandbox,
+        caps=Caps(output_kb=64),
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    reply = attempt(agent)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64_000
+    assert reply.work["stdout_bytes"] == 1000 * (1 << 20) + len("first line\n\nlast line\n")
+    assert len(reply.work["stdout"]) < 65_000
+    assert reply.text.startswith("first line")
+    assert reply.text.endswith("last line")
+    assert "bytes are left out" in reply.text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nf = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))",
+        """
+        import os
+        n = 0
+        while True:
+            n += 1
+            with open(f"{os.environ['TMPDIR']}/{n}", "wb") as f:
+                f.write(bytes(1 << 20))
+        """,
+        """
+        import os, time
+        n = 0
+        while True:
+            n += 1
+            os.mkdir(f"{os.environ['HOME']}/{n}")
+            time.sleep(0.01 if n % 100 == 0 else 0)
+        """,
+    ],
+    ids=["one file", "many files in tmp", "folders at home"],
+)
+def test_a_disk_is_not_filled(tmp_path, code, sandbox):
+    agent = script(tmp_path, code, sandbox=sandbox, caps=Caps(disk_mb=50, files=2000), timeout=60)
+    reply = attempt(agent)
+    assert reply.passed is False
+    assert reply.status == "budget" or reply.work["exit_code"] != 0
+    assert list((tmp_path / "workspaces").iterdir()) == []
+
+
+def test_what_is_hard_to_remove_is_removed(tmp_path, sandbox):
+    agent = script(
+        tmp_path,
+        """
+        import os
+        for _ in range(1200):
+            os.mkdir("d" * 50)
+            os.chdir("d" * 50)
+        os.mkdir("locked")
+        os.chmod("locked", 0)
+        print("deep")
+        """,
+        sandbox=sandbox,
+    )
+    assert attempt(agent).text == "deep"
+    assert list((tmp_path / "workspaces").iterdir()) == []
+
+
+def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
+    agent = script(
+        tmp_path,
+        "import sys\nopen('answer', 'w').write(sys.argv[1])\nprint('I failed')\nsys.exit(1)",
+        sandbox=sandbox,
+    )
+    work = Work(
+        files={"answer": b"0"},
+        verify=(("sh", "-c", 'test "$(cat answer)" = "$ASSAY_TARGET"'),),
+        keep=(("sh", "-c", "test -s answer"), ("sh", "-c", "grep -q never answer")),
+        task="t",
+        target="42",
+    )
+    right, wrong, empty = attempts(
+        agent, *(asked(answer, work=work) for answer in ("42", "41", ""))
+    )
+    assert (right.passed, wrong.passed, empty.passed) == (True, False, False)
+    checks = [(c["check"], c["before"], c["after"], c["holds"]) for c in right.work["checks"]]
+    assert checks == [("verify", 1, 0, True), ("keep", 0, 0, True), ("keep", 1, 1, True)]
+    assert [c["holds"] for c in empty.work["checks"]] == [False, False, True]
+
+
+@pytest.mark.usefixtures("_bubblewrap")
+def test_checks_meet_nothing_that_was_planted_at_home(tmp_path):
+    agent = script(
+        tmp_path,
+        """
+        import os, pathlib
+        pathlib.Path(os.environ["HOME"], "planted").write_text("x")
+        pathlib.Path(os.environ["TMPDIR"], "planted").write_text("x")
+        """,
+    )
+    check = ("sh", "-c", 'test ! -e "$HOME/planted" && test ! -e "$TMPDIR/planted"')
+    assert attempt(agent, work=Work(verify=(check,))).passed is True
+
+
+def test_hidden_tests_are_neither_seen_nor_changed(tmp_path, sandbox):
+    agent = script(
+        tmp_path,
+        """
+        import os, pathlib
+        print(os.listdir("."))
+        os.symlink("/", "tests")
+        pathlib.Path("check.sh").mkdir()
+        """,
+        sandbox=sandbox,
+    )
+    hidden = {"tests/a/check.sh": b"test ! -e right", "check.sh": b"#!/bin/sh\nexit 0\n"}
+    work = Work(verify=(("sh", "tests/a/check.sh"), ("./check.sh",)), verify_files=hidden)
+    reply = attempt(agent, work=work)
+    assert reply.text == "[]"
+    assert reply.passed is True
+    assert "check.sh" not in reply.work["diff"]
+
+
+def test_attempts_run_side_by_side(tmp_path):
+    agent = script(
+        tmp_path,
+        f"""
+        import pathlib, sys, time
+        here = pathlib.Path({str(tmp_path)!r}, "met")
+        here.mkdir(exist_ok=True)
+        (here / sys.argv[1]).touch()
+        while len(list(here.iterdir())) < 3:
+            time.sleep(0.01)
+        """,
+        sandbox="none",
+        timeout=60,
+    )
+    replies = attempts(agent, *(asked(name) for name in "abc"))
+    assert [r.status for r in replies] == ["ok"] * 3
+
+
+def test_without_checks_success_is_left_to_the_answer(tmp_path):
+    agent = script(tmp_path, "print(4)", sandbox="none")
+    reply = attempt(agent)
+    assert reply.passed is None
+    assert reply.work["exit_code"] == 0
+
+
+def test_settings_reach_the_command(tmp_path):
+    agent = Agent(("sh", "-c", 'echo "$0 $ASSAY_SETTINGS"', "{effort}", "{prompt}"), sandbox="none")
+    reply = attempt(agent, temperature=0.5, extra={"effort": "high"})
+    assert reply.text == 'high {"temperature": 0.5, "effort": "high"}'
+
+
+def test_a_line_for_the_shell_cannot_be_broken_out_of(tmp_path):
+    agent = Agent(('printf "[%s]" "{prompt}" | tr a-z A-Z',), shell=True, sandbox="none")
+    assert attempt(agent, 'x"; echo broken; "$(id)').text == '[X"; ECHO BROKEN; "$(ID)]'
+    quoted = Agent(
+        ("printf %s 'a {prompt} b' \"[{prompt}]\" {prompt}",), shell=True, sandbox="none"
+    )
+    assert attempt(quoted, "$x  'y'").text == "a $x  'y' b[$x  'y']$x  'y'"
+    appended = Agent(("echo said",), shell=True, sandbox="none")
+    assert attempt(appended, "a  b").text == "said a  b"
+
+
+def test_a_missing_command_or_variable_is_told_at_once(monkeypatch):
+    with pytest.raises(UsageError, match="'no-such-agent' is not installed"):
+        attempt(Agent(("no-such-agent",), sandbox="none"))
+    monkeypatch.delenv("NOT_THERE", raising=False)
+    with pytest.raises(UsageError, match="needs the environment variable NOT_THERE"):
+        attempt(Agent(("true",), sandbox="none", env=("NOT_THERE",)))
+
+
+def test_a_workspace_that_cannot_be_made_is_no_result(tmp_path):
+    agent = Agent(("true",), sandbox="none")
+    with pytest.raises(CallError, match="cannot be made") as caught:
+        attempt(agent, work=Work(str(tmp_path / "gone")))
+    assert caught.value.kind == "workspace"
+    assert not caught.value.retryable
+
+
+def test_a_check_that_is_not_installed_is_no_result():
+    work = Work(verify=(("no-such-check",),))
+    with pytest.raises(CallError, match="'no-such-check' is not installed"):
+        attempt(Agent(("true",), sandbox="none"), work=work)
+
+
+def test_a_prompt_that_is_no_argument_is_refused():
+    with pytest.raises(CallError, match="stdin"):
+        attempt(Agent(("true",), sandbox="none"), "x" * 200_000)

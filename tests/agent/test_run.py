@@ -1,0 +1,198 @@
+"""Agents through whole runs: tiers, repeated runs, costs, and what a person sees."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from agent.trying import alive, needs_bubblewrap
+from assay.errors import UsageError
+from assay.store.store import Store
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "agent"
+
+
+def assay(folder, *arguments, **more):
+    environment = {**os.environ, "ASSAY_STORE": str(Path(folder, "store.db")), "COLUMNS": "80"}
+    return subprocess.run(
+        [sys.executable, "-m", "assay", *map(str, arguments)],
+        cwd=folder,
+        env=environment | more,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def records(folder):
+    store = Store(str(Path(folder, "store.db")))
+    try:
+        frames = store.records(store.find("latest").id)
+        return [row for frame in frames for row in frame.to_dicts()]
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def _model():
+    """Skip where the model cannot be had, but not where everything is promised to be there."""
+    try:
+        __import__("xllamacpp")
+        from assay.models.local import pull
+
+        pull("smollm2-135m")
+    except (ImportError, UsageError) as wrong:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"The local model is not to be had: {wrong}")
+
+
+@pytest.mark.usefixtures("_model")
+def test_a_real_agent_in_two_tiers_and_two_runs(tmp_path):
+    needs_bubblewrap()
+    shutil.copytree(EXAMPLES, tmp_path / "agent")
+    done = assay(tmp_path, "run", "agent/suite.yaml", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "clerk runs in this sandbox: bubblewrap" in done.stderr
+    rows = records(tmp_path)
+    made = sorted((r["tier"], r["task_id"], r["attempt"]) for r in rows)
+    assert made == list(product(("T0", "T1"), ("cake", "day", "room"), (1, 2)))
+    for row in rows:
+        work = json.loads(row["work"])
+        assert (row["status"], work["exit_code"]) == ("ok", 0)
+        assert "+++ b/answer.txt" in work["diff"]
+        assert work["files"] == {"added": 1, "changed": 0, "removed": 0}
+        found = re.search(rf"\b{row['target']}\b", row["response"], re.IGNORECASE)
+        assert row["passed"] is bool(found)
+        assert row["prompt_tokens"] > 50
+        price = (row["prompt_tokens"] * 0.05 + row["completion_tokens"] * 0.20) / 1e6
+        assert row["cost_usd"] == pytest.approx(price)
+    first = {r["tier"]: r["prompt_tokens"] for r in rows if r["task_id"] == "day"}
+    assert first["T0"] != first["T1"]  # the tier's file reached the model
+    groups = {g["group"]["tier"]: g for g in json.loads(done.stdout)["groups"]}
+    for tier, group in groups.items():
+        passed = [r["passed"] for r in rows if r["tier"] == tier]
+        assert group["metrics"]["pass_rate"] == pytest.approx(sum(passed) / 6)
+    again = assay(tmp_path, "run", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "12 attempts stand" in again.stderr
+
+
+SCRIPTED = """\
+suite: scripted
+tasks: [{{id: only, input: x}}]
+workspace: project
+{more}
+subjects:
+  - {{name: scripted, command: [python3, ./agent.py], sandbox: none, output: {{cost_usd: $.cost}}}}
+"""
+
+
+def scripted(folder, code, more=""):
+    """Write a suite around an agent that is a piece of Python."""
+    Path(folder, "project").mkdir()
+    Path(folder, "agent.py").write_text(code)
+    Path(folder, "suite.yaml").write_text(SCRIPTED.format(more=more))
+
+
+def test_an_agent_that_fails_is_a_result_and_no_error(tmp_path):
+    scripted(tmp_path, "import sys; sys.exit('I give up')")
+    done = assay(tmp_path, "run", "suite.yaml", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "runs in this sandbox: none" in done.stderr
+    (group,) = json.loads(done.stdout)["groups"]
+    assert (group["records"], group["errors"]) == (1, 0)
+    assert group["metrics"]["pass_rate"] == 0.0
+    (row,) = records(tmp_path)
+    assert json.loads(row["work"])["stderr"] == "I give up\n"
+
+
+def test_out_of_time_counts_as_not_passed_with_its_cost(tmp_path):
+    code = """import time; print('{"cost": 0.5}', flush=True); time.sleep(600)"""
+    scripted(tmp_path, code, "verify: 'true'")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(suite.read_text().replace("sandbox:", "timeout: 1, sandbox:"))
+    done = assay(tmp_path, "run", "suite.yaml", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (row,) = records(tmp_path)
+    assert (row["status"], row["passed"], row["cost_usd"]) == ("timeout", False, 0.5)
+    assert row["duration_seconds"] > 1
+    metrics = json.loads(done.stdout)["groups"][0]["metrics"]
+    assert (metrics["pass_rate"], metrics["cost_of_pass"]) == (0.0, "Infinity")
+
+
+def test_a_workspace_that_goes_away_is_an_error_and_resumes(tmp_path):
+    scripted(tmp_path, "print(1)")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(suite.read_text().replace("id: only", "id: only, files: {project/x/y: z}"))
+    (tmp_path / "project" / "project").write_text("a file where a folder should be")
+    done = assay(tmp_path, "run", "suite.yaml")
+    assert done.returncode == 4
+    assert "1 workspace" in done.stderr
+    (row,) = records(tmp_path)
+    assert row["status"] == "error"
+    assert "The workspace cannot be made" in row["error"]
+    assert "Traceback" not in done.stderr
+    (tmp_path / "project" / "project").unlink()
+    again = assay(tmp_path, "run", "--resume", "--yes")
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+def test_a_second_ctrl_c_ends_the_agent_and_takes_its_workspace_away(tmp_path, sandbox):
+    if sandbox == "bubblewrap":
+        needs_bubblewrap()
+    mark = secrets.token_hex(8)
+    scripted(tmp_path, f"import time; open('begun', 'w'); time.sleep(600) # {mark}")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(suite.read_text().replace("sandbox: none", f"sandbox: {sandbox}"))
+    suite.write_text(suite.read_text().replace("./agent.py", f"./agent.py, {mark}"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assay", "run", "suite.yaml"],
+        cwd=tmp_path,
+        env={**os.environ, "ASSAY_STORE": str(tmp_path / "store.db")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    above = tmp_path / "workspaces"
+    while process.poll() is None and not list(above.glob("*/*/work/begun")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    while process.poll() is None and alive(mark):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert alive(mark) == []
+    assert list(above.iterdir()) == []
+
+
+def test_without_a_working_sandbox_nothing_is_run(tmp_path):
+    scripted(tmp_path, "")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(suite.read_text().replace("sandbox: none, ", ""))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    done = assay(tmp_path, "run", "suite.yaml", PATH=str(tools))
+    assert done.returncode == 2
+    assert "bubblewrap is not installed" in done.stderr
+    assert "'sandbox: none'" in done.stderr
+    said = "No permissions to create namespace"
+    (tools / "bwrap").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    (tools / "bwrap").chmod(0o755)
+    done = assay(tmp_path, "run", "suite.yaml", PATH=str(tools))
+    assert done.returncode == 2
+    assert "installed but cannot be used here" in done.stderr
+    assert said in done.stderr
+    assert not list((tmp_path / "workspaces").glob("*"))

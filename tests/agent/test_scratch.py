@@ -1,0 +1,146 @@
+"""Workspaces: fresh for each attempt, and taken away, also those of a run that was killed."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from agent.trying import alive, needs_bubblewrap
+from assay.agent.scratch import Scratch
+from assay.models.failure import CallError
+from assay.suite.values import Work
+
+
+def git(folder, *words):
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "PATH": os.environ["PATH"], "HOME": str(folder)}
+    who = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(
+        ["git", *who, *words], cwd=folder, env=own, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / ".gitattributes").write_text("hidden export-ignore\n")
+    (folder / ".gitignore").write_text("ignored\n")
+    (folder / "hidden").write_text("x\n")
+    (folder / "code.py").write_text("first\n")
+    git(folder, "add", ".")
+    (folder / "ignored").write_text("forced\n")
+    git(folder, "add", "-f", "ignored")
+    git(folder, "commit", "-qm", "one")
+    first = git(folder, "rev-parse", "HEAD")
+    (folder / "code.py").write_text("the solution\n")
+    git(folder, "commit", "-qam", "two")
+    return folder, first
+
+
+def test_a_commit_with_a_history_of_its_own(repository):
+    folder, first = repository
+    scratch = Scratch()
+    try:
+        cell = scratch.cell(Work(git=str(folder), mark=first, files={"code.py": b"tier\n"}))
+        plain = scratch.cell(Work(git=str(folder), mark=first))
+        names = {".git", ".gitattributes", ".gitignore", "hidden", "ignored", "code.py"}
+        assert {p.name for p in plain.work.iterdir()} == names
+        assert (plain.work / "code.py").read_text() == "first\n"
+        assert (cell.work / "code.py").read_text() == "tier\n"
+        assert git(plain.work, "status", "--porcelain") == ""
+        assert "solution" not in git(plain.work, "log", "--all", "-p")
+        assert git(plain.work, "remote") == ""
+        (plain.work / "code.py").write_text("mine\n")
+        git(plain.work, "commit", "-qam", "three")
+    finally:
+        scratch.close()
+    assert git(folder, "log", "--format=%s") == "two\none"
+    assert git(folder, "status", "--porcelain") == ""
+    assert git(folder, "worktree", "list").count("\n") == 0
+
+
+def test_a_folder_that_changes_meanwhile_does_not_change_attempts(tmp_path):
+    begin = tmp_path / "begin"
+    begin.mkdir()
+    (begin / "a").write_text("one")
+    os.mkfifo(begin / "pipe")
+    (begin / "link").symlink_to("a")
+    scratch = Scratch()
+    try:
+        first = scratch.cell(Work(str(begin)))
+        (begin / "a").write_text("two")
+        second = scratch.cell(Work(str(begin)))
+        assert (first.work / "a").read_text() == (second.work / "a").read_text() == "one"
+        assert (second.work / "link").is_symlink()
+        assert not (second.work / "pipe").exists()
+    finally:
+        scratch.close()
+
+
+def test_files_replace_links_instead_of_following_them(tmp_path):
+    begin = tmp_path / "begin"
+    begin.mkdir()
+    (tmp_path / "mine").write_text("mine")
+    (begin / "notes").symlink_to(tmp_path / "mine")
+    (begin / "folder").symlink_to(tmp_path)
+    scratch = Scratch()
+    try:
+        cell = scratch.cell(Work(str(begin), files={"notes": b"tier", "run.sh": b"#!/bin/sh\n"}))
+        assert (cell.work / "notes").read_text() == "tier"
+        assert os.access(cell.work / "run.sh", os.X_OK)
+        assert (tmp_path / "mine").read_text() == "mine"
+        with pytest.raises(CallError, match="leads out of the workspace"):
+            scratch.cell(Work(str(begin), files={"folder/mine": b"tier"}))
+        assert (tmp_path / "mine").read_text() == "mine"
+    finally:
+        scratch.close()
+
+
+KILLED = """
+    import asyncio, sys
+    from assay.agent.command import CommandAgent
+    from assay.models.model import Message, Request
+    from assay.suite.values import Agent
+    mark, sandbox = sys.argv[1:]
+    line = 'setsid sh -c "sleep 600; echo {0}" & echo {0} > begun; sleep 600'.format(mark)
+    agent = Agent((line,), shell=True, sandbox=sandbox)
+    asyncio.run(CommandAgent("a", agent).call(Request((Message("user", mark),))))
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+def test_what_a_killed_run_leaves_is_cleaned_at_the_next_start(tmp_path, sandbox):
+    if sandbox == "bubblewrap":
+        needs_bubblewrap()
+    mark = secrets.token_hex(8)
+    above = tmp_path / "workspaces"
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), mark, sandbox])
+    try:
+        _wait_for(lambda: list(above.glob("*/*/work/begun")))
+        own = Scratch()  # another run at the same time takes nothing away
+        own.close()
+        assert list(above.glob("*/*/work/begun"))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert list(above.glob("*/*/work/begun"))
+    scratch = Scratch()
+    assert [p.name for p in above.iterdir()] == [scratch.root.name]
+    scratch.close()
+    _wait_for(lambda: not alive(mark))
+
+
+def _wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")

@@ -1,0 +1,73 @@
+"""Try small real agents: scripts that are run as commands, in a workspace of their own."""
+
+import asyncio
+import os
+import shutil
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay.agent.command import CommandAgent
+from assay.agent.sandbox import bubblewrap_problem
+from assay.models.model import Message, Request, Settings
+from assay.suite.values import Agent, Work
+
+PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
+
+
+def needs_bubblewrap():
+    """Skip where bubblewrap cannot be had, but not where everything is promised to be there."""
+    wrong = bubblewrap_problem()
+    if wrong and os.environ.get("CI"):
+        pytest.fail(wrong)
+    if wrong:
+        pytest.skip(wrong)
+
+
+def script(folder, code, **more):
+    """Make an agent of a piece of Python."""
+    path = Path(folder, "agent.py")
+    path.write_text(textwrap.dedent(code))
+    return Agent((PYTHON, str(path)), read=(str(path),), **more)
+
+
+def asked(prompt="Do it.", system=None, work=None, **settings):
+    """Make a request."""
+    messages = [Message("system", system)] if system else []
+    request = Request((*messages, Message("user", prompt)), Settings.of(settings))
+    return replace(request, work=work or Work())
+
+
+def attempts(agent, *requests):
+    """Make attempts at the same time; gives their replies."""
+
+    async def main():
+        model = CommandAgent("tried", agent)
+        try:
+            return await asyncio.gather(*map(model.call, requests))
+        finally:
+            await model.close()
+
+    return asyncio.run(main())
+
+
+def attempt(agent, *arguments, **more):
+    """Make one attempt; gives its reply."""
+    return attempts(agent, asked(*arguments, **more))[0]
+
+
+def alive(mark):
+    """List the processes that have a mark in their command line or environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                held = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if mark.encode() in held and state != "Z":
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,252 @@
+"""`assay compare` as a user meets it."""
+
+import csv
+import json
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from assay.report.schema import comparison_schema
+from cli.command import assay, refused
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STUDY = EXAMPLES / "study.csv"
+PUBLISHED = (
+    *("--map", "subject=agent_model", "--map", "task_id=experiment,subtest"),
+    *("--map", "attempt=run_number", "--by", "tier", "--baseline", "T0"),
+)
+
+
+def compared(*arguments):
+    result = assay("compare", *arguments, "--format", "json")
+    assert result.code == 0, result.err
+    jsonschema.validate(result.json, comparison_schema())
+    return result.json
+
+
+@pytest.fixture(scope="module")
+def study():
+    return compared(STUDY, *PUBLISHED)
+
+
+def by_tier():
+    """Read the table as a spreadsheet would."""
+    tiers = defaultdict(list)
+    with STUDY.open(newline="") as file:
+        for row in csv.DictReader(file):
+            tiers[row["tier"]].append(row)
+    return tiers
+
+
+def test_a_published_study_gives_what_a_spreadsheet_gives(study):
+    assert [side["name"] for side in study["sides"]] == list(by_tier()) == ["T0", "T1", "T2"]
+    for side, rows in zip(study["sides"], by_tier().values(), strict=True):
+        passes = [row["passed"] == "true" for row in rows]
+        costs = [float(row["cost_usd"]) for row in rows]
+        assert side["records"] == len(rows)
+        assert side["metrics"]["pass_rate"] == pytest.approx(sum(passes) / len(rows))
+        assert side["metrics"]["cost_usd_mean"] == pytest.approx(sum(costs) / len(rows))
+        assert side["metrics"]["cost_of_pass"] == pytest.approx(sum(costs) / sum(passes))
+        rates = [float(row["impl_rate"]) for row in rows]
+        assert side["metrics"]["impl_rate_mean"] == pytest.approx(sum(rates) / len(rows))
+    best = min(study["sides"], key=lambda s: s["metrics"]["cost_of_pass"])
+    assert study["across"]["frontier"]["name"] == best["name"]
+
+
+def test_the_paired_difference_is_that_of_a_plain_loop(study):
+    means = defaultdict(lambda: defaultdict(list))
+    for tier, rows in by_tier().items():
+        for row in rows:
+            unit = (row["experiment"], row["subtest"], row["agent_model"])
+            means[unit][tier].append(row["passed"] == "true")
+    tasks = defaultdict(list)
+    for (experiment, subtest, _), sides in means.items():
+        if "T2" in sides:
+            a, b = (sum(sides[t]) / len(sides[t]) for t in ("T0", "T2"))
+            tasks[experiment, subtest].append(b - a)
+    differences = [sum(d) / len(d) for d in tasks.values()]
+    pair = next(p for p in study["pairs"] if (p["b"], p["metric"]) == ("T2", "pass_rate"))
+    assert pair["difference"] == pytest.approx(sum(differences) / len(differences))
+    assert (pair["tasks"], pair["only_a"], pair["only_b"]) == (34, 2, 0)
+    low, high = pair["interval"]
+    assert low < pair["difference"] < high
+    assert pair["p"] <= pair["p_adjusted"] <= 0.05
+
+
+def test_json_has_what_is_promised(study):
+    for name in ("baseline", "sides", "across", "pairs"):
+        assert name in study
+    side = {"name", "records", "metrics", "intervals", "statistics", "tier_uplift"}
+    assert side | {"composite_difference", "grade"} <= set(study["sides"][0])
+    across = {"pass_rate_variance", "cost_variance", "cost_delta", "frontier", "marginal"}
+    assert across == set(study["across"])
+    pair = {"a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"}
+    assert pair | {"detectable", "cliffs_delta", "only_a", "only_b"} <= set(study["pairs"][0])
+    metrics = [p["metric"] for p in study["pairs"] if p["b"] == "T1"]
+    assert metrics == [
+        *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),
+        *("duration_seconds", "total_tokens_mean"),
+    ]
+    assert study["comparisons"] == 12
+    assert study["across"]["marginal"][0]["from"] == "T0"
+
+
+def test_words_say_what_to_do(study):
+    first, second, last = study["words"]
+    assert re.fullmatch(
+        r"T1 passes 21 points more often than T0 \(95 %: 12 to 30\) and costs 1\.8 times as much "
+        r"per attempt; a pass costs \$0\.094 instead of \$0\.080\.",
+        first,
+    )
+    assert "34 tasks tried by both; 2 only by T0, left out" in second
+    assert last.startswith("The cheapest pass: T0, $0.080.")
+    few = compared(EXAMPLES / "records.jsonl")["words"][0]
+    assert few.startswith("No difference in accuracy could be shown between T1 and T0 (+12 points")
+    assert re.search(r"to see one of 5 points you need about \d00 tasks|\d\d0 tasks", few)
+
+
+@pytest.fixture
+def files(tmp_path):
+    lines = (EXAMPLES / "records.jsonl").read_text("utf-8").splitlines(keepends=True)
+    for name, tier in (("before", "T0"), ("after", "T1")):
+        (tmp_path / f"{name}.jsonl").write_text("".join(x for x in lines if f'"{tier}"' in x))
+    return tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+
+
+@pytest.mark.parametrize("by", [(), ("--by", "run")])
+def test_several_files_are_sides_by_themselves(files, by):
+    found = compared(*files, *by)
+    assert [side["name"] for side in found["sides"]] == ["before.jsonl", "after.jsonl"]
+    assert found["baseline"] == "before.jsonl"
+    tiers = compared(EXAMPLES / "records.jsonl")
+    assert found["pairs"][0]["difference"] == tiers["pairs"][0]["difference"]
+    other = compared(*files, *by, "--baseline", "after")
+    assert other["baseline"] == "after.jsonl"
+    assert other["pairs"][0]["difference"] == -found["pairs"][0]["difference"]
+
+
+def test_folders_and_standard_input_are_sides_too(files, tmp_path):
+    before, after = files
+    for number, line in enumerate(before.read_text("utf-8").splitlines()):
+        (tmp_path / "many").mkdir(exist_ok=True)
+        (tmp_path / "many" / f"{number}.jsonl").write_text(line, "utf-8")
+    result = assay(
+        *("compare", tmp_path / "many", "-", "--format", "json"), stdin=after.read_bytes()
+    )
+    assert [(s["name"], s["records"]) for s in result.json["sides"]] == [("many", 36), ("-", 36)]
+    assert (
+        result.json["pairs"][0]["difference"] == compared(before, after)["pairs"][0]["difference"]
+    )
+
+
+def test_a_metric_can_be_chosen(files):
+    names = "total_tokens_mean,cot_tokens_mean"
+    for form in ("table", "markdown"):
+        out = assay("compare", *files, "--metric", names, "--format", form).out
+        flat = " ".join(out.replace("\\", "").split())
+        assert "total_tokens_mean is 24.9 higher in after.jsonl than in before.jsonl" in flat
+    found = compared(*files, "--metric", names)
+    assert [pair["metric"] for pair in found["pairs"]] == names.split(",")
+
+
+def test_several_files_can_be_compared_by_a_column(files):
+    assert [s["name"] for s in compared(*files, "--by", "tier")["sides"]] == ["T0", "T1"]
+
+
+def test_runs_are_sides_by_themselves(tmp_path, monkeypatch):
+    shutil.copytree(EXAMPLES / "sums", tmp_path / "sums")
+    suite = tmp_path / "sums" / "suite.yaml"
+    text = suite.read_text("utf-8")
+    tape = tmp_path / "sums" / "tape.jsonl"
+    suite.write_text(text.replace("local/smollm2-135m", f'"replay:{tape}#local/smollm2-135m"'))
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "store.db"
+    for _ in range(2):
+        made = assay("run", suite, "--store", store)
+        assert made.code == 0, made.err
+    listed = assay("runs", "--store", store, "--format", "json").json["runs"]
+    ids = [run["id"] for run in listed]
+    found = compared(*ids, "--store", store)
+    assert [side["name"] for side in found["sides"]] == ids
+    rate = found["pairs"][0]
+    assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("accuracy", 0, 1, 32)
+    tiers = compared("latest", "--store", store, "--by", "tier")
+    assert [side["name"] for side in tiers["sides"]] == ["T0", "T1", "T2"]
+
+
+def test_mistakes_are_told(files, tmp_path):
+    before, _ = files
+    assert "neither several tiers nor several subjects" in refused("compare", before)
+    assert "only one side" in refused("compare", before, "--by", "tier")
+    assert "The sides are T0, T1, T2." in refused(
+        "compare", EXAMPLES / "records.jsonl", "--baseline", "T9"
+    )
+    assert "'nothing' is not known" in refused("compare", before, "--by", "nothing")
+    assert "no such file" in refused("compare", tmp_path / "missing.jsonl", before)
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert "empty" in refused("compare", before, empty)
+
+
+def test_sides_without_a_common_task_are_described_and_not_compared(tmp_path):
+    path = tmp_path / "apart.jsonl"
+    rows = [{"id": f"{t}{k}", "tier": t, "passed": True} for t in ("T0", "T1") for k in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = assay("compare", path)
+    assert result.code == 0
+    assert "T1 and T0 have no task in common" in result.out
+    assert compared(path)["pairs"][0]["tasks"] == 0
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_table_fits_the_terminal(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    out = assay("compare", STUDY, *PUBLISHED).out
+    assert max(map(len, out.splitlines())) <= int(columns)
+    assert "T1 passes 21 points more often than T0 (95 %: 12 to 30)" in out.replace("\n", " ")
+    assert re.search(r"pass_rate +\+21\.3 pt +\+11\.9 to \+30\.4 +<0\.001 +0\.00\d +13\.\d pt", out)
+
+
+def test_markdown_and_csv():
+    text = assay("compare", STUDY, *PUBLISHED, "--format", "markdown").out
+    assert text.startswith("- T1 passes 21 points more often than T0")
+    assert "| T1 − T0 | pass\\_rate | +21.3 pt |" in text
+    table = assay("compare", STUDY, *PUBLISHED, "--format", "csv").out
+    rows = list(csv.DictReader(table.splitlines()))
+    assert len(rows) == 12
+    assert float(rows[0]["low"]) < float(rows[0]["difference"]) < float(rows[0]["high"])
+
+
+def test_hostile_names_stay_text(tmp_path):
+    evil = "=2+3\x1b[31mred\x07|`*<b>"
+    rows = [{"id": k, "tier": t, "passed": True} for t in ("T0", evil) for k in range(3)]
+    path = tmp_path / "evil.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for form in ("table", "markdown"):
+        out = assay("compare", path, "--format", form).out
+        assert "\x1b" not in out
+        assert "\x07" not in out
+    assert {side["name"] for side in compared(path)["sides"]} == {"T0", evil}
+
+
+def test_a_pass_never_seen_is_said_with_its_bound(tmp_path):
+    path = tmp_path / "never.jsonl"
+    rows = [
+        {"id": k, "tier": t, "passed": t == "T1", "cost_usd": 0.5}
+        for t in ("T0", "T1", "T2")
+        for k in range(10)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = compared(path)["words"]
+    assert "a pass costs $0.50; T0 never passed: a pass costs more than $1.80 at 95 %." in words[0]
+    assert "neither ever passed: a pass costs more than $1.80 at 95 %" in words[1]
+    assert "> $1.80" in assay("compare", path).out
+    score = assay("score", path, "--by", "tier", "--metric", "cost_of_pass").out
+    assert "> $1.802" in score
+    alone = tmp_path / "alone.jsonl"
+    alone.write_text("".join(json.dumps(row) + "\n" for row in rows if row["tier"] == "T0"))
+    assert "more than $1.802" in assay("score", alone, "--metric", "cost_of_pass").out

@@ -1,0 +1,60 @@
+"""Baselines: kept with where they came from, and the same when read again."""
+
+import pytest
+
+from assay.errors import InputError, UsageError
+from assay.gates import baseline
+from assay.gates.decide import decide, needed_metrics
+from assay.gates.records import read_records
+from gates.samples import answers, policy, share
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def kept(name, rows):
+    return baseline.save(name, read_records(rows, None, {}), "records.jsonl")
+
+
+def test_a_baseline_decides_as_the_records_it_was_made_of():
+    made = policy({"gates": [{"metric": "accuracy", "no_worse_than": "2%"}]})
+    before, now = answers(90, 100), answers(70, 100)
+    kept("main", before)
+    metrics = needed_metrics(made)
+    records = read_records(now, metrics, {})
+    found = decide(made, records, baseline.load("main", {}))
+    direct = decide(made, records, read_records(before, metrics, {}))
+    assert found.gates == direct.gates
+    assert found.baseline == "baseline main (records.jsonl)"
+
+
+def test_they_are_listed_with_their_provenance_and_replaced_by_name():
+    kept("one", share(5, 10))
+    kept("two", share(9, 10))
+    kept("one", share(10, 10))
+    listed = {b.name: b for b in baseline.baselines()}
+    assert {n: (b.pass_rate, b.records, b.source) for n, b in listed.items()} == {
+        "one": (1.0, 10, "records.jsonl"),
+        "two": (0.9, 10, "records.jsonl"),
+    }
+    baseline.remove("one")
+    assert [b.name for b in baseline.baselines()] == ["two"]
+
+
+def test_mistakes_say_what_to_do():
+    kept("main", share(5, 10))
+    with pytest.raises(UsageError, match="Did you mean 'main'"):
+        baseline.remove("mian")
+    for name in ("../up", "latest", "", "a b"):
+        with pytest.raises(UsageError, match="is no name for a baseline"):
+            kept(name, share(1, 2))
+    baseline.FOLDER.joinpath("broken.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"broken.parquet: no baseline, or a damaged one"):
+        baseline.load("broken", {})
+
+
+def test_no_texts_are_kept():
+    kept("main", [{**row, "response": "a secret"} for row in answers(5, 10)])
+    assert b"a secret" not in baseline.FOLDER.joinpath("main.parquet").read_bytes()

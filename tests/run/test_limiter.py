@@ -1,0 +1,234 @@
+"""How many calls are under way: as many as help, fewer when told, none while it is of no use."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from assay.models.failure import CallError, Kind
+from assay.run import limiter as module
+from assay.run.limiter import START, ClosedError, Limiter
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(module, "time", found)
+    return found
+
+
+def error(kind: Kind, retry_after: float | None = None) -> CallError:
+    return CallError(kind, f"It is {kind}.", retry_after=retry_after)
+
+
+def rounds(limiter: Limiter, clock: Clock, seconds: float, most: int = 10_000) -> None:
+    """Answer some windows of calls, each call taking so long, at most `most` at a time."""
+
+    async def main() -> None:
+        for _ in range(8):
+            calls = int(max(16, 2 * limiter.limit)) + 1
+            served = min(int(limiter.limit), most)
+            limiter.under_way = int(limiter.limit)
+            for _ in range(calls):
+                clock.now += seconds / served
+                limiter.succeeded()
+
+    asyncio.run(main())
+
+
+def test_a_fixed_number_stays(clock: Clock) -> None:
+    limiter = Limiter(5)
+    rounds(limiter, clock, 0.1)
+    limiter.failed(error("rate_limit"))
+    assert limiter.limit == 5
+
+
+def test_never_more_than_a_model_has_places(clock: Clock) -> None:
+    assert Limiter(64, most=8).limit == 8
+    limiter = Limiter(None, most=12)
+    rounds(limiter, clock, 0.1)
+    assert limiter.limit == 12
+
+
+def test_it_grows_while_more_calls_get_more_done(clock: Clock) -> None:
+    limiter = Limiter(None)
+    rounds(limiter, clock, 0.1)
+    assert limiter.limit > 8 * START
+
+
+def test_it_stops_growing_where_that_no_longer_helps(clock: Clock) -> None:
+    limiter = Limiter(None)
+    rounds(limiter, clock, 0.1, most=16)
+    assert START < limiter.limit < 32
+
+
+def test_it_shrinks_once_for_all_calls_that_were_under_way(clock: Clock) -> None:
+    limiter = Limiter(None)
+    limiter.limit, limiter.under_way = 100.0, 100
+    for _ in range(100):
+        limiter.failed(error("rate_limit"))
+        limiter.under_way -= 1
+    assert limiter.limit == pytest.approx(70)
+    limiter.under_way = 70
+    limiter.failed(error("rate_limit"))
+    assert limiter.limit == pytest.approx(49)
+
+
+def test_it_never_shrinks_to_nothing(clock: Clock) -> None:
+    limiter = Limiter(None)
+    for _ in range(50):
+        limiter.under_way = 1
+        limiter.failed(error("rate_limit"))
+    assert limiter.limit == 1
+
+
+def test_other_failures_do_not_shrink_it(clock: Clock) -> None:
+    limiter = Limiter(None)
+    for kind in ("connection", "timeout", "malformed", "bad_request"):
+        limiter.failed(error(kind))
+    assert limiter.limit == START
+
+
+def paused(limiter: Limiter, clock: Clock) -> float:
+    """Say how long nobody is let in."""
+    return max(0.0, limiter._paused_until - clock.now)
+
+
+def test_retry_after_pauses_everybody(clock: Clock) -> None:
+    limiter = Limiter(4)
+    limiter.failed(error("rate_limit", 7.0))
+    assert paused(limiter, clock) == 7.0
+    limiter.failed(error("rate_limit", 2.0))
+    assert paused(limiter, clock) == 7.0
+
+
+def test_a_server_that_is_down_gets_longer_pauses_until_it_answers(clock: Clock) -> None:
+    limiter = Limiter(4)
+    pauses = []
+    for _ in range(12):
+        clock.now += 100
+        limiter.failed(error("server"))
+        pauses.append(paused(limiter, clock))
+        limiter._in_row = 0  # so that patience does not end here
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == pytest.approx((0.2, 30.0))
+    limiter.succeeded()
+    clock.now += 100
+    limiter.failed(error("server"))
+    assert paused(limiter, clock) == pytest.approx(0.2)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 30))
+
+
+def test_no_more_than_the_limit_are_let_in() -> None:
+    async def main() -> None:
+        limiter, most = Limiter(3), 0
+
+        async def call() -> None:
+            nonlocal most
+            await limiter.enter()
+            most = max(most, limiter.under_way)
+            await asyncio.sleep(0.001)
+            limiter.leave()
+
+        await asyncio.gather(*(call() for _ in range(50)))
+        assert (most, limiter.under_way) == (3, 0)
+
+    run(main())
+
+
+def test_closing_sends_away_who_waits_and_who_rests() -> None:
+    async def main() -> None:
+        limiter = Limiter(1)
+        await limiter.enter()
+        waiting = [asyncio.create_task(limiter.enter()) for _ in range(3)]
+        resting = asyncio.create_task(limiter.rest(250))
+        await asyncio.sleep(0)
+        limiter.close("It rains.")
+        limiter.close("Later.")
+        for one in waiting:
+            with pytest.raises(ClosedError, match=r"It rains\."):
+                await one
+        await resting
+        limiter.leave()
+        with pytest.raises(ClosedError):
+            await limiter.enter()
+
+    run(main())
+
+
+def test_a_pause_ends_when_the_account_is_closed() -> None:
+    async def main() -> None:
+        limiter = Limiter(1)
+        limiter.failed(error("rate_limit", 250.0))
+        waiting = asyncio.create_task(limiter.enter())
+        await asyncio.sleep(0)
+        limiter.close()
+        with pytest.raises(ClosedError):
+            await waiting
+
+    run(main())
+
+
+def test_a_wait_that_is_too_long_closes_the_account(clock: Clock) -> None:
+    limiter = Limiter(4, None, "OUR_KEY at example.org")
+    limiter.failed(error("rate_limit", 300.0))
+    assert limiter.closed is None
+    limiter.failed(error("rate_limit", 86_400.0))
+    assert limiter.closed == "OUR_KEY at example.org asks to wait 86,400 s."
+
+
+def test_no_answer_for_ten_minutes_closes_the_account(clock: Clock) -> None:
+    limiter = Limiter(4)
+    for _ in range(20):
+        limiter.failed(error("timeout"))
+        clock.now += 31
+    assert limiter.closed is None
+    limiter.failed(error("timeout"))
+    assert limiter.closed is not None
+    assert "no call for 10 min" in limiter.closed
+    assert "It is timeout." in limiter.closed
+
+
+def test_one_answer_in_between_keeps_it_open(clock: Clock) -> None:
+    limiter = Limiter(4)
+    for _ in range(100):
+        clock.now += 60
+        limiter.failed(error("connection"))
+        if limiter._in_row > 8:
+            limiter.succeeded()
+    assert limiter.closed is None
+
+
+def test_few_failures_far_apart_keep_it_open(clock: Clock) -> None:
+    limiter = Limiter(1)
+    for _ in range(5):
+        limiter.failed(error("timeout"))
+        clock.now += 500
+    assert limiter.closed is None
+
+
+@pytest.mark.parametrize("kind", ["auth", "quota"])
+def test_ten_refusals_in_a_row_close_the_account(kind: Kind, clock: Clock) -> None:
+    limiter = Limiter(4)
+    for _ in range(9):
+        limiter.failed(error(kind))
+    limiter.failed(error("bad_request"))
+    for _ in range(9):
+        limiter.failed(error(kind))
+    assert limiter.closed is None
+    limiter.failed(error(kind))
+    assert limiter.closed is not None

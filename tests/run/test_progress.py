@@ -1,0 +1,105 @@
+"""Progress: one line that says where a run is, renewed in a terminal, plain elsewhere."""
+
+import io
+from typing import Any
+
+import pytest
+
+from assay.run import progress as module
+from assay.run.budget import Budget
+from assay.run.engine import Tally
+from assay.run.progress import FAST, SLOW, Progress
+from assay.suite.values import Limits
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(module, "time", found)
+    return found
+
+
+def right(rows: list[Any]) -> tuple[int, int]:
+    """Count rows that say True, of those that say anything."""
+    known = [row[0] for row in rows if row[0] is not None]
+    return sum(known), len(known)
+
+
+def tally(done: int, **more: Any) -> Tally:
+    return Tally(100, done, **more)
+
+
+def test_it_says_rate_time_left_accuracy_cost_and_errors(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    errors = {"timeout": 1, "rate_limit": 2}
+    rows = [(True,), (True,), (False,), (None,)]
+    progress(tally(20, errors=errors, retries=5), Budget(Limits(), usd=0.0123), rows)
+    line = "20 of 100 · 2.0/s · 40 s left · 67% correct · $0.0123 · 2 rate_limit · 1 timeout"
+    assert out.getvalue() == f"{line} · 5 retried\n"
+
+
+def test_what_is_not_known_is_not_said(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    progress(tally(20), Budget(Limits()), [(None,)])
+    assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
+
+
+def test_accuracy_is_over_all_that_came_so_far(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    progress(tally(2), Budget(Limits()), [(True,), (True,)])
+    assert out.getvalue() == ""
+    clock.now += SLOW
+    progress(tally(4), Budget(Limits()), [(False,), (False,)])
+    assert "50% correct" in out.getvalue()
+
+
+def test_plain_lines_come_seldom_and_steer_no_terminal(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    for done in range(100):
+        clock.now += 1
+        progress(tally(done), Budget(Limits()), [(True,)])
+    progress.end()
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 100 // SLOW
+    assert not {"\r", "\x1b"} & set(out.getvalue())
+
+
+def test_a_terminal_has_one_line_that_is_cleared_in_the_end(clock: Clock) -> None:
+    out = Terminal()
+    progress = Progress(right, out)
+    for done in range(4):
+        clock.now += FAST
+        progress(tally(done, stopping=done == 3), Budget(Limits()), [(True,)])
+    progress.end()
+    assert "\n" not in out.getvalue()
+    shown = out.getvalue().split("\r\x1b[K")
+    assert len(shown) == 6
+    assert shown[-2].endswith("stopping …")
+    assert shown[-1] == ""
+
+
+def test_nothing_done_yet_has_no_time_left(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    progress(tally(0, retries=3), Budget(Limits()), [])
+    assert out.getvalue() == "0 of 100 · 0.0/s · 3 retried\n"

@@ -1,0 +1,133 @@
+"""Runs that end when they are decided: few attempts, the right verdict, and the same one again."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from assay.run.until import sizes
+from assay.store.store import Store
+
+MODEL = """\
+import hashlib
+
+def answer(prompt, share):
+    drawn = int(hashlib.md5(prompt.encode()).hexdigest(), 16) % 100
+    return "FINAL_ANSWER: 4" if drawn < share else "FINAL_ANSWER: 5"
+
+def good(prompt):
+    return answer(prompt, 95)
+
+def bad(prompt):
+    return answer(prompt, 60)
+
+def attack(prompt):
+    return "FINAL_ANSWER: 5" if "variant 7?" in prompt else "FINAL_ANSWER: 4"
+"""
+POLICY = "on: confident\nthresholds: {accuracy: {threshold: '≥ 85%', indifference: 10%}}\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "answers.py").write_text(MODEL)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    for name in ("good", "bad", "attack"):
+        tasks = [
+            {"id": f"t{i}", "input": f"2 + 2, variant {i}?", "target": "4"} for i in range(300)
+        ]
+        given = {"suite": name, "tasks": tasks, "subjects": [f"python:answers:{name}"], "seed": 1}
+        (tmp_path / f"{name}.json").write_text(json.dumps(given))
+    return tmp_path
+
+
+def assay(folder, *arguments):
+    environment = {**os.environ, "ASSAY_STORE": "store.db", "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-m", "assay", *map(str, arguments)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_good_and_a_bad_system_are_told_apart_with_few_attempts(folder):
+    for suite, code in (("good", 0), ("bad", 1)):
+        done = assay(
+            folder, "run", f"{suite}.json", "--until-decided", "policy.yaml", "--format", "json"
+        )
+        assert done.returncode == code, done.stderr
+        store = Store(str(folder / "store.db"))
+        run = store.find("latest")
+        made = sum(store.statuses(run.id).values())
+        assert (run.status, run.attempts) == ("done", made)
+        assert made < 150
+        assert json.loads(done.stdout)["records"] == made
+        again = assay(folder, "gate", "latest", "--policy", "policy.yaml", "--format", "json")
+        assert again.returncode == code
+        assert json.loads(again.stdout) == json.loads(done.stdout)
+        store.close()
+
+
+def test_it_stops_at_the_suites_end_and_says_that_it_is_open(folder):
+    near = POLICY.replace("10%", "0.5%").replace("85%", "95%")
+    (folder / "near.yaml").write_text(near)
+    done = assay(folder, "run", "good.json", "--until-decided", "near.yaml")
+    assert done.returncode == 3, done.stderr
+    assert "300 of at most 300 attempts made" in done.stderr
+    assert "can be ruled out" in done.stdout.replace("\n    ", " ")
+
+
+def test_a_required_task_that_fails_ends_it_at_once(folder):
+    (folder / "required.yaml").write_text(POLICY + "required_scenarios: [t7]\n")
+    done = assay(folder, "run", "attack.json", "--until-decided", "required.yaml")
+    assert done.returncode == 1, done.stderr
+    assert "t7 did not pass" in done.stdout
+
+
+def test_what_cannot_be_decided_early_is_refused_before_anything_is_called(folder):
+    (folder / "value.yaml").write_text("thresholds: {accuracy: 85}")
+    done = assay(folder, "run", "good.json", "--until-decided", "value.yaml")
+    assert (done.returncode, "nothing can be decided early" in done.stderr) == (2, True)
+    assert not Store(str(folder / "store.db")).runs()
+
+
+def test_looks_are_few_and_reach_the_end():
+    for tasks in (1, 10, 11, 500, 10_000):
+        found = list(sizes(tasks))
+        assert found[-1] == tasks
+        assert found == sorted(set(found))
+        assert len(found) <= 60
+
+
+def test_watch_runs_again_when_a_file_changes(folder):
+    environment = {**os.environ, "ASSAY_STORE": ".assay/store.db", "PYTHONPATH": str(folder)}
+    small = json.loads((folder / "good.json").read_text())
+    small["tasks"] = small["tasks"][:3]
+    (folder / "small.json").write_text(json.dumps(small))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "assay", "run", "small.json", "--watch"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        waits = (line for line in process.stderr if line.startswith("Waiting"))
+        next(waits)
+        time.sleep(0.01)
+        (folder / "small.json").write_text(json.dumps({**small, "runs": 2}))
+        next(waits)
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stderr.close()
+    store = Store(str(folder / ".assay" / "store.db"))
+    assert sorted(run.attempts for run in store.runs()) == [3, 6]
+    store.close()

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from bench.compare import Passes, power
+from statsmodels.stats.power import TTestPower
+
+from assay.stats.compare import Paired, mcnemar
+from assay.stats.power import Design
+
+SURE = 10**9
+"""A design known so well that nothing has to be averaged."""
+
+
+def test_power_of_means_is_that_of_statsmodels():
+    design = Design(once=False, discordance=None, spread=2.0, seen=SURE)
+    theirs = TTestPower()
+    for tasks, difference in ((10, 1.5), (50, 0.6), (400, 0.3)):
+        expected = theirs.power(difference / 2, tasks, 0.05)
+        assert design.power(tasks, difference) == pytest.approx(expected, abs=0.002)
+    needed = theirs.solve_power(0.25, power=0.8, alpha=0.05)
+    assert design.tasks_needed(0.5) == pytest.approx(needed, abs=2)
+    assert design.power(30, design.detectable(30)) == pytest.approx(0.8, abs=0.001)
+
+
+def test_power_of_single_tries_is_what_draws_give():
+    design = Design(once=True, discordance=0.3, spread=0.55, seen=SURE)
+    stated = design.power(60, 0.2)
+    discordance = 0.3 + 0.2**2 / 2
+    shares = [(discordance + 0.2) / 2, (discordance - 0.2) / 2, 1 - discordance]
+    drawn = np.random.default_rng(1).multinomial(60, shares, 4000)
+    assert np.mean([mcnemar(int(m), int(n)) <= 0.05 for m, n, _ in drawn]) == pytest.approx(
+        stated, abs=0.025
+    )
+
+
+def test_more_tasks_see_smaller_differences():
+    design = Design(once=True, discordance=0.3, spread=0.55, seen=50)
+    seen = [design.detectable(tasks) for tasks in (20, 80, 320, 5_000)]
+    assert seen == sorted(seen, reverse=True)
+    needed = design.tasks_needed(0.05)
+    assert needed is not None
+    assert design.detectable(needed) == pytest.approx(0.05, abs=0.002)
+
+
+def test_too_few_tasks_see_nothing():
+    ones = np.ones(4)
+    paired = Paired(np.zeros(4), ones, ones, ones, "rate")
+    assert Design.of(paired).detectable(4) is None
+    same = Paired(ones, ones, ones, ones, "number")
+    assert Design.of(same).detectable(4) is None
+
+
+def test_results_that_never_differ_still_tell_what_could_be_seen():
+    ones = np.ones(30)
+    seen = Design.of(Paired(ones, ones, ones, ones, "rate")).detectable(30)
+    assert 0.1 < seen < 0.4
+
+
+@pytest.mark.parametrize(
+    "system", [Passes(50, (1, 1)), Passes(20, (3, 3), (3, 6)), Passes(50, (5, 5))], ids=str
+)
+def test_stated_power_holds(system):
+    assert power(system, 250) == pytest.approx(0.8, abs=0.09)  # of 250 draws; the bench: 0.05

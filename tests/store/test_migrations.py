@@ -1,0 +1,85 @@
+"""Old stores are upgraded on opening and keep their data; newer ones are left alone."""
+
+import sqlite3
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from assay.errors import UsageError
+from assay.store.migrations import STEPS
+from assay.store.store import RECORD_COLUMNS, Store
+from store.samples import RUN, call, record, rows
+
+OLD = Path(__file__).with_name("version-1.sql").read_text("utf-8")
+WIDTH = 38
+"""How many columns a record had."""
+
+
+def execute(address, text):
+    """Run SQL past Assay; gives the rows of the last statement."""
+    if "://" in address:
+        with psycopg.connect(address) as connection:
+            cursor = connection.execute(text.replace("SERIAL_KEY", "BIGSERIAL PRIMARY KEY"))
+            while cursor.nextset():
+                pass
+            return cursor.fetchall() if cursor.description else None
+    connection = sqlite3.connect(address)
+    try:
+        if ";" in text:
+            text = text.replace("SERIAL_KEY", "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT")
+            return connection.executescript(text.replace("'0'", "0")) and None
+        found = connection.execute(text).fetchall()
+        connection.commit()
+        return found
+    finally:
+        connection.close()
+
+
+def test_a_store_of_version_1_is_upgraded_and_keeps_its_data(store_address):
+    execute(store_address, OLD)
+    store = Store(store_address)
+    (run,) = store.runs()
+    assert (run.id, run.ended, run.settings) == (RUN, 2.5, {"seed": 7})
+    first, second = rows(store)
+    assert tuple(first) == RECORD_COLUMNS
+    assert (first["response"], first["truncated"], first["cost_usd"]) == ("four — 4", False, 0.25)
+    assert first["passed"] is first["work"] is second["response"] is None
+    assert store.spent(RUN) | {"calls": 2, "usd": 0.25} == store.spent(RUN)
+    store.write([record("b", passed=True, work="{}")], [call("b")])
+    assert rows(store)[1]["passed"] is True
+    assert store.judgments(RUN).height == 0
+    store.close()
+    assert execute(store_address, "SELECT version FROM assay_meta") == [(len(STEPS),)]
+    again = Store(store_address)
+    assert len(rows(again)) == 2
+    again.close()
+
+
+def test_a_store_of_a_later_assay_is_refused_and_stays_as_it_is(store_address):
+    execute(store_address, OLD + "UPDATE assay_meta SET version = 99;")
+    store = Store(store_address)
+    with pytest.raises(UsageError, match=r"version 99, this Assay knows up to \d+; update Assay"):
+        store.runs()
+    store.close()
+    assert execute(store_address, "SELECT version FROM assay_meta") == [(99,)]
+    assert execute(store_address, "SELECT count(*) FROM assay_record") == [(2,)]
+    assert len(execute(store_address, "SELECT * FROM assay_record")[0]) == WIDTH
+
+
+def test_an_upgrade_that_fails_leaves_the_old_store(store_address, monkeypatch):
+    execute(store_address, OLD)
+
+    def broken(connection):
+        connection.exec_driver_sql("ALTER TABLE assay_record ADD COLUMN half TEXT")
+        raise UsageError("No further.")
+
+    monkeypatch.setattr("assay.store.migrations.STEPS", (*STEPS, broken))
+    store = Store(store_address)
+    with pytest.raises(UsageError, match="No further"):
+        store.runs()
+    monkeypatch.undo()
+    assert execute(store_address, "SELECT version FROM assay_meta") == [(1,)]
+    assert len(execute(store_address, "SELECT * FROM assay_record")[0]) == WIDTH
+    assert len(rows(store)) == 2
+    store.close()

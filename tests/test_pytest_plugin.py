@@ -1,0 +1,144 @@
+"""Suites as tests, in a pytest of their own."""
+
+import json
+import sys
+
+import pytest
+
+from assay.store.store import Store
+
+pytest_plugins = ["pytester"]
+
+MODEL = """\
+def answer(prompt):
+    if "break" in prompt:
+        raise RuntimeError("no route")
+    return "FINAL_ANSWER: 5" if "wrong" in prompt else "FINAL_ANSWER: 4"
+"""
+SUITE = """\
+suite: sums
+tasks:
+  - {id: plain, input: "2 + 2?", target: "4"}
+  - {id: again, input: "again: 2 + 2?", target: "4"}
+  - {id: hard, input: "wrong", target: "4", category: hard}
+subjects: ["python:answers:answer"]
+"""
+TEST = """\
+import pytest
+
+@pytest.mark.assay(suite="suite.yaml")
+def test_sums(assay):
+    assay.check()
+"""
+
+
+@pytest.fixture
+def folder(pytester, monkeypatch):
+    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.makefile(".yaml", suite=SUITE)
+    pytester.makepyfile(answers=MODEL, test_it=TEST)
+    return pytester
+
+
+def made(folder):
+    store = Store(str(folder.path / ".assay" / "assay.db"))
+    found = [sum(store.statuses(run.id).values()) for run in store.runs()]
+    store.close()
+    return found
+
+
+def test_one_test_for_each_scenario(folder):
+    done = folder.runpytest_subprocess("-v")
+    done.assert_outcomes(passed=2, failed=1)
+    done.stdout.fnmatch_lines(
+        [
+            "*test_sums?plain? PASSED*",
+            "*test_sums?hard? FAILED*",
+            "*hard: attempt 1: the answer is '5', not '4'*",
+        ]
+    )
+    assert made(folder) == [3]
+
+
+def test_only_what_is_selected_is_run(folder):
+    folder.runpytest_subprocess("-k", "plain or again").assert_outcomes(passed=2, deselected=1)
+    assert made(folder) == [2]
+    folder.runpytest_subprocess("test_it.py::test_sums[plain]").assert_outcomes(passed=1)
+    assert made(folder) == [1, 2]
+
+
+def test_x_stops_at_the_first_failure(folder):
+    folder.makefile(".yaml", suite=SUITE.replace("2 + 2?", "wrong", 1))
+    folder.runpytest_subprocess("-x").assert_outcomes(failed=1)
+
+
+def test_workers_share_one_run(folder):
+    folder.runpytest_subprocess("-n2", "--dist=load").assert_outcomes(passed=2, failed=1)
+    assert made(folder) == [3]
+
+
+def test_a_test_that_does_not_ask_is_checked_all_the_same(folder):
+    folder.makepyfile(test_it=TEST.replace("(assay)", "()").replace("assay.check()", "pass"))
+    folder.runpytest_subprocess().assert_outcomes(passed=2, failed=1)
+
+
+def test_the_outcome_can_be_looked_at(folder):
+    body = "assert assay or assay.records[0]['answer'] == '5'; assert len(assay.records) == 1"
+    folder.makepyfile(test_it=TEST.replace("assay.check()", body))
+    folder.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_an_attempt_that_could_not_be_made_is_an_error_and_no_failure(folder):
+    folder.makefile(".yaml", suite=SUITE.replace("again: 2 + 2?", "break"))
+    done = folder.runpytest_subprocess()
+    done.assert_outcomes(passed=1, failed=1, errors=1)
+    done.stdout.fnmatch_lines(["*InconclusiveError: attempt 1: could not be made:*no route*"])
+
+
+def test_gates_are_tests_too(folder):
+    policy = {
+        "thresholds": {
+            "blocking": {"accuracy": 60, "pass_rate": 90},
+            "warning": {"usr": "1%"},
+        },
+        "gates": [{"metric": "accuracy", "threshold": 66, "on": "confident", "name": "sure"}],
+    }
+    (folder.path / "policy.json").write_text(json.dumps(policy))
+    marked = TEST.replace('"suite.yaml"', '"suite.yaml", policy="policy.json"')
+    folder.makepyfile(test_it=marked)
+    done = folder.runpytest_subprocess("-v", "-k", "gate")
+    done.assert_outcomes(passed=2, failed=2, errors=1, deselected=3, warnings=1)
+    done.stdout.fnmatch_lines_random(
+        [
+            "*test_sums?gate:accuracy? PASSED*",
+            "*test_sums?gate:pass_rate? FAILED*",
+            "*test_sums?gate:usr? PASSED*",
+            "*test_sums?gate:sure? ERROR*",
+            "*test_sums?gate:verdict? FAILED*",
+            "*pass_rate: 66.67 % misses ≥ 90 %.*",
+            "*PytestWarning: usr:*",
+        ]
+    )
+    assert made(folder) == [3]
+
+
+def test_mistakes_are_errors_of_the_collection(folder):
+    folder.makefile(".yaml", suite=SUITE.replace("tasks:", "task:"))
+    done = folder.runpytest_subprocess()
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["*suite.yaml, line 2: Key 'task' is not known. Did you mean*"])
+    folder.makepyfile(test_it=TEST.replace("suite=", "sweet="))
+    folder.runpytest_subprocess().assert_outcomes(errors=1)
+    folder.makepyfile(test_it="def test_it(assay): pass")
+    folder.runpytest_subprocess().stdout.fnmatch_lines(["*'assay' needs the mark*"])
+
+
+def test_a_run_of_pytest_that_does_not_use_it_loads_nothing_heavy(folder):
+    folder.makepyfile(
+        test_it="import sys\ndef test_it():\n"
+        "    assert not {'polars', 'numpy', 'sqlalchemy', 'yaml', 'click'} & set(sys.modules)"
+    )
+    done = folder.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:anyio")
+    done.assert_outcomes(passed=1)
+    assert sys.modules["assay.pytest_plugin"]

@@ -1,0 +1,223 @@
+"""Every page and what can be done on it, in real Chromium."""
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from web.serving import replayed, serving
+
+THEMES = ("light", "dark")
+
+
+def places(run):
+    key = quote(json.dumps(["age", "smollm2", "T0", 1]), safe="")
+    side = quote(json.dumps([run, {"tier": "T0"}]), safe="")
+    other = quote(json.dumps([run, {"tier": "T2"}]), safe="")
+    return {
+        "runs": "/",
+        "run": f"/runs/{run}",
+        "records": f"/runs/{run}/records",
+        "record": f"/runs/{run}/record?key={key}",
+        "markdown": f"/runs/{run}/record?key={key}&view=markdown",
+        "compare": f"/compare?run={run}",
+        "task": f"/compare/task?a={side}&b={other}&task=steps",
+        "gates": f"/gates?run={run}",
+        "new": "/new",
+        "docs": "/docs",
+        "nothing": "/nothing",
+    }
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [390, 1280, 1900])
+def test_every_page_opens_at_every_width(site, open_page, theme, width):
+    server, run = site
+    watched = open_page(width, color_scheme=theme)
+    for name, place in places(run).items():
+        watched.page.goto(server.address + place)
+        assert watched.page.locator("h1").count() == 1, name
+        assert watched.overflow() <= 0, name
+
+
+def test_the_run_page_leads_to_the_records_behind_a_bar(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}")
+    page.locator("#chart-categories a").first.click()
+    assert "/records?category=" in page.url
+    category = page.locator("select[name=category]").input_value()
+    cells = page.locator("table.rows tbody tr").all()
+    assert cells
+    assert all(category in row.inner_text() for row in cells)
+    page.goto(f"{server.address}/runs/{run}")
+    page.locator("#chart-latency a").first.click()
+    assert "latency_ms_min=" in page.url
+    assert page.locator("table.rows tbody tr").count() > 0
+
+
+def test_metrics_explain_themselves(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}")
+    row = page.locator("td details", has_text="accuracy").first
+    assert not row.get_by_text("Higher is better").is_visible()
+    row.locator("summary").click()
+    assert row.get_by_text("Higher is better").is_visible()
+
+
+def test_records_are_walked_by_keys(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}/records")
+    first = page.locator("table.rows tbody tr").first.inner_text()
+    page.keyboard.press("n")
+    page.wait_for_url(re.compile("after="))
+    assert page.locator("table.rows tbody tr").first.inner_text() != first
+    page.keyboard.press("p")
+    page.wait_for_url(re.compile("before="))
+    assert page.locator("table.rows tbody tr").first.inner_text() == first
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.locator("tr.at").inner_text() == page.locator("tbody tr").nth(1).inner_text()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/record[?]"))
+    title = page.locator(".title").inner_text()
+    page.keyboard.press("j")
+    page.wait_for_function("text => document.querySelector('.title').innerText !== text", arg=title)
+    page.keyboard.press("k")
+    page.wait_for_function("text => document.querySelector('.title').innerText === text", arg=title)
+
+
+def test_a_filter_lives_in_the_address(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}/records")
+    page.keyboard.press("/")
+    page.keyboard.type("basket")
+    page.locator("select[name=correct]").select_option("no")
+    page.locator("[data-range]").select_option("cot_tokens")
+    page.locator("input[placeholder=below]").fill("12")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url(re.compile("q=basket"))
+    assert "correct=no" in page.url
+    assert "cot_tokens_max=12" in page.url
+    assert "status=" not in page.url
+    page.wait_for_function("document.querySelector('[data-count]').textContent.trim() !== ''")
+    count = int(page.locator("[data-count]").inner_text())
+    assert count == page.locator("table.rows tbody tr").count() > 0
+    page.locator("details", has_text="Columns").locator("summary").first.click()
+    page.locator("[data-columns] input[value=response]").check()
+    page.wait_for_url(re.compile("columns="))
+    assert page.locator("th", has_text="response").count() == 1
+    assert "correct=no" in page.url
+
+
+def test_a_person_leaves_a_verdict(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(server.address + places(run)["record"])
+    page.locator("input[value=wrong]").check()
+    page.locator("textarea[name=note]").fill("<b>not bold</b>")
+    page.locator("input[name=who]").fill("Grace")
+    page.get_by_role("button", name="Keep").click()
+    page.get_by_text("<b>not bold</b>").wait_for()
+    assert page.get_by_text("Grace").count() == 1
+    page.goto(f"{server.address}/runs/{run}")
+    assert page.locator("input[name=who]").input_value() == "Grace"
+    page.locator("input[name=tags]").fill("smoke, night")
+    page.get_by_role("button", name="Keep").click()
+    page.wait_for_load_state()
+    page.goto(f"{server.address}/?tag=night")
+    assert page.locator("table.rows tbody tr").count() == 1
+    assert page.locator(".tag", has_text="smoke").count() == 1
+
+
+def test_two_sides_are_compared_to_the_word(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/compare?run={run}")
+    assert page.get_by_text("could be shown").count() + page.get_by_text("more often").count() > 0
+    assert page.locator("#chart-differences .dot").count() == 2
+    page.locator("section", has_text="Better in the second").locator("a").first.click()
+    page.wait_for_url(re.compile("/compare/task"))
+    assert page.locator("del").count() > 0
+    assert page.locator("ins").count() > 0
+
+
+def test_gates_decide(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/gates?run={run}&tier=T0")
+    assert page.get_by_text("Failed: release").count() == 1
+    assert page.locator("svg.scale .limit").count() == 1
+    page.locator("select[name=tier]").select_option("T2")
+    page.get_by_role("button", name="Decide").click()
+    page.get_by_text("Passed: release").wait_for()
+
+
+def test_the_theme_is_kept(site, open_page):
+    server, _ = site
+    page = open_page(color_scheme="light").page
+    page.goto(server.address)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(colour)
+    page.locator("[data-theme-switch]").click()
+    dark = page.evaluate(colour)
+    assert dark != before
+    page.reload()
+    assert page.evaluate(colour) == dark
+
+
+def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
+    replayed(tmp_path)
+    with serving(tmp_path) as server:
+        page = open_page().page
+        page.goto(f"{server.address}/new")
+        page.get_by_text("192 attempts").wait_for()
+        page.locator("[data-tiers] input[value=T1]").uncheck()
+        page.get_by_text("128 attempts").wait_for()
+        page.locator("input[name=runs]").fill("1")
+        page.locator("input[name=runs]").blur()
+        page.get_by_text("64 attempts:").wait_for()
+        page.get_by_role("button", name="Start").click()
+        page.wait_for_url(re.compile("/runs/2"))
+        page.reload()
+        page.get_by_text("Every metric").wait_for(timeout=60_000)
+        assert page.locator("[data-status]").inner_text() == "done"
+        page.goto(server.address)
+        assert page.locator("table.rows tbody tr").count() == 2
+        assert page.locator("svg.chart.wide .dot").count() == 2
+        for box in page.locator("input[type=checkbox][name=run]").all():
+            box.check()
+        page.get_by_role("button", name="Compare the chosen").click()
+        page.wait_for_url(re.compile("run=.*run="))
+        page.get_by_text("Tasks that changed").wait_for()
+
+
+def test_a_data_set_is_uploaded(tmp_path, open_page):
+    with serving(tmp_path) as server:
+        page = open_page().page
+        page.goto(server.address)
+        assert page.get_by_text("There is no run yet.").count() == 1
+        page.goto(f"{server.address}/new")
+        held = b'{"id": "a", "input": "1 + 1?", "target": "2"}\n'
+        file = {"name": "mine.jsonl", "mimeType": "application/jsonl", "buffer": held}
+        page.locator("[data-upload]").set_input_files(file)
+        page.locator("input[name=subject]").fill("nowhere/model")
+        page.locator("[data-send]").click()
+        page.locator("[role=alert]", has_text="nowhere").wait_for()
+        page.locator("input[name=subject]").fill("local/smollm2-135m")
+        page.locator("[data-send]").click()
+        page.get_by_text("1 attempts:").wait_for()
+
+
+def test_the_docs_name_every_endpoint(site, open_page):
+    server, _ = site
+    page = open_page().page
+    page.goto(f"{server.address}/docs")
+    told = server.json("/openapi.json")[1]
+    text = page.locator("main").inner_text()
+    assert all(path in text for path in told["paths"])
