@@ -92,8 +92,8 @@ async def run(
 ) -> Ended:
     """Run a command to its end, or to that of its time or its disk.
 
-    `folder` is where it works, one of the folders of its attempt. `given` is the file that it reads as standard input. `watch` looks at the disk, in a thread,
-    and says what is too much.
+    `folder` is where it works, one of the folders of its attempt. `given` is the file that it
+    reads as standard input. `watch` looks at the disk, in a thread, and says what is too much.
     """
     reading, writing = os.pipe()
     try:
