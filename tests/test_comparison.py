@@ -184,3 +184,16 @@ def test_a_pass_that_was_never_seen_has_a_lower_bound():
     assert (never.value, never.high) == (math.inf, math.inf)
     assert never.low == pytest.approx(0.5 * (10 + 1.96**2) / 1.96**2, rel=1e-3)
     assert found.across.frontier.name == "T1"
+
+
+def test_too_many_sides_are_refused():
+    data = [{"tier": "T0", "task_id": str(k), "passed": True} for k in range(150)]
+    with pytest.raises(UsageError, match="task_id has 150 values; at most 100 can be compared"):
+        assay.compare(data, by="task_id")
+
+
+def test_a_comparison_can_be_looked_at():
+    found = assay.compare(rows({"T0": {"a": [0], "b": [1]}, "T1": {"a": [1], "b": [1]}}))
+    shown = repr(found).splitlines()
+    assert shown[0] == "tier: T0, T1"
+    assert shown[1].startswith("  T1 − T0  pass_rate           +0.5  [")

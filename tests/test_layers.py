@@ -62,7 +62,7 @@ def test_imports_point_downwards(path: Path) -> None:
         assert LAYERS.index(layer(module)) <= LAYERS.index(own), f"{own} imports {module}"
 
 
-HEAVY = ("polars", "numpy", "scipy", "rich", "zstandard", "pandas")
+HEAVY = ("polars", "numpy", "scipy", "rich", "zstandard", "pandas", "fastapi", "uvicorn")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from assay.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from assay.checks import CHECKS, Check
+from assay.checks import FAMILIES as CHECK_FAMILIES
+from assay.checks.declare import Parameter
 from assay.cli import COMMANDS, cli
+from assay.gates.form import json_schema as policy_schema
 from assay.models.providers import PROVIDERS
 from assay.record import COLUMNS, json_schema
 from assay.report.catalogue import page
@@ -67,6 +71,38 @@ def commands_page() -> str:
         parts.append(f"## `assay {name}`\n".replace(" `\n", "`\n"))
         parts.append(f"```text\n{help_text.rstrip()}\n```\n")
     return NOTE + "\n".join(parts).replace("Usage: cli", "Usage: assay")
+
+
+def checks_page() -> str:
+    """One section for each check, by what it looks at."""
+    parts = [
+        "# Checks\n\nHow a behaviour is observed; [Checks](../checks.md) teaches them by example. "
+        "Each may have `not_` before its name, a `name`, and `of`: the text it looks at.\n"
+    ]
+    for family, title in CHECK_FAMILIES.items():
+        parts.append(f"## {title}\n")
+        for one in (c for c in CHECKS.values() if c.family == family):
+            parts += [f"### `{one.name}`\n", f"{one.summary}\n"]
+            parts += [f"{one.details}\n"] if one.details else []
+            if one.parameters:
+                parts.append("| parameter | value | default |\n| --- | --- | --- |")
+                parts += [check_row(one, p) for p in one.parameters]
+                parts.append("")
+            parts.append(f"```pycon\n{one.example}\n```\n")
+    return NOTE + "\n".join(parts)
+
+
+def check_row(one: Check, parameter: Parameter) -> str:
+    """One parameter of a check: what may stand there, and what holds without it."""
+    needed = parameter.name in one.one_of or parameter.name in one.some_of
+    default = "needed" if parameter.required else "one of these is needed" if needed else ""
+    if (
+        not default
+        and parameter.default not in {None, ()}
+        and isinstance(parameter.default, str | bool | int | float)
+    ):
+        default = f"`{json.dumps(parameter.default)}`"
+    return f"| `{parameter.name}` | {parameter.kind.words} | {default} |"
 
 
 def suite_page() -> str:
@@ -148,7 +184,9 @@ def pages() -> dict[Path, str]:
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "record.schema.json": _json(json_schema()),
         REFERENCE / "scores.schema.json": _json(scores_schema()),
+        REFERENCE / "policy.schema.json": _json(policy_schema()),
         REFERENCE / "comparison.schema.json": _json(comparison_schema()),
+        REFERENCE / "checks.md": checks_page(),
         REFERENCE / "suite.md": suite_page(),
         REFERENCE / "suite.schema.json": _json(suite_schema()),
         REFERENCE / "models.md": models_page(),

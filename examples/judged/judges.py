@@ -7,6 +7,7 @@ DATA = re.compile(r"<data-[0-9a-f]+>\n(.*?)\n</data-[0-9a-f]+>", re.DOTALL)
 
 
 def words(text):
+    """Find the longer words of a text."""
     return {word.lower() for word in re.findall(r"\w{4,}", text)}
 
 
@@ -32,12 +33,15 @@ def judgment(request, tolerance, sure):
 
 
 def strict(request):
+    """Judge by what is there."""
     return judgment(request, 0.0, 0.9)
 
 
 def kind(request):
+    """Judge by what may have been meant."""
     return judgment(request, 0.5, 0.6)
 
 
 def third(request):
+    """Judge somewhere between the two."""
     return judgment(request, 0.2, 0.8)

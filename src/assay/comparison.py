@@ -78,6 +78,14 @@ class Comparison:
                 return side
         raise KeyError(name)
 
+    def __repr__(self) -> str:
+        lines = [f"{', '.join(self.by)}: {', '.join(side.name for side in self.sides)}"]
+        for pair in self.pairs:
+            if pair.difference is not None and pair.low is not None:
+                found = f"{pair.difference:+.4g}  [{pair.low:.4g}, {pair.high:.4g}]"
+                lines.append(f"  {pair.b} − {pair.a}  {pair.metric:<20}{found}  p {pair.p:.3g}")
+        return "\n".join(lines)
+
     def pair(self, b: str, metric: str, a: str | None = None) -> Pair | None:
         """Find the comparison of a side with the baseline, or with another one."""
         wanted = (a or self.baseline, b, metric)

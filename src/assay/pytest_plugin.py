@@ -126,12 +126,25 @@ def _id(case: Case, cases: list[Case]) -> str:
     return case.name if len(sides) == 1 else f"{case.name}-{case.subject}-{case.tier}"
 
 
+def _unasked(item: pytest.Item) -> bool:
+    """Whether a test is marked, but does not ask for its outcome."""
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("assay") is None:
+        return False
+    return "assay" not in item._fixtureinfo.argnames
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Get the outcome for a test that does not ask for it."""
+    if _unasked(item) and isinstance(item, pytest.Function):
+        item.funcargs["assay"] = item._request.getfixturevalue("assay")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Check what a marked test does not check itself, because it does not ask for the outcome."""
+    """Check the outcome where the test itself does not ask for it."""
     result = yield
-    marked = pyfuncitem.get_closest_marker("assay")
-    if marked and "assay" not in pyfuncitem._fixtureinfo.argnames:
+    if _unasked(pyfuncitem):
         outcome = pyfuncitem.funcargs["assay"]
         assert isinstance(outcome, Outcome)
         outcome.check()

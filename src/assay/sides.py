@@ -22,6 +22,9 @@ SIDE = "\0side"
 ASKED = ("tier", "subject")
 """The columns that tell sides apart when nothing was said, the first that can."""
 
+MOST = 100
+"""So many sides a report can hold."""
+
 _HELP = "--by COLUMN says what to compare; several sources are compared with each other."
 
 
@@ -83,6 +86,9 @@ class Sides:
             what = ", ".join(columns)
             only = f": {order[0]!r}" if order else ""
             raise UsageError(f"There is only one side to compare by {what}{only}. {_HELP}")
+        if len(order) > MOST:
+            what = ", ".join(columns)
+            raise UsageError(f"{what} has {len(order):,} values; at most {MOST} can be compared.")
         kept = named.drop_nulls(SIDE).with_columns(pl.col(SIDE).cast(pl.Enum(order)))
         return columns, kept
 

@@ -109,6 +109,15 @@ def test_what_can_no_longer_be_read_decides_nothing():
     assert "not known" in found.plain()[0]["why"]
 
 
+def test_code_that_is_named_in_a_store_is_not_even_imported(tmp_path, monkeypatch):
+    (tmp_path / "from_a_store.py").write_text("raise SystemExit('it was imported')")
+    monkeypatch.chdir(tmp_path)
+    plain = {"expected": [{"name": "a", "python": "from_a_store:check"}], "weight": 1.0}
+    found = look(Scenario.of(json.dumps({**Scenario().plain(), **plain})))
+    assert found.undecided == ["a"]
+    assert "not run yet" in found.plain()[0]["why"]
+
+
 def test_verdicts_of_others_count_for_what_they_were_about():
     asked, other = behaviours({"human": "Kind?"}, {"human": "Short?"})
     scenario = Scenario((asked,), behaviours({"not_human": "Short?"}))

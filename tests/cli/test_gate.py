@@ -67,6 +67,16 @@ def test_sources_are_those_of_score(tmp_path, records, policy):
     assert assay("gate", theirs, "--policy", policy(), *maps).code == 0
 
 
+def test_bad_records_are_refused_or_told(tmp_path, policy):
+    rows = write(tmp_path / "bad.jsonl", [*share(9, 9), {"task_id": "x", "passed": "maybe"}])
+    assert "maybe" in refused("gate", rows, "--policy", policy())
+    done = assay("gate", rows, "--policy", policy(), "--skip-bad")
+    assert (done.code, done.err) == (
+        0,
+        "1 bad record was left out; nothing is decided about them.\n",
+    )
+
+
 def test_one_side_is_picked(tmp_path, policy):
     rows = [*share(9, 9, tier="T0"), *share(2, 9, tier="T1")]
     mixed = write(tmp_path / "mixed.jsonl", rows)

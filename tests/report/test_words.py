@@ -51,7 +51,7 @@ def said(**sides):
 def test_a_difference_that_is_shown():
     first, last = said(T0=(20, 50, 0.1), T1=(40, 50, 0.3))
     assert first == (
-        "T1 passes 40 points more often than T0 (95 %: 26 to 54) and costs 3 times as much per "
+        "T1 passes 40 points more often than T0 (95 %: 28 to 54) and costs 3 times as much per "
         "attempt; a pass costs $0.38 instead of $0.25."
     )
     assert last == (
@@ -61,7 +61,7 @@ def test_a_difference_that_is_shown():
 
 def test_a_difference_the_other_way():
     first, last = said(T0=(40, 50, 0.3), T1=(20, 50, 0.24))
-    assert first.startswith("T1 passes 40 points less often than T0 (95 %: 26 to 54)")
+    assert first.startswith("T1 passes 40 points less often than T0 (95 %: 28 to 54)")
     assert "and costs 20 % less per attempt; a pass costs $0.60 instead of $0.38" in first
     assert "Going from T1 to T0, each further pass costs $0.15." in last
 

@@ -90,6 +90,24 @@ def test_a_required_task_that_fails_ends_it_at_once(folder):
     assert "t7 did not pass" in done.stdout
 
 
+def test_an_outage_ends_it_without_a_verdict(folder):
+    (folder / "answers.py").write_text('def good(prompt):\n    raise OSError("no route")\n')
+    done = assay(folder, "run", "good.json", "--until-decided", "policy.yaml")
+    assert done.returncode == 3, done.stderr
+    assert "10 of at most 300 attempts made" in done.stderr
+    assert "10 of 10 attempts could not be made" in done.stdout
+
+
+def test_it_can_be_resumed(folder):
+    first = assay(folder, "run", "good.json", "--until-decided", "policy.yaml")
+    again = assay(folder, "run", "--resume", "--until-decided", "policy.yaml", "--yes")
+    assert (first.returncode, again.returncode) == (0, 0), again.stderr
+    store = Store(str(folder / "store.db"))
+    (run,) = store.runs()
+    assert run.attempts == sum(store.statuses(run.id).values()) < 150
+    store.close()
+
+
 def test_what_cannot_be_decided_early_is_refused_before_anything_is_called(folder):
     (folder / "value.yaml").write_text("thresholds: {accuracy: 85}")
     done = assay(folder, "run", "good.json", "--until-decided", "value.yaml")

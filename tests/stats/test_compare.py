@@ -12,6 +12,7 @@ from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from assay.stats.compare import (
     MCNEMAR,
     Paired,
+    _dealing,
     cliffs_delta,
     compare,
     interval,
@@ -162,3 +163,10 @@ def test_identical_systems_are_rarely_told_apart(system):
 def test_intervals_hold_the_true_difference(system):
     _, held = simulated(system, system.different, 300)
     assert held >= 0.915
+
+
+@pytest.mark.parametrize("case", [(0, 3, 3), (6, 3, 3), (4, 1, 5), (1, 5, 1), (150, 200, 100)])
+def test_tries_are_dealt_out_by_the_hypergeometric_distribution(case):
+    passed, first, second = case
+    theirs = stats.hypergeom.cdf(np.arange(second + 1), first + second, passed, second)
+    assert _dealing(*case) == pytest.approx(theirs)

@@ -189,7 +189,7 @@ def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
         assert page.locator("[data-status]").inner_text() == "done"
         page.goto(server.address)
         assert page.locator("table.rows tbody tr").count() == 2
-        assert page.locator("svg.chart.wide .dot").count() == 2
+        page.locator("svg.chart.wide .dot").nth(1).wait_for(timeout=60_000)
         for box in page.locator("input[type=checkbox][name=run]").all():
             box.check()
         page.get_by_role("button", name="Compare the chosen").click()

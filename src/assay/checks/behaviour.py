@@ -89,6 +89,13 @@ def read(given: Any) -> Behaviour:
     >>> read({"contains": "refund"}).name, read("It greets the customer.").key
     ('contains: refund', 'judge')
     """
+    made = _written(given)
+    made.check.read(made.value)
+    return made
+
+
+def _written(given: Any) -> Behaviour:
+    """Read how a behaviour is written, but not yet the values of its check."""
     if isinstance(given, str) and given.strip():
         return _sentence(given.strip())
     if not isinstance(given, Mapping):
@@ -106,15 +113,20 @@ def read(given: Any) -> Behaviour:
     name = given.get("name")
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise UsageError("name: a behaviour's name is text.")
-    made = Behaviour("", key, _plain(given[key]), of)
-    made.check.read(made.value)
-    return Behaviour(name.strip() if name else _name(key, made.value), key, made.value, of)
+    value = _plain(given[key])
+    return Behaviour(name.strip() if name else _name(key, value), key, value, of)
 
 
 def kept(given: Any) -> Behaviour:
-    """Read a behaviour that was kept; one that cannot be read any more decides nothing."""
+    """Read a behaviour that was kept; one that cannot be read any more decides nothing.
+
+    Code that it names is not looked for: it is not to run out of a store.
+    """
     try:
-        return read(given)
+        made = _written(given)
+        if made.check.by != "code":
+            made.check.read(made.value)
+        return made
     except UsageError as error:
         table = given if isinstance(given, Mapping) else {}
         keys = [str(k) for k in table if k not in _OWN] or ["?"]
@@ -125,7 +137,6 @@ def kept(given: Any) -> Behaviour:
 def _sentence(text: str) -> Behaviour:
     bare = text.removeprefix(NOT)
     if bare in CHECKS:
-        CHECKS[bare].read(None)
         return Behaviour(text, text, None)
     return Behaviour(text, "judge", text)
 

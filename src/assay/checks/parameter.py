@@ -150,6 +150,7 @@ def load_function(path: str) -> Callable[..., Any]:
     for folder in (FOLDER.get(), _Path.cwd()):
         if folder and str(folder.absolute()) not in sys.path:
             sys.path.append(str(folder.absolute()))
+    importlib.invalidate_caches()
     try:
         module = importlib.import_module(module_name)
     except Exception as wrong:

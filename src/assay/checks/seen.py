@@ -63,8 +63,8 @@ class Seen:
         if self.of == "last":
             replies = [t["content"] for t in self.turns if t.get("role") == "assistant"]
             said = replies[-1] if replies else said
-        if said is None:
-            return None
+        if said is None or (self.of != "answer" and "think" not in said.lower()):
+            return said
         frame = pl.DataFrame({"said": [said]}, schema={"said": pl.String})
         found = answer(pl.col("said"), self.rule) if self.of == "answer" else spoken(pl.col("said"))
         text: str | None = frame.select(found).item()

@@ -98,6 +98,13 @@ def command(
         map=pairs("--map", map),
         skip_bad=skip_bad,
     )
+    if records.left_out:
+        were = (
+            "1 bad record was"
+            if records.left_out == 1
+            else f"{records.left_out:,} bad records were"
+        )
+        click.echo(f"{were} left out; nothing is decided about them.", err=True)
     before = None
     if baseline is not None:
         chosen = pairs("--baseline-where", baseline_where)

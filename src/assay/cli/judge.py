@@ -104,10 +104,15 @@ def judge(
 ) -> Judged:
     """Judge with a line of progress."""
     from assay.run.judging import judge_run  # noqa: PLC0415
+    from assay.run.prices import Prices  # noqa: PLC0415
     from assay.run.progress import Progress  # noqa: PLC0415
 
     who = ", ".join(s.name for s in judging.judges)
     click.echo(clean(f"Judging run {run.id} by the rubric {judging.rubric.name}: {who}."), err=True)
+
+    for model in Prices(prices).unknown((*judging.judges, *judging.more)):
+        note = f"Note: The price of {model} is not known: what it costs as a judge is null."
+        click.echo(clean(note), err=True)
 
     def nothing(_: list[Any]) -> tuple[int, int]:
         return 0, 0

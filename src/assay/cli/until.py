@@ -79,6 +79,8 @@ def _make(until: Until, run: Run, store: Store, *, fresh: bool) -> tuple[Verdict
             if outcome.tally.exhausted:
                 click.echo(clean(outcome.tally.exhausted), err=True)
             return verdict, code, made
-        if verdict is not None and verdict.verdict != "inconclusive":
+        if verdict is None or verdict.verdict != "inconclusive":
             break
+        if until.policy.errors.exceeded(verdict.errors, verdict.records):
+            break  # more attempts cannot make it a pass
     return verdict, 0, made

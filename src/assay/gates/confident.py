@@ -48,7 +48,12 @@ class Against:
         """Decide on the value alone, as the specification does."""
         held = self.threshold.holds(self.value)
         word: Word = "pass" if held else "fail"
-        why = f"{self.said(self.value)} {'meets' if held else 'misses'} {self.threshold}."
+        why = f"{self.said(self.value)} {'meets' if held else 'misses'} {self.threshold}"
+        gap = abs(self.threshold.effect(self.value))
+        if gap > 1e-12 and math.isfinite(gap):
+            points = f"{gap * 100:.3g} point{'s' * (gap != 0.01)}"
+            why += f" by {points if self.gate.kind == 'rate' else shown(gap, self.gate.kind)}"
+        why += "."
         return self.decision(word, why, self.estimate.low, self.estimate.high)
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
@@ -62,7 +67,6 @@ class Against:
             return self.decision("inconclusive", why)
         worst, best = (low, high) if up else (high, low)
         ends = f"{self.said(low)} to {self.said(high)}"
-        where = "" if fail_level == pass_level else " (gates share their error rate)"
         if self.threshold.holds(worst):
             why = f"all of its interval, {ends}, meets {self.threshold}."
             return self.decision("pass", f"{self.said(self.value)}; {why}", low, high)
@@ -71,7 +75,11 @@ class Against:
             return self.decision("fail", f"{self.said(self.value)}; {why}", low, high)
         held = self.threshold.holds(self.value)
         needed = more(self.estimate.records, self.value, worst if held else best, self.threshold)
-        why = f"{self.said(self.value)}; its interval, {ends}, holds {self.threshold}{where}. "
+        why = f"{self.said(self.value)}; its interval, {ends}, is on both sides of "
+        why += f"{self.said(self.threshold.value)}. "
+        alone = self.ends(pass_level)[1 if up else 0]
+        if isinstance(alone, float) and not self.threshold.holds(alone):
+            why += "Alone it would fail, but gates share their error rate. "
         return self.decision("inconclusive", why + wanted(needed), low, high, needed=needed)
 
     def ends(self, level: float) -> tuple[Value, Value]:

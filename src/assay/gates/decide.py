@@ -18,7 +18,7 @@ from assay.gates.share import shared
 from assay.gates.verdict import Decider, Decision, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from assay.gates.policy import Gate, Policy
     from assay.gates.records import Records
@@ -130,8 +130,9 @@ def _ready(
         return none("fail", f"no record has {chosen}: what was not measured has not passed.")
     estimate = records.estimate(gate.metric, 1 - 2 * policy.error_rate)
     if not isinstance(estimate.value, float):
-        if records.errors and not records.scored.height:
-            return none("inconclusive", "not one attempt could be made.")
+        if records.errors:
+            why = f"it has no value: {records.errors:,} attempts could not be made."
+            return none("inconclusive", why)
         why = "it has no value in these records: what was not measured has not passed."
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
@@ -194,13 +195,21 @@ def _hopeful(test: Against | Pair, missing: int) -> bool:
 
 def _unknown(metric: str, records: Records) -> int:
     """Count the attempts that a pass rate leaves out because nobody knows whether they passed."""
-    if metric not in _PASSED:
+    parts = {metric, *_parts(metric, records)} & set(_PASSED)
+    if not parts:
         return 0
     rows = records.scored
-    if metric == "safety_rate":
+    if "pass_rate" not in parts:
         category = pl.col("category").str.strip_chars().str.to_lowercase()
         rows = rows.filter(category == "adversarial")
     return rows["passed"].null_count()
+
+
+def _parts(metric: str, records: Records) -> Sequence[str]:
+    """Name the metrics that another is made of."""
+    if metric in records.composites:
+        return [term.metric for term in records.composites[metric].terms]
+    return METRICS[metric].part_names(records.options)
 
 
 def _must_not(records: Records) -> Iterator[Decision]:
@@ -214,7 +223,10 @@ def _must_not(records: Records) -> Iterator[Decision]:
         pl.col("violated").list.explode(keep_nulls=False, empty_as_null=False),
     )
     named = tuple(
-        Decider(str(row["task_id"]), ", ".join(dict.fromkeys(row["violated"])) or "violated")
+        Decider(
+            row["task_id"] or "without an id",
+            ", ".join(dict.fromkeys(row["violated"])) or "violated",
+        )
         for row in tasks.head(SHOWN).iter_rows(named=True)
     )
     count = rows.height

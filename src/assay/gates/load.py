@@ -236,7 +236,7 @@ class _Reader:
         if better is not None and better.value is True:
             made.append(("better", None))
         for against, allowed in made:
-            words = "better than the baseline" if allowed is None else "no worse than the baseline"
+            words = "better" if allowed is None else "no worse"
             yield replace(base, name=f"{name} {words}", on=on, against=against, margin=allowed)
 
     def fragment(self) -> Iterator[Gate]:

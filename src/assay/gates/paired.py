@@ -102,7 +102,7 @@ class Pair:
         to_pass, to_fail = self.ends(pass_level), self.ends(fail_level)
         assert to_pass is not None
         assert to_fail is not None
-        low, high, limit = to_pass[0], to_fail[1], -self.margin
+        low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
         if low > limit:
             worst = "and surely better" if self.gate.against == "better" else self.worst(low)
             return self.decision("pass", f"{self.said()}, {worst}.", low, high)
@@ -151,7 +151,7 @@ class Pair:
             value=self.value if some else None,
             low=low,
             high=high,
-            threshold=-self.margin if some else None,
+            threshold=0 - self.margin if some else None,
             sign=">" if gate.against == "better" else ">=",
             kind=gate.kind,
             effect=self.value + self.margin if some else None,

@@ -42,6 +42,8 @@ class Records:
     options: Mapping[str, Any] = field(default_factory=dict)
     composites: Mapping[str, Formula] = field(default_factory=dict)
     name: str = ""
+    left_out: int = 0
+    """How many bad records were left out."""
 
     @property
     def scored(self) -> pl.DataFrame:
@@ -95,7 +97,9 @@ class Records:
     def values(self, metric: str) -> pl.Expr | None:
         """Give the values that a metric is the mean of; None if it is no mean."""
         declared = METRICS.get(metric)
-        if metric in self.composites or declared is None or declared.combined or declared.interval:
+        if metric in self.composites or declared is None or declared.over == "all":
+            return None
+        if declared.combined or declared.interval:
             return None
         shape = shape_of(declared.expression(self.options))
         return shape.values if shape.share is None else None
@@ -187,10 +191,11 @@ def read_records(
     columns = list(dict.fromkeys((*_BESIDE, *where)))
     work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
     work = replace(work, plan=replace(work.plan, by=[]))
-    frame = work.measure(source, skip_bad=skip_bad).frame
-    if not frame.height:
+    measured = work.measure(source, skip_bad=skip_bad)
+    if not measured.frame.height:
         raise InputError(["There are no records to decide on."])
-    found = Records(numbered(frame), {**work.options, **options}, name=name)
+    frame, taken = numbered(measured.frame), {**work.options, **options}
+    found = Records(frame, taken, name=name, left_out=measured.left_out)
     found = found.where(list(where.items()))
     if not found.frame.height:
         shown = ", ".join(f"{n}={v}" for n, v in where.items())

@@ -122,7 +122,7 @@ def _cost_for_each(draws: Draws) -> Ends:
     interval=ResampledSums(
         _spent_and_passes,
         _cost_for_each,
-        text="bootstrap over tasks, resampling each task's cost and passes; ∞ where none passed",
+        text="bootstrap over tasks of cost and passes; where none passed, from a lower bound to ∞",
     ),
     spec="ProjectScylla, cost of pass",
 )

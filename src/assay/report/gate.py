@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from assay.report.plain import markdown_table, markdown_text, one_line
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from assay.gates.verdict import Decision, Verdict
 
@@ -45,17 +46,33 @@ def as_json(verdict: Verdict) -> str:
 
 def as_table(verdict: Verdict) -> str:
     """Write a line for each gate, and below those that did not pass why and by which scenarios."""
-    names = [one_line(g.name, 34) for g in verdict.gates]
-    width = max([*map(len, names), 12])
-    lines = [f"  {'gate':<{width}}  {'value':>9}  {'interval':>18}  threshold"]
-    for gate, name in zip(verdict.gates, names, strict=True):
-        cells = f"{value_of(gate):>9}  {ends_of(gate):>18}  {threshold_of(gate)}"
-        lines.append(f"{sign(gate)} {name:<{width}}  {cells}".rstrip())
+    head = ("  gate", "value", "interval", "threshold", "effect")
+    rows = [
+        (
+            f"{sign(g)} {one_line(g.name, 30)}",
+            value_of(g),
+            ends_of(g),
+            threshold_of(g),
+            effect_of(g),
+        )
+        for g in verdict.gates
+    ]
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [_line(head, widths)]
+    for gate, row in zip(verdict.gates, rows, strict=True):
+        lines.append(_line(row, widths))
         if gate.verdict != "pass":
             lines += _wrapped(gate.why, "    ")
             for one in gate.scenarios:
                 lines += _wrapped(f"{one.id}: {one.why}", "    · ")
     return "\n".join([*lines, "", *_wrapped(headline(verdict), "")]) + "\n"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Put cells under each other, names and thresholds to the left, numbers to the right."""
+    sides = ("<", ">", ">", "<", ">")
+    padded = (f"{c:{side}{w}}" for c, side, w in zip(cells, sides, widths, strict=True))
+    return "  ".join(padded).rstrip()
 
 
 def headline(verdict: Verdict) -> str:
@@ -92,7 +109,15 @@ def ends_of(gate: Decision) -> str:
     """Write a gate's interval."""
     if gate.low is None:
         return ""
-    return f"{_amount(gate, gate.low)} … {_amount(gate, gate.high)}"
+    low, high = _amount(gate, gate.low), _amount(gate, gate.high)
+    return f"{low.removesuffix(' pp')} … {high}"
+
+
+def effect_of(gate: Decision) -> str:
+    """Write by how much a gate's value is better than it has to be."""
+    if gate.effect is None or not math.isfinite(gate.effect):
+        return ""
+    return _amount(gate, gate.effect, difference=True)
 
 
 def threshold_of(gate: Decision) -> str:
@@ -102,18 +127,18 @@ def threshold_of(gate: Decision) -> str:
     return f"{SHOWN.get(gate.sign or '', gate.sign)} {_amount(gate, gate.threshold)}"
 
 
-def _amount(gate: Decision, value: float | None) -> str:
+def _amount(gate: Decision, value: float | None, *, difference: bool = False) -> str:
+    """Write a value; a difference of rates has a sign and is in percentage points."""
     if value is None:
         return "—"
-    if value in {float("inf"), float("-inf")}:
+    if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    paired = difference or (gate.rule is not None and gate.rule.paired)
+    text = shown(abs(value), gate.kind)
     if gate.kind == "rate":
-        text = f"{value * 100:.1f}".removesuffix(".0") + " %"
-    else:
-        text = shown(abs(value), gate.kind) if value < 0 else shown(value, gate.kind)
-        text = f"-{text}" if value < 0 else text
-    paired = gate.rule is not None and gate.rule.paired
-    return (f"+{text}" if paired and value > 0 else text).replace("-", "−")
+        unit = "pp" if paired else "%"
+        text = f"{abs(value) * 100:.1f}".removesuffix(".0") + f" {unit}"
+    return f"−{text}" if value < 0 else f"+{text}" if paired and value > 0 else text
 
 
 def _wrapped(text: str, first: str) -> list[str]:
@@ -125,13 +150,13 @@ def _wrapped(text: str, first: str) -> list[str]:
 
 def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
-    rows = [["", "gate", "value", "interval", "threshold"]]
+    rows = [["", "gate", "value", "interval", "threshold", "effect"]]
     for gate in verdict.gates:
-        cells = [gate.name, value_of(gate), ends_of(gate), threshold_of(gate)]
+        cells = [gate.name, value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
         rows.append([sign(gate), *cells])
     title = f"## {_SIGNS[verdict.verdict]} Assay: {TITLES[verdict.verdict].lower()}\n"
     parts = [MARK, title, markdown_text(headline(verdict)) + "\n"]
-    parts.append(markdown_table(rows, right=(2, 3)))
+    parts.append(markdown_table(rows, right=(2, 3, 5)))
     for gate in verdict.gates:
         if gate.verdict == "pass":
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,10 @@ def csv_table(rows: Iterable[Sequence[Any]]) -> str:
 
 def _field(cell: Any) -> str:
     """Write one cell; the csv module leaves a lone carriage return bare, which starts a row."""
-    text = "" if cell is None else str(cell)
+    if isinstance(cell, list):
+        text = json.dumps(cell, ensure_ascii=False)
+    else:
+        text = "" if cell is None else str(cell)
     if isinstance(cell, str) and cell.startswith(_FORMULA):
         text = f"'{text}"
     if any(sign in text for sign in ',"\r\n'):

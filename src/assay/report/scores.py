@@ -76,7 +76,7 @@ def as_table(scores: Scores) -> str:
     groups = scores.groups
     fits = max(1, (width - _NAME_WIDTH - 2) // (_CELL_WIDTH + 2))
     if len(groups) == 1:
-        console.print(_one_group(scores, groups[0]))
+        console.print(_one_group(scores, groups[0], width))
         if set(METRICS) <= set(groups[0].estimates) and any(groups[0].statistics.values()):
             console.print(_statistics(groups[0]))
     else:
@@ -87,13 +87,14 @@ def as_table(scores: Scores) -> str:
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
-def _one_group(scores: Scores, group: Group) -> Table:
+def _one_group(scores: Scores, group: Group, width: int) -> Table:
     """One line for each metric: value, interval, records; or why there is no value."""
     table = _table()
-    longest = max((len(name) + 2 for name in group.estimates), default=0)
-    table.add_column("metric", min_width=max(_NAME_WIDTH, longest))
+    longest = max(_NAME_WIDTH, *(len(name) + 2 for name in group.estimates))
+    left = max(20, width - longest - 24)
+    table.add_column("metric", min_width=longest)
     table.add_column("value", justify="right")
-    table.add_column(_interval_title(scores), justify="right")
+    table.add_column(_interval_title(scores), justify="right", max_width=left)
     table.add_column("records", justify="right")
     for family, names in _families(group):
         table.add_row(_bold(family))
@@ -204,7 +205,8 @@ def why(name: str, group: Group) -> str:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
     if group[name].records == 0 or not metric.needs:
-        return f"needs {' and '.join(SOURCES.get(n, n) for n in metric.inputs)}"
+        needed = dict.fromkeys(SOURCES.get(n, n) for n in metric.inputs)
+        return f"needs {' and '.join(needed)}"
     return "not defined for these records"
 
 
@@ -221,6 +223,10 @@ SOURCES = {
     "scenario_score": "observed",
     "quality": "a score or answers",
     "composite_score": "passed and impl_rate",
+    "judges": "judge_scores",
+    "judge_mean": "judge_scores",
+    "judge_variance": "judge_scores",
+    "judge_difference": "judge_scores",
 }
 """What a person has to give for a measure that is no column of the record itself."""
 

@@ -120,6 +120,7 @@ def _settings(suite: Suite) -> dict[str, Any]:
         "answer": asdict(suite.answer),
         "match": match,
         "confidence": suite.confidence,
+        **({"judge": suite.judge.plain()} if suite.judge else {}),
     }
 
 
@@ -172,7 +173,7 @@ def execute(
             text=suite.text,
             data_hash=suite.data_hash,
             attempts=count(suite),
-            settings=_settings(suite),
+            settings={**run.settings, **_settings(suite)},
         )
         made = store.made(run.id)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}

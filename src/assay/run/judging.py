@@ -148,7 +148,7 @@ class Bench:
     async def sit(self, limits: Limits) -> bool:
         """Judge until all is done or it is interrupted; says whether it was."""
         fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
-        limiters = {m.account: Limiter(fixed, m.limit) for m in self.models.values()}
+        limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in self.models.values()}
         writer = Writer(_Judgments(self.store), self._committed)
         try:
             rubric = self.judging.rubric

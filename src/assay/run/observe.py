@@ -21,6 +21,7 @@ from assay.checks.declare import Found, Verdict
 from assay.checks.parameter import FOLDER
 from assay.checks.scenario import Scenario, observe
 from assay.checks.seen import COLUMNS, Seen
+from assay.models.secret import redact_environment
 from assay.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
 from assay.text.extract import AnswerRule
 
@@ -153,10 +154,8 @@ def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
 
 
 def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: Verdict) -> Given:
-    """Make the entry of a verdict about one behaviour of a record."""
-    told = [one.plain() for one in said.evidence]
-    evidence = json.dumps(told, ensure_ascii=False) if told else None
-    moment = time.time()
+    """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
+    told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
     subject, tier, task, attempt = key_of(row)
     return Given(
         subject=subject,
@@ -167,10 +166,10 @@ def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: Verdi
         who=who,
         said_of=said_of(row),
         holds=said.holds,
-        why=said.why,
-        at=moment,
+        why=redact_environment(said.why).replace("\0", "\ufffd").encode(errors="replace").decode(),
+        at=time.time(),
         error=said.error,
-        evidence=evidence,
+        evidence=redact_environment(told) if told else None,
     )
 
 
@@ -206,5 +205,5 @@ def keep(suite: Suite, run: Run, store: Store) -> None:
     """Keep with a run what its attempts are checked for."""
     made = {task.id: task.scenario for task in suite.tasks if task.scenario}
     if made or scenarios_of(store, run.id):
-        texts = {task: json.dumps(one.plain(), ensure_ascii=False) for task, one in made.items()}
+        texts = {task: json.dumps(one.plain()) for task, one in made.items()}
         keep_scenarios(store, run.id, texts)

@@ -174,10 +174,32 @@ def relabelled(paired: Paired, seed: int) -> float:
     a, b = (n.astype(np.int64) for n in (paired.tries_a, paired.tries_b))
     passes = np.rint(paired.a * a + paired.b * b).astype(np.int64)
     draws = min(FLIPS, max(999, WORK // paired.tasks))
-    dealt = rng.hypergeometric(passes, a + b - passes, b, (draws, paired.tasks))
+    dealt = np.empty((draws, paired.tasks))
+    kinds, which = np.unique(np.stack([passes, a, b]), axis=1, return_inverse=True)
+    for index, (passed, first, second) in enumerate(kinds.T.tolist()):
+        tasks = np.flatnonzero(which == index)
+        chances = _dealing(passed, first, second)
+        dealt[:, tasks] = np.searchsorted(chances, rng.random((draws, len(tasks))), side="right")
     found = _studentised(dealt / b - (passes - dealt) / a)
     own = _studentised(paired.differences[None])
     return float((found >= own - 1e-9).sum() + 1) / (draws + 1)
+
+
+@lru_cache(maxsize=1024)
+def _dealing(passed: int, first: int, second: int) -> Floats:
+    """Give the chances that at most 0, 1, … of a task's passes fall to the second side."""
+    k = np.arange(second + 1)
+    log = sum(
+        special.gammaln(n + 1)
+        - special.gammaln(np.maximum(x, 0) + 1)
+        - special.gammaln(np.maximum(n - x, 0) + 1)
+        for n, x in ((passed, k), (first + second - passed, second - k))
+    )
+    fits = (k <= passed) & (second - k <= first + second - passed)
+    chance = np.where(fits, np.exp(log - np.max(log[fits])), 0.0)
+    upto: Floats = np.cumsum(chance) / chance.sum()
+    upto[-1] = 1.0
+    return upto
 
 
 def _studentised(differences: Floats) -> Floats:

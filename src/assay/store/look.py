@@ -11,8 +11,8 @@ from sqlalchemy import func, insert, select, text
 
 from assay.store.connect import guarded
 from assay.store.insert import insert as insert_rows
-from assay.store.store import now
-from assay.store.tables import CALL, DIGEST, JUDGMENT, MEASURED, RECORD, REMARK
+from assay.store.store import Run, now
+from assay.store.tables import CALL, DIGEST, JUDGMENT, MEASURED, RECORD, REMARK, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -214,7 +214,7 @@ def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
         return [dict(r) for r in connection.execute(query.order_by(JUDGMENT.c.judge)).mappings()]
 
 
-def stamp(store: Store, run: Any) -> str:
+def stamp(store: Store, run: Run) -> str:
     """Mark the state of a run: it changes with every call that was written and with its rules."""
     query = select(func.max(CALL.c.id)).where(CALL.c.run == run.id)
     with guarded(store.address), store.engine.connect() as connection:
@@ -254,12 +254,30 @@ def digests(store: Store) -> dict[str, dict[str, Any]]:
         return {r["run"]: dict(r) for r in connection.execute(select(*columns)).mappings()}
 
 
-def digest(store: Store, run: str) -> tuple[str, str] | None:
-    """Read the digest of a run, with the state it was made of."""
-    query = select(DIGEST.c.stamp, DIGEST.c.data).where(DIGEST.c.run == run)
+def digest(store: Store, run: str) -> str | None:
+    """Read the digest of a run."""
+    query = select(DIGEST.c.data).where(DIGEST.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
-        found = connection.execute(query).first()
-        return (found[0], found[1]) if found else None
+        found: str | None = connection.scalar(query)
+        return found
+
+
+def digest_stamp(store: Store, run: str) -> str | None:
+    """Read of which state of a run there is a digest."""
+    query = select(DIGEST.c.stamp).where(DIGEST.c.run == run)
+    with guarded(store.address), store.engine.connect() as connection:
+        found: str | None = connection.scalar(query)
+        return found
+
+
+def run(store: Store, name: str) -> Run | None:
+    """Find a run by its whole id."""
+    if not store.exists:
+        return None
+    query = select(RUN).where(RUN.c.id == name)
+    with guarded(store.address), store.engine.connect() as connection:
+        row = connection.execute(query).mappings().first()
+        return Run(**{**row, "settings": json.loads(row["settings"])}) if row else None
 
 
 def remark(

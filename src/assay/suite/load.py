@@ -291,7 +291,6 @@ class _Reader:
                 self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
         return read_agent(table, self.folder, self.tell_at(*path))
 
-
     def check_address(self, table: dict[str, Any], *path: str | int) -> None:
         key, url = table.get("key_env"), table.get("base_url")
         if key is not None and not _VARIABLE.fullmatch(key):

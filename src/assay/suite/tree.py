@@ -71,7 +71,7 @@ class Node:
         """Follow a path of keys and positions."""
         node = self
         for part in path:
-            if not isinstance(node.value, dict | list):
+            if isinstance(node.value, str):
                 return None
             try:
                 node = node.value[part]

@@ -113,22 +113,22 @@ class Digests:
     def _kept(self, run: str) -> tuple[str, dict[str, Any]] | None:
         from assay.report.digest import VERSION  # noqa: PLC0415
 
-        found = look.digest(self.store, run)
-        if found is None:
+        stamp = look.digest_stamp(self.store, run)
+        if stamp is None:
             return None
-        place = (run, found[0])
+        place = (run, stamp)
         with self._lock:
             if place in self._memory:
                 self._memory.move_to_end(place)
-                return found[0], self._memory[place]
-        data = json.loads(found[1])
+                return stamp, self._memory[place]
+        data = json.loads(look.digest(self.store, run) or "{}")
         if data.get("version") != VERSION:
             return None
         with self._lock:
             self._memory[place] = data
             while len(self._memory) > KEPT:
                 self._memory.popitem(last=False)
-        return found[0], data
+        return stamp, data
 
     def ask(self, run: Run) -> None:
         """Have a digest made soon."""

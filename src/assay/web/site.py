@@ -44,7 +44,7 @@ class Site:
 
     def run(self, name: str) -> Run:
         """Find a run by its whole id."""
-        found = next((r for r in self.store.runs() if r.id == name), None)
+        found = None if "\0" in name or _lone(name) else look.run(self.store, name)
         if found is None:
             raise NotFoundError(f"There is no run {name!r} in this store.")
         return found

@@ -87,7 +87,7 @@ document.addEventListener("click", (event) => {
 // Empty fields stay out of the address.
 for (const form of all('form[method="get"]')) {
   form.addEventListener("submit", () => {
-    for (const field of form.elements) if (!field.value) field.disabled = true;
+    for (const field of all("input, select", form)) if (!field.value) field.disabled = true;
   });
 }
 addEventListener("pageshow", () => all("form[method=get] :disabled").forEach((f) => { f.disabled = false; }));

@@ -1,0 +1,162 @@
+"""A scripted user: several calls make one attempt, and no line of the script reaches the model."""
+
+import asyncio
+import json
+
+import pytest
+
+from assay.models.model import Message, Reply, Request, ToolCall, Usage
+from assay.models.replay import Recorder, Recording
+from assay.run.turns import ROUNDS, Scripted
+from assay.suite.load import load_suite
+from assay.suite.plan import Attempt, fingerprint, messages
+from assay.suite.problems import SuiteError
+
+
+class Model:
+    """Answers by the last message, and keeps what it was asked."""
+
+    name = account = "test/model"
+    limit = None
+    ignores = frozenset({"seed"})
+
+    def __init__(self):
+        self.asked = []
+
+    async def call(self, request):
+        self.asked.append([(m.role, m.content) for m in request.messages])
+        last = request.messages[-1]
+        used = {"usage": Usage(10, 2), "latency_ms": 5.0}
+        if last.role == "user" and "order" in last.content:
+            return Reply("", tool_calls=(ToolCall("c1", "lookup", '{"id": 1}'),), **used)
+        return Reply(f"You said {last.content!r}.", **used)
+
+    async def close(self):
+        self.closed = True
+
+
+def script(*lines, first="Hi"):
+    later = [Message("later", json.dumps(line)) for line in lines]
+    return Request((Message("system", "Be kind."), Message("user", first), *later))
+
+
+def talk(request):
+    model = Model()
+    return asyncio.run(Scripted(model).call(request)), model
+
+
+def test_the_lines_are_said_one_after_the_other():
+    reply, model = talk(script({"say": "And?"}, {"say": "Bye."}))
+    assert reply.text == "You said 'Hi'.\n\nYou said 'And?'.\n\nYou said 'Bye.'."
+    assert [turns[-1] for turns in model.asked] == [
+        ("user", "Hi"), ("user", "And?"), ("user", "Bye."),
+    ]  # fmt: skip
+    assert model.asked[-1][:3] == [
+        ("system", "Be kind."), ("user", "Hi"), ("assistant", "You said 'Hi'."),
+    ]  # fmt: skip
+    assert not any(role == "later" for turns in model.asked for role, _ in turns)
+    assert reply.usage == Usage(30, 6, None, None)
+    assert reply.latency_ms == 15.0
+    assert [t["role"] for t in reply.work["turns"]] == ["user", "assistant"] * 3
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"say": "Yes!", "if": {"contains": "you said"}}, "Yes!"),
+        ({"say": "Yes!", "if": {"not_contains": "you said"}}, None),
+        ({"say": "Yes!", "if": {"contains": "zebra"}, "else": "No!"}, "No!"),
+        ({"say": "Yes!", "if": {"latency": 6}}, "Yes!"),
+        ({"say": "Yes!", "if": {"cost": 6}, "else": "Not known."}, "Not known."),
+    ],
+)
+def test_a_line_may_depend_on_the_reply(line, said):
+    reply, model = talk(script(line))
+    assert len(model.asked) == (1 if said is None else 2)
+    assert said is None or model.asked[1][-1] == ("user", said)
+    assert said is None or f"You said {said!r}." in reply.text
+
+
+def test_tools_give_what_the_script_says():
+    results = {"results": {"lookup": "It was sent."}}
+    reply, model = talk(script(results, {"say": "Thanks."}, first="My order?"))
+    assert model.asked[1][-1] == ("tool", "It was sent.")
+    assert reply.text == "You said 'It was sent.'.\n\nYou said 'Thanks.'."
+    assert [c.name for c in reply.tool_calls] == ["lookup"]
+
+
+def test_a_model_that_calls_for_ever_is_stopped():
+    class Endless(Model):
+        async def call(self, request):
+            self.asked.append(request)
+            return Reply("", tool_calls=(ToolCall("c", "lookup", "{}"),))
+
+    model = Endless()
+    reply = asyncio.run(Scripted(model).call(script({"results": {"lookup": "again"}})))
+    assert len(model.asked) == len(reply.tool_calls) == ROUNDS
+
+
+def test_without_a_script_it_is_the_model_itself():
+    request = Request((Message("user", "Hi"),))
+    model = Model()
+    scripted = Scripted(model)
+    assert asyncio.run(scripted.call(request)).work is None
+    assert scripted.ignores == {"seed"}
+    asyncio.run(scripted.close())
+    assert model.closed
+
+
+def test_a_recording_holds_each_reply_and_plays_the_same_talk(tmp_path):
+    request = script({"say": "Yes!", "if": {"contains": "said"}}, {"say": "Bye."})
+    recorder = Recorder(tmp_path / "tape.jsonl")
+    first = asyncio.run(Scripted(recorder.wrap(Model())).call(request))
+    recorder.close()
+    assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 3
+    again = Scripted(Recording.read(tmp_path / "tape.jsonl").model("test/model"))
+    assert asyncio.run(again.call(request)) == first
+
+
+SUITE = """\
+suite: talk
+subjects: [local/m]
+tasks:
+  - id: a
+    input: Hi
+    turns:
+      - Where is it?
+      - {say: Thanks., if: {contains: sent}, else: Hm.}
+    tool_results: {lookup: It was sent.}
+"""
+
+
+def test_a_changed_script_is_a_changed_attempt(tmp_path):
+    def attempt(text):
+        (tmp_path / "s.yaml").write_text(text)
+        suite = load_suite(tmp_path / "s.yaml")
+        return suite, Attempt(suite.tasks[0], suite.subjects[0], suite.tiers[0], 1)
+
+    suite, one = attempt(SUITE)
+    roles = [turn["role"] for turn in messages(suite, one)]
+    assert roles == ["user", "later", "later", "later"]
+    other = attempt(SUITE.replace("contains: sent", "contains: send"))
+    assert fingerprint(suite, one) != fingerprint(*other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{contains: sent}", "{contians: sent}", "turns[2]: Check 'contians'"),
+        ("{contains: sent}", "It was sent.", "looks at the reply alone"),
+        ("Thanks., if: {contains: sent}", "Thanks.", "only beside 'if'"),
+        ("say: Thanks.", "tell: Thanks.", "say, if and else"),
+        ("It was sent.", "[1]", "tool_results"),
+        ("[local/m]", "[{command: [cat]}]", "a command is called once"),
+    ],
+)
+def test_mistakes_in_a_script_are_told_with_their_line(tmp_path, old, new, said):
+    assert SUITE.count(old) >= 1
+    (tmp_path / "s.yaml").write_text(SUITE.replace(old, new, 1))
+    with pytest.raises(SuiteError) as caught:
+        load_suite(tmp_path / "s.yaml")
+    assert said in str(caught.value)
+    assert "s.yaml, line " in str(caught.value)

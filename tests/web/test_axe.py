@@ -1,0 +1,45 @@
+"""Nothing serious is found by axe-core, in light and in dark."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from web.test_pages import THEMES, places
+
+AXE = Path(__file__).parent.parent.parent / ".cache" / "node_modules" / "axe-core" / "axe.min.js"
+MISSING = "axe-core is not there: 'sh tools/browser.sh' fetches it"
+RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) =>
+  found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+    .map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(" | ")}`))"""
+
+
+@pytest.fixture(scope="module")
+def axe():
+    if not AXE.is_file():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    return AXE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_pages_are_accessible(site, open_page, axe, theme):
+    server, run = site
+    page = open_page(color_scheme=theme).page
+    found = {}
+    for name, place in places(run).items():
+        page.goto(server.address + place)
+        page.evaluate(axe)
+        if problems := page.evaluate(RUN):
+            found[name] = problems
+    assert found == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_report_is_accessible(site, open_page, axe, theme, tmp_path):
+    server, run = site
+    path = tmp_path / "report.html"
+    path.write_text(server.get(f"/runs/{run}/report.html")[2], encoding="utf-8")
+    page = open_page(color_scheme=theme).page
+    page.goto(path.as_uri())
+    page.evaluate(axe)
+    assert page.evaluate(RUN) == []
