@@ -351,7 +351,7 @@ def reference(
     median = metrics["composite_median"] = composite["median"] if composite else None
     metrics["grade"] = None
     if median is not None:
-        metrics["grade"] = next((letter for letter, least in GRADES if median >= least), "F")
+        metrics["grade"] = next((ltr for ltr, least in GRADES if round(median, 9) >= least), "F")
     left_out = len(rows) - len(_having(rows, "composite_score"))
     skipped["composite_median"] = skipped["grade"] = left_out
 

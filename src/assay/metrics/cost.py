@@ -159,12 +159,13 @@ def composite_median(composite_score: pl.Expr) -> pl.Expr:
 def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:
     """Letter grade of the median composite score.
 
-    `grades` gives other letters with the lowest score that earns each.
+    `grades` gives other letters with the lowest score that earns each. Scores are compared to nine
+    digits: 0.65 that came out as 0.6499999999999999 is 0.65.
 
     >>> evaluate(grade, passed=[True], impl_rate=[0.85])
     'B'
     """
     letter = pl.lit("F")
     for name, least in sorted((grades or GRADES).items(), key=lambda item: item[1]):
-        letter = pl.when(composite_median >= least).then(pl.lit(name)).otherwise(letter)
+        letter = pl.when(composite_median.round(9) >= least).then(pl.lit(name)).otherwise(letter)
     return pl.when(composite_median.is_not_null()).then(letter)
