@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import compare, gates, run, score, startup
+from bench import compare, gates, run, score, startup, web
 
 BENCHES = {
     "startup": startup.run,
@@ -10,6 +10,7 @@ BENCHES = {
     "run": run.run,
     "gates": gates.run,
     "compare": compare.run,
+    "web": web.run,
 }
 DEFAULT = ["startup", "score", "gates"]
 """`run` has yet to reach its bound; `python -m bench run` shows how far it is. `compare` draws

@@ -22,6 +22,7 @@ STEPS = {
     "A real model on this machine: do worked examples help? (about two minutes)": (
         "run examples/sums/suite.yaml"
     ),
+    "The same as one file to look at and to send": "report latest -o .assay/report.html",
 }
 
 
@@ -30,6 +31,8 @@ def main() -> None:
     for title, arguments in STEPS.items():
         print(f"\n{title}\n$ assay {arguments}\n", flush=True)
         subprocess.run([ASSAY, *arguments.split()], cwd=ROOT, check=True)
+    print(f"\nOpen {ROOT / '.assay' / 'report.html'} in a browser,")
+    print("or look at every record:  .venv/bin/assay serve       (docs/page.md)")
     print("\nYour own file next:  .venv/bin/assay score FILE   (docs/score-a-file.md)")
     print("Your own suite next: .venv/bin/assay init          (docs/run-a-suite.md)")
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from assay.errors import InputError
+from assay.report.gate import render
 from gates.samples import DATA, answers, behaviours, gate, policy, share, verdict
 
 
@@ -112,6 +113,10 @@ def test_a_version_below_all_has_no_threshold_and_none_must_be_named():
         policy("progressive.json")
 
 
+WEIGHTS = json.loads((DATA / "scenario_weights.json").read_text())
+HALF = {"pass_criteria": {"overall": 50}}
+
+
 def test_scenario_weights_count_by_category_and_capability():
     rows = [
         {"task_id": "1", "passed": True, "category": "adversarial", "capability": "core_function"},
@@ -122,14 +127,13 @@ def test_scenario_weights_count_by_category_and_capability():
     found = verdict("scenario_weights.json", rows)
     assert found.verdict == "inconclusive"  # it sets no threshold
     assert gate(found, "pass_rate").value == pytest.approx((4 + 0.5) / (4 + 1.5 + 0.5 + 3))
-    weights = json.loads((DATA / "scenario_weights.json").read_text())
+    assert "pass_rate (weighted)" in render(verdict({**WEIGHTS, **HALF}, rows), "table")
     for limit, word in ((50, "pass"), (50.1, "fail")):
-        made = {**weights, "pass_criteria": {"overall": limit}}
+        made = {**WEIGHTS, "pass_criteria": {"overall": limit}}
         assert verdict(made, rows).verdict == word
-    plain = {"pass_criteria": {"overall": 50}}
     own = [{**row, "weight": 1} for row in rows]
-    assert verdict(plain, own).gates[-1].value == 0.5
-    assert verdict(plain, rows).gates[-1].value == pytest.approx(2 / 6)
+    assert verdict(HALF, own).gates[-1].value == 0.5
+    assert verdict(HALF, rows).gates[-1].value == pytest.approx(2 / 6)
 
 
 def test_required_scenarios_must_pass_and_optional_ones_need_not():

@@ -7,7 +7,7 @@ import pytest
 
 from assay.models.model import Message, Reply, Request, ToolCall, Usage
 from assay.models.replay import Recorder, Recording
-from assay.run.turns import ROUNDS, Scripted
+from assay.run.turns import ROUNDS, Scripted, most_calls
 from assay.suite.load import load_suite
 from assay.suite.plan import Attempt, fingerprint, messages
 from assay.suite.problems import SuiteError
@@ -94,6 +94,16 @@ def test_a_model_that_calls_for_ever_is_stopped():
     model = Endless()
     reply = asyncio.run(Scripted(model).call(script({"results": {"lookup": "again"}})))
     assert len(model.asked) == len(reply.tool_calls) == ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("lines", "most"),
+    [((), 1), (({"say": "a"}, {"say": "b"}), 3), (({"results": {}}, {"say": "a"}), 2 * ROUNDS)],
+)
+def test_the_most_calls_are_known_before(lines, most):
+    assert most_calls([json.dumps(line) for line in lines]) == most
+    _, model = talk(script(*lines)) if lines else (None, None)
+    assert model is None or len(model.asked) <= most
 
 
 def test_without_a_script_it_is_the_model_itself():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.checks import CHECKS
@@ -38,6 +38,8 @@ class Behaviour:
     of: str = "response"
     problem: str = ""
     """What is wrong with it; then it can decide nothing."""
+    _known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was worked out once: the check's arguments, as they were read."""
 
     @property
     def check(self) -> Check:
@@ -77,7 +79,9 @@ class Behaviour:
     def run(self, seen: Seen) -> Verdict:
         """Run the check itself, whoever's it is; the `not_` before it is not applied."""
         try:
-            return self.check.apply(seen.at(self.of), self.check.read(self.value))
+            if "arguments" not in self._known:
+                self._known["arguments"] = self.check.read(self.value)
+            return self.check.apply(seen.at(self.of), self._known["arguments"])
         except Exception as error:  # whatever it is, it is the check's own
             kind = "" if isinstance(error, AssayError) else f"{type(error).__name__}: "
             return Verdict(None, f"{self.key} failed: {kind}{error}"[:400], error=True)

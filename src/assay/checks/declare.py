@@ -36,6 +36,12 @@ class Found:
     start: int | None = None
     end: int | None = None
 
+    def moved(self, by: int) -> Found:
+        """Give the same, some characters further on."""
+        if self.start is None or self.end is None:
+            return self
+        return replace(self, start=self.start + by, end=self.end + by)
+
     def plain(self) -> dict[str, Any]:
         """Give it as plain data; a long text is quoted in part."""
         text = self.text if len(self.text) <= LONGEST else self.text[:LONGEST] + "…"

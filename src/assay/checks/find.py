@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -29,9 +31,21 @@ def search(pattern: str, text: str, of: str = "response") -> Found | None:
     return Found(of, matched, start, start + len(matched))
 
 
-def literal(text: str, *, case: bool) -> str:
-    """Write the pattern that matches a text as it is."""
-    return pl.escape_regex(text) if case else f"(?i:{pl.escape_regex(text)})"
+@lru_cache(maxsize=10_000)
+def _literal(text: str, form: str, case: bool) -> re.Pattern[str]:
+    return re.compile(form.format(re.escape(text)), re.NOFLAG if case else re.IGNORECASE)
+
+
+def search_text(
+    text: str, said: str, of: str = "response", *, case: bool = False, form: str = "{}"
+) -> Found | None:
+    """Find a text as it is; `form` may tie it to an end. Nothing in it can backtrack.
+
+    >>> search_text("b.", "aB.c")
+    Found(of='response', text='B.', start=1, end=3)
+    """
+    found = _literal(text, form, case).search(said)
+    return Found(of, found[0], found.start(), found.end()) if found else None
 
 
 def every(pattern: str, text: str, of: str) -> Iterator[Found]:

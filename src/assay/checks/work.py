@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from assay.checks.declare import Found, Verdict, check
-from assay.checks.find import literal, search
+from assay.checks.find import search, search_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,10 +109,13 @@ def file_contains(
     diff = _diff(seen)
     if diff is None:
         return Verdict(None, "There is no workspace on record; only agents have one.")
-    wanted = pattern if pattern is not None else literal(text or "", case=case)
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
     for file in own:
-        found = search(wanted, file.text, f"work.diff: {file.path}")
+        where = f"work.diff: {file.path}"
+        if pattern is not None:
+            found = search(pattern, file.text, where)
+        else:
+            found = search_text(text or "", file.text, where, case=case)
         if found:
             return Verdict(True, f"It stands in {file.path}.", (found,))
     if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):

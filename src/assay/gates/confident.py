@@ -121,6 +121,7 @@ class Against:
             tasks=scored[CLUSTER].n_unique() if scored.height else 0,
             scenarios=() if word == "pass" else deciders(gate, self.records),
             needed=needed,
+            weighted=self.records.weighs(gate.metric),
             rule=gate,
         )
 

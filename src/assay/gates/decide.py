@@ -276,12 +276,12 @@ def _required(policy: Policy, records: Records, plan: Plan | None) -> Iterator[D
             open_.append(Decider(name, "has no verdict"))
     passed = len(names) - len(failed) - len(open_)
     said = "; ".join(f"{d.id} {d.why}" for d in (*failed, *open_)[:3])
-    more = "; …" if len(failed) + len(open_) > 3 else ""
+    end = "; …" if len(failed) + len(open_) > 3 else "."
     yield Decision(
         name="required_scenarios",
         metric="passed",
         verdict="fail" if failed else "inconclusive" if open_ else "pass",
-        why=f"{said}{more}." if said else f"all {len(names)} passed.",
+        why=said + end if said else f"all {len(names)} passed.",
         value=passed / len(names),
         threshold=1.0,
         sign=">=",

@@ -47,6 +47,8 @@ class Decision:
     scenarios: tuple[Decider, ...] = ()
     needed: int | None = None
     """About how many more attempts would decide it, should the value stay."""
+    weighted: bool = False
+    """Whether scenarios count differently in it."""
     rule: Gate | None = field(default=None, repr=False)
 
     def turned(self, verdict: Word, why: str) -> Decision:
@@ -73,6 +75,7 @@ class Decision:
             "tasks": self.tasks,
             "scenarios": [{"id": one.id, "why": one.why} for one in self.scenarios],
             "more_attempts": self.needed,
+            "weighted": self.weighted,
         }
 
 

@@ -49,7 +49,7 @@ def as_table(verdict: Verdict) -> str:
     head = ("  gate", "value", "interval", "threshold", "effect")
     rows = [
         (
-            f"{sign(g)} {one_line(g.name, 30)}",
+            f"{sign(g)} {one_line(name_of(g), 36)}",
             value_of(g),
             ends_of(g),
             threshold_of(g),
@@ -98,6 +98,11 @@ def headline(verdict: Verdict) -> str:
 def sign(gate: Decision) -> str:
     """Mark how a gate ended."""
     return "!" if gate.level == "warning" and gate.verdict != "pass" else _SIGNS[gate.verdict]
+
+
+def name_of(gate: Decision) -> str:
+    """Name a gate; a weighted rate says so, since it is not what `assay score` shows."""
+    return f"{gate.name} (weighted)" if gate.weighted else gate.name
 
 
 def value_of(gate: Decision) -> str:
@@ -152,7 +157,7 @@ def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
     rows = [["", "gate", "value", "interval", "threshold", "effect"]]
     for gate in verdict.gates:
-        cells = [gate.name, value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
+        cells = [name_of(gate), value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
         rows.append([sign(gate), *cells])
     title = f"## {_SIGNS[verdict.verdict]} Assay: {TITLES[verdict.verdict].lower()}\n"
     parts = [MARK, title, markdown_text(headline(verdict)) + "\n"]

@@ -25,6 +25,13 @@ ROUNDS = 8
 NO_TOOL = "This tool gives no result."
 
 
+def most_calls(script: Sequence[str]) -> int:
+    """Say how many calls an attempt makes at most; what they may take is reserved before."""
+    lines = [json.loads(line) for line in script]
+    said = 1 + sum("say" in line for line in lines)
+    return said * (ROUNDS if any("results" in line for line in lines) else 1)
+
+
 class Scripted:
     """A model with a user who goes on by a script; without one it is the model itself."""
 

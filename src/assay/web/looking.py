@@ -12,6 +12,7 @@ from assay.store import look
 from assay.store.look import FLAGS, RANGES, SAME
 from assay.web import record as reading
 from assay.web import sides as pairs
+from assay.web.rows import TEXT, table_rows
 from assay.web.site import NotFoundError, read_filter, read_key, write_filter, write_key
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ COLUMNS = (
 )
 MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
-TEXTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
+PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 VERDICTS = ("right", "wrong", "unsure")
 
 
@@ -89,8 +90,6 @@ def _trend(found: list[dict[str, Any]], suite: str) -> dict[str, str] | None:
 
 def run(request: Request, site: Site) -> Shown:
     """Show one run: its metrics in families, its charts, its sides."""
-    from assay.web.pages import run_url  # noqa: PLC0415
-
     found = site.run(request.path_params["run"])
     kept = site.digests.get(found)
     told = kept.digest
@@ -109,14 +108,22 @@ def run(request: Request, site: Site) -> Shown:
         "digest": told,
     }
     if told:
-        link = lambda wanted: run_url(found.id, "records", **write_filter(wanted))  # noqa: E731
-        values |= {
-            "figures": key_figures(told["whole"]),
-            "charts": charts(told, link),
-            "families": families(told["whole"]),
-            "sides": side_rows(told),
-        }
+        values |= site.drawn(told, lambda: _drawn(told, found.id))
     return "run.html", values
+
+
+def _drawn(told: dict[str, Any], run: str) -> dict[str, Any]:
+    from assay.web.pages import run_url  # noqa: PLC0415
+
+    def link(wanted: Mapping[str, Any]) -> str:
+        return run_url(run, "records", **write_filter(wanted))
+
+    return {
+        "figures": key_figures(told["whole"]),
+        "charts": charts(told, link),
+        "families": families(told["whole"]),
+        "sides": side_rows(told),
+    }
 
 
 def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
@@ -128,6 +135,8 @@ def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
 
 def records(request: Request, site: Site) -> Shown:
     """Show a page of records."""
+    from assay.web.pages import run_url  # noqa: PLC0415
+
     query = request.query_params
     found = site.run(request.path_params["run"])
     wanted = read_filter(query)
@@ -144,9 +153,12 @@ def records(request: Request, site: Site) -> Shown:
     names = chosen or _default_columns(found.settings, page.rows)
     keep = _filter_of(query)
     kept = site.digests.get(found, wait=False)
+    given = {k: v for k, v in keep.items() if v}
+    base = run_url(found.id, "record", **given) + ("&" if given else "?")
     return "records.html", {
         "run": found,
-        "rows": [{**r, "key": write_key(r)} for r in page.rows],
+        "rows": table_rows(page.rows, names, base),
+        "texts": TEXT,
         "columns": names,
         "every": [*COLUMNS, *MORE],
         "wanted": keep,
@@ -215,7 +227,7 @@ def record(request: Request, site: Site) -> Shown:
         "turns": reading.turns(row["messages"]),
         "reply": reading.found_in(reply, measured["answer"]),
         "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
-        "cut": [n for n in TEXTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
+        "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
         "rule": reading.rule_in_words(found.settings),
         "steps": reading.steps(measured["cot"]),
         "calls": reading.calls(row),
@@ -234,7 +246,7 @@ def raw(request: Request, site: Site) -> str:
     found = site.run(request.path_params["run"])
     row = look.record(site.store, found.id, read_key(query.get("key", "")))
     part = query.get("part", "response")
-    if row is None or part not in TEXTS:
+    if row is None or part not in PARTS:
         raise NotFoundError("There is no such text.")
     return str(row[part] or "")
 

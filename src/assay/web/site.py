@@ -12,7 +12,7 @@ from assay.store import look
 from assay.store.look import FLAGS, RANGES, SAME, Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assay.store.look import Key
     from assay.store.store import Run, Store
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SMALL = 50_000
 """Records up to which a run's statuses are counted while it is being written."""
+KEPT = 8
 YES = {"yes": True, "no": False}
 
 
@@ -41,6 +42,17 @@ class Site:
     access: Access
     compared: dict[Any, dict[str, Any] | None] = field(default_factory=dict)
     """Comparisons of runs that were made of late."""
+    views: dict[int, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
+    """What was drawn of digests of late, with the digest itself."""
+
+    def drawn(self, digest: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Draw the views of a digest once, for as long as it is remembered."""
+        place = id(digest)
+        if place not in self.views or self.views[place][0] is not digest:
+            while len(self.views) >= KEPT:
+                self.views.pop(next(iter(self.views)), None)
+            self.views[place] = (digest, draw())
+        return self.views[place][1]
 
     def run(self, name: str) -> Run:
         """Find a run by its whole id."""

@@ -1,0 +1,124 @@
+"""The report: one file that stands alone, prints, and says what the scores say."""
+
+import csv
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from assay import score
+from assay.report.digest import digest
+from assay.report.files import browser
+from cli.command import assay, refused
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+RECORDS = EXAMPLES / "records.jsonl"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    done = assay("report", RECORDS, "-o", folder / "r.html", "--charts", folder / "charts",
+                 "--tables", folder / "tables")  # fmt: skip
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_it_stands_alone(report):
+    text = (report / "r.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert not re.search(r"<(script|link|img|iframe|object)\b", text)
+    addresses = set(re.findall(r"(?:https?:)?//[\w.]+[^\s\"<]*", text))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"\sstyle=|\son\w+=", text)
+
+
+def test_its_numbers_are_those_of_the_scores(report):
+    text = (report / "r.html").read_text()
+    group = score(RECORDS).groups[0]
+    accuracy = group["accuracy"]
+    assert f"{accuracy.value:.3f}" in text
+    assert f"[{accuracy.low:.3f}, {accuracy.high:.3f}]" in text
+    with (report / "tables" / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    whole = {r["metric"]: r for r in rows if not r["tier"]}
+    for name, e in group.estimates.items():
+        expected = "" if e.value is None else str(e.value)
+        assert whole[name]["value"] == expected, name
+        assert int(whole[name]["left_out"]) == e.skipped
+    assert {r["tier"] for r in rows} == {"", "T0", "T1", "T2"}
+
+
+def test_the_words_of_the_comparison_are_in_it(report):
+    said = assay("compare", RECORDS, "--format", "json").json["words"]
+    text = (report / "r.html").read_text()
+    assert all(line.replace("'", "&#39;") in text for line in said)
+
+
+def test_charts_are_pictures(report):
+    names = {p.name for p in (report / "charts").iterdir()}
+    assert {"sides.svg", "reliability.svg", "thought.svg", "latency.svg", "frontier.svg"} <= names
+    for path in (report / "charts").glob("*.svg"):
+        assert "var(--" not in path.read_text()
+    for path in (report / "charts").glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+    assert {n.replace("svg", "png") for n in names if n.endswith("svg")} <= names
+
+
+def test_bins_hold_every_record():
+    found = digest([str(RECORDS)])["charts"]
+    frame = score(RECORDS).groups[0]
+    measured = frame["latency_mean_ms"].records
+    assert sum(b["n"] for b in found["latency"]["bins"]) == measured
+    thought = found["thought"]["bins"]
+    assert sum(b["right"] + b["wrong"] for b in thought) == frame["cot_tokens_mean"].records
+    assert sum(b["n"] for b in found["reliability"]) == frame["ece"].records
+
+
+def test_latex_is_escaped(report):
+    text = (report / "tables" / "metrics.tex").read_text()
+    assert r"cost\_usd\_mean & \$0.001653" in text
+    assert text.startswith(r"\begin{tabular}")
+    assert not re.search(r"(?<!\\)[_%#$]", text.replace(r"$\infty$", ""))
+
+
+def test_markdown(report, tmp_path):
+    done = assay("report", EXAMPLES / "scenarios.jsonl", "-o", tmp_path / "r.md")
+    assert done.code == 0, done.err
+    text = (tmp_path / "r.md").read_text()
+    assert text.startswith("# scenarios.jsonl\n")
+    assert "| pass\\_rate |" in text
+
+
+def test_pdf(tmp_path):
+    if browser() is None:
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("Chromium is not installed: 'sh tools/browser.sh' installs it")
+    done = assay("report", RECORDS, "-o", tmp_path / "r.pdf")
+    assert done.code == 0, done.err
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_a_browser_a_pdf_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = refused("report", RECORDS, "-o", tmp_path / "r.pdf")
+    assert "Chromium" in said
+    assert "report.html" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((RECORDS, "-o", "r.txt"), ".html, .md or .pdf"),
+        ((RECORDS, "-o", "none/r.html"), "cannot be written"),
+        (("-",), "only once"),
+        (("missing.jsonl",), "no such file"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in refused("report", *arguments)
