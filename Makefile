@@ -1,6 +1,6 @@
 # One word a command. Each sets up .venv by itself, with uv if it is there and without it too.
 
-.PHONY: demo test check docs bench format clean
+.PHONY: demo test check docs pictures bench format clean
 .DEFAULT_GOAL := demo
 
 BIN := .venv/bin
@@ -21,6 +21,10 @@ check: $(READY)
 docs: $(READY)
 	@$(BIN)/python tools/docs.py
 	@$(BIN)/python tools/console.py
+
+pictures: $(READY)
+	@sh tools/browser.sh
+	@$(BIN)/python tools/screenshots.py
 
 bench: $(READY)
 	@$(BIN)/python -m bench

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import assay
+from assay.cli import COMMANDS
 
 ROOT = Path(assay.__file__).parent
 
@@ -63,6 +64,7 @@ def test_imports_point_downwards(path: Path) -> None:
 
 
 HEAVY = ("polars", "numpy", "scipy", "rich", "zstandard", "pandas", "fastapi", "uvicorn")
+SLOW = (*HEAVY, "sqlalchemy", "yaml", "jinja2", "aiohttp", "starlette", "altair")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,19 @@ def test_help_and_import_load_nothing_heavy(code: str) -> None:
     check = f"\nimport sys; print([n for n in {HEAVY!r} if n in sys.modules], file=sys.stderr)"
     command = [sys.executable, "-W", "error", "-c", code + ended + check]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_help_of_every_command_loads_nothing_heavy(name: str) -> None:
+    code = (
+        f"import sys; sys.argv = ['assay', {name!r}, '--help']\n"
+        "from assay.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        f"print([n for n in {SLOW!r} if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 

@@ -106,3 +106,18 @@ def test_errors(status: int, word: str, kind: str) -> None:
     body = f'{{"type": "error", "error": {{"type": "{word}", "message": "no"}}}}'
     error = anthropic.error(status, {"retry-after": "7"}, body.encode())
     assert (error.kind, error.retry_after) == (kind, 7.0)
+
+
+@pytest.mark.parametrize("wrong", [7, ["end_turn"], {"a": 1}, True, None])
+def test_a_word_that_is_no_word_is_none(wrong: object) -> None:
+    content = [{"type": "text", "text": "4"}]
+    reply = anthropic.decode({"content": content, "model": wrong, "stop_reason": wrong})
+    assert (reply.text, reply.model, reply.finish) == ("4", None, None)
+
+
+def test_a_malformed_reply_that_was_paid_is_not_bought_again() -> None:
+    usage = {"input_tokens": 5, "output_tokens": 9, "output_tokens_details": 7}
+    with pytest.raises(CallError) as caught:
+        anthropic.decode({"content": "4", "usage": usage})
+    assert (caught.value.kind, caught.value.retryable) == ("malformed", False)
+    assert caught.value.usage == Usage(5, 9)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.models.failure import CallError
-from assay.models.model import Reply, Request
+from assay.models.model import Model, Reply, Request
 from assay.models.providers import find
 from models.saved import ask
 
@@ -56,7 +57,40 @@ def test_a_recorded_latency_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(monkeypatch, _annotated).latency_ms == 7.0
 
 
-@pytest.mark.parametrize("function", [lambda text: 4, lambda text: 1 / 0, lambda text: {"txt": ""}])
+def _stop(text: str) -> str:
+    raise StopIteration
+
+
+def _cancel(text: str) -> str:
+    raise asyncio.CancelledError
+
+
+def _exit(text: str) -> str:
+    sys.exit(3)
+
+
+async def _exit_async(text: str) -> str:
+    sys.exit(3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda text: 4,
+        lambda text: 1 / 0,
+        lambda text: {"txt": ""},
+        lambda text: {"text": "4", "usage": {"prompt_tokens": "12"}},
+        lambda text: {"text": "4", "usage": {"prompt_tokens": 10**30}},
+        lambda text: {"text": "4", "latency_ms": "fast"},
+        lambda text: {"text": "4", "model": 5},
+        lambda text: Reply("4", model=5),  # type: ignore[arg-type]
+        lambda text: Reply(4),  # type: ignore[arg-type]
+        _stop,
+        _cancel,
+        _exit,
+        _exit_async,
+    ],
+)
 def test_what_goes_wrong_is_an_error(
     monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]
 ) -> None:
@@ -80,6 +114,95 @@ def test_its_keys_stay_hidden_in_what_it_passes_on(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("THEIR_API_KEY", "sk-0123456789abcdef")
     reply = answer(monkeypatch, lambda text: {"text": "sk-0123456789abcdef", "reasoning": "why"})
     assert (reply.text, reply.reasoning) == ("[key]", "why")
+
+
+def test_its_keys_stay_hidden_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-0123456789abcdef"
+    monkeypatch.setenv("THEIR_API_KEY", key)
+    given = {
+        "text": key,
+        "model": f"m?{key}",
+        "finish": key,
+        "tool_calls": [{"id": key, "name": key, "arguments": f'{{"k": "{key}"}}'}],
+        "logprobs": [(key, -1.0)],
+        "work": {"output": {key: [key]}},
+    }
+    for value in (given, Reply.of(given)):
+        reply = answer(monkeypatch, lambda text, value=value: value)
+        assert "sk-0123" not in repr(reply)
+        assert reply.model == "m?[key]"
+        assert reply.work == {"output": {"[key]": ["[key]"]}}
+
+    def leak(text: str) -> str:
+        raise CallError("server", f"It failed with {key}.")
+
+    with pytest.raises(CallError, match=r"It failed with \[key\]\."):
+        answer(monkeypatch, leak)
+
+
+def held(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], timeout: float) -> Model:
+    module = types.ModuleType("their_agent")
+    module.f = function  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "their_agent", module)
+    return find("python:their_agent:f", timeout=timeout)
+
+
+def test_a_function_that_hangs_is_given_up_and_not_called_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    let_go = threading.Event()
+    try:
+        model = held(monkeypatch, lambda text: str(let_go.wait(60)), 0.05)
+        with pytest.raises(CallError, match=r"no answer within 0\.05 s") as caught:
+            asyncio.run(model.call(ask("hi")))  # ends though the thread does not
+    finally:
+        let_go.set()
+    assert (caught.value.kind, caught.value.retryable) == ("timeout", False)
+
+
+def test_an_async_function_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[str] = []
+
+    async def hang(text: str) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            stopped.append(text)
+            raise
+        return text
+
+    with pytest.raises(CallError) as caught:
+        asyncio.run(held(monkeypatch, hang, 0.05).call(ask("hi")))
+    assert (caught.value.kind, caught.value.retryable) == ("timeout", True)
+    assert stopped == ["hi"]
+
+
+def test_an_error_of_time_of_its_own_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def late(text: str) -> str:
+        raise TimeoutError("the database")
+
+    with pytest.raises(CallError, match="the database") as caught:
+        asyncio.run(held(monkeypatch, late, 60).call(ask("hi")))
+    assert caught.value.kind == "function"
+
+
+def test_as_many_run_at_once_as_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(100)
+    model = held(monkeypatch, lambda text: str(together.wait(30) >= 0), 60)
+
+    async def main() -> list[Reply]:
+        replies = await asyncio.gather(*(model.call(ask("hi")) for _ in range(100)))
+        await model.close()
+        return replies
+
+    assert {reply.text for reply in asyncio.run(main())} == {"True"}
+
+
+def test_the_latency_is_the_functions_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr("assay.models.threads.perf_counter", lambda: next(clock))
+    reply = asyncio.run(held(monkeypatch, lambda text: [next(clock), text][1], 60).call(ask("hi")))
+    assert reply.latency_ms == 2000.0
 
 
 def test_a_function_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

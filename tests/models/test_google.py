@@ -99,3 +99,26 @@ def test_a_wrong_key_is_an_auth_error() -> None:
     body = {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT",
                       "details": [{"reason": "API_KEY_INVALID"}]}}  # fmt: skip
     assert google.error(400, {}, json.dumps(body).encode()).kind == "auth"
+
+
+@pytest.mark.parametrize("wrong", [7, ["STOP"], {"a": 1}, True])
+def test_a_word_that_is_no_word_is_none(wrong: object) -> None:
+    candidate = {"content": {"parts": [{"text": "4"}]}, "finishReason": wrong}
+    reply = google.decode({"candidates": [candidate], "modelVersion": wrong})
+    assert (reply.text, reply.model, reply.finish) == ("4", None, None)
+    blocked = google.decode({"promptFeedback": {"blockReason": wrong}})
+    assert (blocked.refused, blocked.finish) == (True, None)
+
+
+def test_a_malformed_reply_that_was_paid_is_not_bought_again() -> None:
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 9}
+    with pytest.raises(CallError) as caught:
+        google.decode({"candidates": [{}], "usageMetadata": usage})
+    assert (caught.value.kind, caught.value.retryable) == ("malformed", False)
+    assert caught.value.usage == Usage(5, 9)
+
+
+@pytest.mark.parametrize("details", [5, "soon", [7], [{"retryDelay": "²s"}], [{"retryDelay": []}]])
+def test_an_error_with_strange_details_is_an_error(details: object) -> None:
+    body = json.dumps({"error": {"message": "slow down", "details": details}}).encode()
+    assert google.error(429, {}, body).kind == "rate_limit"

@@ -1,5 +1,7 @@
 """Requests, settings and replies."""
 
+from typing import Any
+
 import pytest
 
 from assay.errors import UsageError
@@ -28,3 +30,52 @@ def test_a_reply_needs_its_text() -> None:
 
 def test_the_text_of_a_request() -> None:
     assert ask("one").text == "one"
+
+
+def test_a_reply_takes_numbers_of_other_kinds() -> None:
+    reply = Reply.of({"text": "4", "usage": {"prompt_tokens": 12.0}, "latency_ms": 3})
+    assert (reply.usage.prompt_tokens, reply.latency_ms) == (12, 3.0)
+
+
+WRONG: list[tuple[str, Any]] = [
+    ("text", 4),
+    ("text", None),
+    ("reasoning", ["why"]),
+    ("usage", {"prompt_tokens": "12"}),
+    ("usage", {"prompt_tokens": 10**30}),
+    ("usage", {"prompt_tokens": 10**400}),
+    ("usage", {"completion_tokens": -1}),
+    ("usage", {"completion_tokens": True}),
+    ("usage", {"completion_tokens": 1.5}),
+    ("usage", {"tokens": 1}),
+    ("usage", 12),
+    ("latency_ms", "fast"),
+    ("latency_ms", float("nan")),
+    ("latency_ms", -1),
+    ("cost_usd", float("inf")),
+    ("model", 5),
+    ("finish", {"reason": "stop"}),
+    ("truncated", "no"),
+    ("passed", 1),
+    ("status", "fine"),
+    ("status", ["ok"]),
+    ("tool_calls", 5),
+    ("tool_calls", [{"id": "1", "name": "f", "arguments": {}}]),
+    ("tool_calls", ["f"]),
+    ("logprobs", [("4",)]),
+    ("logprobs", [("4", "high")]),
+    ("logprobs", 0.5),
+    ("work", {"made": {1, 2}}),
+    ("work", "none"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_field_of_another_type_is_named(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=name):
+        Reply.of({"text": "4", name: value})
+
+
+def test_settings_that_no_wire_knows_go_as_they_are() -> None:
+    made = Settings.from_suite({"top_p": 0.5, "top_k": 3, "extra": {"user": "u"}})
+    assert (made.top_p, made.extra) == (0.5, {"user": "u", "top_k": 3})

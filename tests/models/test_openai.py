@@ -91,6 +91,46 @@ def test_a_wrong_shape_is_malformed(body: object) -> None:
     assert caught.value.kind == "malformed"
 
 
+@pytest.mark.parametrize("wrong", [7, ["stop"], {"a": 1}, True, None])
+def test_a_word_that_is_no_word_is_none(wrong: object) -> None:
+    body = saved("openai_plain")
+    body["model"] = body["choices"][0]["finish_reason"] = wrong
+    reply = openai.decode(body)
+    assert (reply.text, reply.model, reply.finish) == ("4", None, None)
+
+
+def test_what_is_nested_too_deep_is_malformed() -> None:
+    deep: object = "x"
+    for _ in range(5000):
+        deep = [{"type": "thinking", "thinking": deep}]
+    body = {"choices": [{"message": {"content": deep}}]}
+    with pytest.raises(CallError) as caught:
+        openai.decode(body)
+    assert caught.value.kind == "malformed"
+    assert caught.value.retryable
+
+
+def test_a_malformed_reply_that_was_paid_is_not_bought_again() -> None:
+    body = {"choices": [{"message": {}}], "usage": {"prompt_tokens": 5, "completion_tokens": 9}}
+    with pytest.raises(CallError) as caught:
+        openai.decode(body)
+    assert (caught.value.kind, caught.value.retryable) == ("malformed", False)
+    assert caught.value.usage == Usage(5, 9)
+    for usage in (None, {}, 5, {"prompt_tokens": 0, "completion_tokens": 0}):
+        with pytest.raises(CallError) as caught:
+            openai.decode({**body, "usage": usage})
+        assert caught.value.retryable
+        assert caught.value.usage is None
+
+
+def test_a_response_cut_before_its_first_word_is_empty() -> None:
+    choice = {"finish_reason": "length", "message": {"role": "assistant"}}
+    reply = openai.decode({"choices": [choice], "usage": {"prompt_tokens": 5}})
+    assert (reply.text, reply.truncated) == ("", True)
+    choice["finish_reason"] = "content_filter"
+    assert openai.decode({"choices": [choice]}).refused
+
+
 def test_an_error_in_a_successful_response_is_an_error() -> None:
     with pytest.raises(CallError) as caught:
         openai.decode(saved("openrouter_error"))

@@ -1,8 +1,11 @@
 """Names of models, and what is said about wrong ones before any call."""
 
+from typing import Any
+
 import pytest
 
 from assay.errors import UsageError
+from assay.models.model import Settings, most_output
 from assay.models.providers import PROVIDERS, find
 from assay.models.remote import RemoteModel
 from models.saved import ask
@@ -88,3 +91,25 @@ def test_an_address_ends_before_its_query(address: str) -> None:
     with pytest.raises(UsageError, match="must end before") as caught:
         find("openai/m", base_url=address)
     assert "sk-0123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "most"),
+    [
+        ("openai/m", {}, None),
+        ("openai/m", {"max_tokens": 10}, 10),
+        ("openai/m", {"max_tokens": 10, "extra": {"n": 3}}, 30),
+        ("openai/m", {"extra": {"max_completion_tokens": 9000}}, 9000),
+        ("anthropic/m", {}, 4096),
+        ("anthropic/m", {"max_tokens": 10}, 10),
+        ("anthropic/m", {"thinking": 20_000}, 24_096),
+        ("anthropic/m", {"max_tokens": 30_000, "thinking": 20_000}, 30_000),
+        ("google/m", {}, None),
+        ("google/m", {"max_tokens": 10, "thinking": 5}, 10),
+        ("google/m", {"thinking": 20_000}, 24_096),
+        ("python:json:dumps", {"max_tokens": 10}, 10),
+    ],
+)
+def test_the_most_that_may_come_out(name: str, settings: dict[str, Any], most: int | None) -> None:
+    address = None if ":" in name else "http://127.0.0.1:9"
+    assert most_output(find(name, base_url=address), Settings.of(settings)) == most

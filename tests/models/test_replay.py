@@ -1,6 +1,7 @@
 """Recordings: what was answered once is answered again, to the last digit."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,31 @@ def test_a_round_trip(tmp_path: Path) -> None:
         return [await model.call(r) for r in reversed(REQUESTS)]
 
     assert asyncio.run(again()) == replies[::-1]
+
+
+def test_equal_prompts_of_two_tiers_or_tasks_have_a_reply_each(tmp_path: Path) -> None:
+    asked = [replace(ask(), label=label) for label in ("T0\0a", "T1\0a", "T0\0b")]
+    replies = record(tmp_path / "r.jsonl", Counting(), *asked)
+    assert len({reply.text for reply in replies}) == 3
+    model = find(f"replay:{tmp_path / 'r.jsonl'}")
+
+    async def again() -> list[Reply]:
+        return [await model.call(r) for r in reversed(asked)]
+
+    assert asyncio.run(again()) == replies[::-1]
+    with pytest.raises(CallError, match="has no reply"):
+        asyncio.run(model.call(replace(ask(), label="T2\0a")))
+
+
+def test_a_recording_without_labels_still_answers(tmp_path: Path) -> None:
+    (reply,) = record(tmp_path / "r.jsonl", Counting(), ask())
+    model = find(f"replay:{tmp_path / 'r.jsonl'}")
+    assert asyncio.run(model.call(replace(ask(), label="T0\0a"))) == reply
+
+
+def test_an_attempt_that_was_made_again_is_answered_as_the_last_time(tmp_path: Path) -> None:
+    *_, last = record(tmp_path / "r.jsonl", Counting(), ask(), ask())
+    assert asyncio.run(find(f"replay:{tmp_path / 'r.jsonl'}").call(ask())) == last
 
 
 def test_a_missing_reply_is_an_error(tmp_path: Path) -> None:

@@ -221,7 +221,47 @@ def test_few_failures_far_apart_keep_it_open(clock: Clock) -> None:
     assert limiter.closed is None
 
 
-@pytest.mark.parametrize("kind", ["auth", "quota"])
+def test_calls_that_fail_together_count_as_one_failure(clock: Clock) -> None:
+    limiter = Limiter(64)
+    limiter.under_way = 64
+    for _ in range(64):
+        limiter.failed(error("server"))
+        limiter.under_way -= 1
+    assert paused(limiter, clock) == pytest.approx(0.2)
+    clock.now += 1
+    limiter.under_way = 64
+    for _ in range(64):
+        limiter.failed(error("server"))
+        limiter.under_way -= 1
+    assert paused(limiter, clock) == pytest.approx(0.4)
+
+
+def test_a_model_that_is_not_known_closes_no_other() -> None:
+    async def main() -> None:
+        limiter = Limiter(1)
+        await limiter.enter("good")
+        waiting = [asyncio.create_task(limiter.enter(name)) for name in ("wrong", "good")]
+        await asyncio.sleep(0)
+        for _ in range(10):
+            limiter.failed(error("not_found"), "wrong")
+        limiter.leave()
+        with pytest.raises(ClosedError, match=r"wrong: .* refused 10 calls in a row"):
+            await waiting[0]
+        await waiting[1]
+        assert (limiter.closed, limiter.under_way) == (None, 1)
+
+    run(main())
+
+
+def test_a_paid_reply_that_makes_no_sense_is_no_silence(clock: Clock) -> None:
+    limiter = Limiter(1)
+    for _ in range(20):
+        clock.now += 100
+        limiter.failed(CallError("malformed", "What?", final=True))
+    assert limiter.closed is None
+
+
+@pytest.mark.parametrize("kind", ["auth", "quota", "not_found"])
 def test_ten_refusals_in_a_row_close_the_account(kind: Kind, clock: Clock) -> None:
     limiter = Limiter(4)
     for _ in range(9):

@@ -11,6 +11,7 @@ from assay.run.turns import ROUNDS, Scripted, most_calls
 from assay.suite.load import load_suite
 from assay.suite.plan import Attempt, fingerprint, messages
 from assay.suite.problems import SuiteError
+from run.test_observe import assay, here
 
 
 class Model:
@@ -124,6 +125,40 @@ def test_a_recording_holds_each_reply_and_plays_the_same_talk(tmp_path):
     assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 3
     again = Scripted(Recording.read(tmp_path / "tape.jsonl").model("test/model"))
     assert asyncio.run(again.call(request)) == first
+
+
+AGENT = """\
+def answer(request):
+    assert all(m.role != "later" for m in request.messages)
+    last = request.messages[-1]
+    if last.role == "user" and "order" in last.content:
+        call = {"id": "1", "name": "lookup", "arguments": "{}"}
+        return {"text": "", "tool_calls": [call]}
+    return f"{last.role} said {last.content}"
+"""
+TALK = """\
+suite: talk
+subjects: [{name: me, model: "python:agent:answer"}]
+tasks:
+  - id: a
+    input: Hi
+    turns: [My order?, {say: Thanks!, if: {contains: Monday}}, {say: never, if: {contains: zebra}}]
+    tool_results: {lookup: It was sent on Monday.}
+    expected_behaviors: [{tool_called: lookup}, {contains: Monday}, {contains: Thanks, of: last}]
+    must_not: [{contains: never}, {contains: Monday, of: last}]
+"""
+
+
+def test_a_talk_end_to_end_and_from_its_recording(tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "suite.yaml").write_text(TALK)
+    assay(tmp_path, "run", "suite.yaml", "--record", "tape.jsonl")
+    told = here(tmp_path, "show", "latest", "a").out
+    assert ": passed" in told
+    tape = TALK.replace("python:agent", "replay:tape.jsonl#python:agent")
+    (tmp_path / "suite.yaml").write_text(tape)
+    assay(tmp_path, "run", "suite.yaml")
+    assert here(tmp_path, "show", "latest", "a").out == told
 
 
 SUITE = """\

@@ -99,13 +99,14 @@ def test_a_record_made_anew_replaces_the_old_one_and_the_ledger_keeps_both_calls
 
 
 def test_spending_is_the_sum_of_what_is_known(store):
-    nothing = {"calls": 0, "usd": None, "prompt_tokens": None, "completion_tokens": None}
+    names = ("usd", "prompt_tokens", "completion_tokens", "held_usd", "held_tokens")
+    nothing = {"calls": 0, **dict.fromkeys(names)}
     assert store.spent(RUN) == nothing
     known = {"cost_usd": 0.5, "prompt_tokens": 2**40, "completion_tokens": 1}
     store.write([], [call("a", **known), call("a", **known), call("a", status="server")])
     spent = {"calls": 3, "usd": 1.0, "prompt_tokens": 2**41, "completion_tokens": 2}
-    assert store.spent(RUN) == spent
-    assert {type(value) for value in store.spent(RUN).values()} == {int, float}
+    assert store.spent(RUN) == {**nothing, **spent}
+    assert {type(store.spent(RUN)[name]) for name in spent} == {int, float}
 
 
 def test_statuses_are_counted(store):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from assay.errors import InputError
+from assay.run.limiter import MOST
 from assay.suite.load import load_suite
 from assay.suite.problems import SuiteError
 from assay.suite.values import Limits, Price, Subject
@@ -144,7 +145,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         (20, "tiers.T2 extends itself: T2 → T3 → T2."),
         (21, "Did you mean 'temperature'?"),
         (21, "tiers.T3 extends itself"),
-        (22, "limits.concurrency must be 'auto' or a whole number of at least 1, not 'many'."),
+        (22, "limits.concurrency must be 'auto' or a whole number from 1 to 1000, not 'many'."),
         (22, "limits.usd must be a number above 0, not -1."),
         (23, "prices.openai/z.output must be a number of at least 0, not -2."),
         (23, "'openai/z' is not known. Did you mean 'openai/y'?"),
@@ -263,6 +264,38 @@ def test_mistakes_in_files_of_tasks_have_their_own_lines(write):
     found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
     assert len(found) == 21
     assert "80 more problems" in found[-1]
+
+
+@pytest.mark.parametrize("name", [r"a\u0000b", r"a\ud83d"])
+def test_names_that_no_database_takes_are_told_with_their_lines(write, name):
+    rows = f'{{"id": "fine", "input": "q"}}\n{{"id": "{name}", "input": "q"}}\n'
+    text = (
+        "suite: s\ntasks: tasks.jsonl\nsubjects:\n"
+        f'  - {{name: "{name}", model: local/m}}\ntiers:\n  "{name}": {{}}\n'
+    )
+    with pytest.raises(SuiteError) as caught:
+        load_suite(write(text, **{"tasks.jsonl": rows}))
+    said = str(caught.value)
+    for place in (
+        "suite.yaml, line 4: name",
+        "suite.yaml, line 6: the name",
+        "tasks.jsonl, line 2",
+    ):
+        assert place in said
+    assert said.count("no database takes") == 3
+    assert said.isprintable() or said.replace("\n", "").isprintable()
+
+
+def test_a_seed_has_64_bits(write):
+    most = 2**63 - 1
+    suite = load_suite(
+        write(MINIMAL.format(tasks="[q]") + f"seed: {most}\nsettings: {{seed: {most}}}\n")
+    )
+    assert (suite.seed, suite.settings["seed"]) == (most, most)
+    with pytest.raises(SuiteError, match=r"seed must be a whole number.*\n.*seed must be"):
+        load_suite(
+            write(MINIMAL.format(tasks="[q]") + f"seed: {2**63}\nsettings: {{seed: {2**63}}}\n")
+        )
 
 
 def test_foreign_columns(write):
@@ -384,3 +417,63 @@ def test_a_hundred_thousand_tasks_load_quickly(write, tmp_path):
     suite = load_suite(write(MINIMAL.format(tasks="big.jsonl")))
     assert time.perf_counter() - start < 15
     assert len(suite.tasks) == 100_000
+
+
+SETTINGS = """\
+suite: s
+tasks: [one]
+subjects:
+  - model: local/m
+    settings: {stop: 5, thinking: [low]}
+settings:
+  max_tokens: lots
+  temperature: hot
+  extra: {a: 1}
+  top_kk: 7
+tiers:
+  T0:
+    settings:
+      max_tokens: '10'
+      tools: 5
+  T1:
+    settings: {tools: [5], seed: 1.5, logprobs: maybe, schema: x, extra: 5, stop: [a, 5]}
+"""
+
+
+def test_settings_that_are_known_are_checked_wherever_they_stand(write):
+    told = mistakes(write(SETTINGS))
+    for line, what in [
+        (5, "subjects[1].settings.stop must be text or a list of texts, not 5."),
+        (5, "thinking must be a whole number of at least 0 or a level such as low, not a list."),
+        (7, "settings.max_tokens must be a whole number of at least 1, not 'lots'."),
+        (8, "settings.temperature must be a number of at least 0, not 'hot'."),
+        (14, "tiers.T0.settings.max_tokens must be a whole number of at least 1, not '10'."),
+        (15, "tiers.T0.settings.tools must be a list of tools, not 5."),
+        (17, "tiers.T1.settings.tools[1] must be a mapping (name, description, parameters), not"),
+        (17, "tiers.T1.settings.seed must be a whole number, not 1.5."),
+        (17, "tiers.T1.settings.logprobs must be true or false, not 'maybe'."),
+        (17, "tiers.T1.settings.schema must be a mapping, not 'x'."),
+        (17, "tiers.T1.settings.extra must be a mapping, not 5."),
+        (17, "tiers.T1.settings.stop[2] must be text, not 5."),
+    ]:
+        found = [t for t in told if t.startswith(f"suite.yaml, line {line}: ") and what in t]
+        assert len(found) == 1, (what, told)
+    assert len(told) == 12
+
+
+def test_settings_keep_what_was_written(write):
+    text = "suite: s\ntasks: [one]\nsubjects: [local/m]\nsettings: {settings}\n"
+    written = {
+        "temperature": 0, "stop": "END", "thinking": "low", "max_tokens": None, "top_kk": "7",
+        "logit_bias": {"5": -100}, "tools": [{"name": "f"}],
+    }  # fmt: skip
+    suite = load_suite(write(text.replace("{settings}", json.dumps(written))))
+    assert json.dumps(suite.settings) == json.dumps(written)
+
+
+def test_more_calls_at_once_than_are_made_are_refused(write):
+    text = "suite: s\ntasks: [one]\nsubjects: [local/m]\nlimits:\n  concurrency: {most}\n"
+    assert load_suite(write(text.replace("{most}", str(MOST)))).limits.concurrency == MOST
+    assert mistakes(write(text.replace("{most}", str(MOST + 1)))) == [
+        "suite.yaml, line 5: limits.concurrency must be a whole number from 1 to 1000, not 1001."
+    ]

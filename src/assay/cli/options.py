@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from assay.define import MEASURES, METRICS
 from assay.errors import UsageError
 
 FORMATS = ("table", "json", "markdown", "csv")
@@ -54,6 +53,8 @@ def numbers(option: str, values: tuple[str, ...]) -> dict[str, float]:
 
 def settings(values: tuple[str, ...]) -> dict[str, Any]:
     """Read `--set` entries, each by the type of the option it sets."""
+    from assay.define import MEASURES, METRICS  # noqa: PLC0415 - it loads polars
+
     defaults = {
         n: d for one in (*MEASURES.values(), *METRICS.values()) for n, d in one.options.items()
     }

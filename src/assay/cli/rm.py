@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from assay.cli.options import store_option
+from assay.text.safe import clean
 
 
 @click.command("rm", epilog="Example: assay rm 20260101-120000-ab12")
@@ -20,7 +21,7 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     found = [at.find(name) for name in runs]
     for run in found:
         records = sum(at.statuses(run.id).values())
-        question = f"Delete run {run.id} of {run.suite} with {records:,} records?"
+        question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
         if yes or click.confirm(question, err=True):
             at.remove(run.id)
             click.echo(f"Deleted {run.id}.", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from assay.models.failure import CallError, from_status, malformed, read_error, total
-from assay.models.foreign import add, compact, count, text_of
+from assay.models.foreign import add, compact, count, text_of, word
 from assay.models.model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
         body["thinking"] = _thinking(wanted.thinking)
     body.update(wanted.extra)
     return "/v1/messages", body
+
+
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Read from a request how many tokens may come out of it, the thinking among them."""
+    return count(body.get("max_tokens"))
 
 
 def _default_limit(wanted: Settings) -> int:
@@ -114,7 +119,12 @@ def _turn(message: Message) -> dict[str, Any]:
     return {"role": message.role, "content": [*said, *uses]}
 
 
-@total
+def spent(body: Any) -> Usage:
+    """Read what a reply took."""
+    return _usage(body.get("usage"))
+
+
+@total(spent)
 def decode(body: Any, latency_ms: float | None = None) -> Reply:
     """Read a reply."""
     if body.get("type") == "error":
@@ -122,17 +132,17 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     blocks = body["content"]
     if not isinstance(blocks, list):
         raise malformed("its content is no list of blocks.")
-    finish = body.get("stop_reason")
+    finish = word(body.get("stop_reason"))
     thoughts = [text_of(b.get("thinking")) for b in blocks if b.get("type") == "thinking"]
     return Reply(
         text="".join(text_of(b["text"]) for b in blocks if b.get("type") == "text"),
         reasoning="\n\n".join(t for t in thoughts if t) or None,
         tool_calls=tuple(_call(b) for b in blocks if b.get("type") == "tool_use"),
-        usage=_usage(body.get("usage")),
+        usage=spent(body),
         truncated=finish in _TRUNCATED,
         refused=finish == "refusal",
         finish=finish,
-        model=body.get("model"),
+        model=word(body.get("model")),
         latency_ms=latency_ms,
     )
 
@@ -147,12 +157,13 @@ def _usage(usage: Any) -> Usage:
         return Usage()
     fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))
-    details = usage.get("output_tokens_details") or {}
+    details = usage.get("output_tokens_details")
+    thought = details.get("thinking_tokens") if isinstance(details, dict) else None
     return Usage(
         prompt_tokens=None if fresh is None else add(fresh, cached, written),
         completion_tokens=count(usage.get("output_tokens")),
         cached_tokens=cached,
-        reasoning_tokens=count(details.get("thinking_tokens")),
+        reasoning_tokens=count(thought),
     )
 
 

@@ -14,6 +14,8 @@ from assay.errors import AssayError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from assay.models.model import Usage
+
 Kind = Literal[
     "rate_limit",
     "server",
@@ -34,6 +36,8 @@ Kind = Literal[
 RETRYABLE: frozenset[str] = frozenset(
     {"rate_limit", "server", "timeout", "connection", "malformed"}
 )
+
+UNSURE: frozenset[str] = frozenset({"timeout", "connection", "malformed", "too_large"})
 
 _STATUS: dict[int, Kind] = {
     401: "auth",
@@ -76,7 +80,11 @@ LONGEST_WAIT = 300.0
 
 
 class CallError(AssayError):
-    """A call gave no reply. `retryable` says whether the same call can pass later."""
+    """A call gave no reply. `retryable` says whether the same call can pass later.
+
+    `usage` is what was paid all the same, if the provider said so. `final` forbids another try
+    where its kind would allow one.
+    """
 
     exit_code = 4
 
@@ -87,17 +95,29 @@ class CallError(AssayError):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        sent: bool = True,
+        usage: Usage | None = None,
+        final: bool = False,
     ) -> None:
         self.kind = kind
+        self.sent = sent
         self.message = message
         self.status = status
         self.retry_after = retry_after
+        self.usage = usage
+        self.final = final
         super().__init__(message)
+
+    @property
+    def perhaps_paid(self) -> bool:
+        """Whether the provider may have answered, and charged for it, without our knowing."""
+        return self.sent and self.status is None and self.kind in UNSURE
 
     @property
     def retryable(self) -> bool:
         """Whether the same call can pass later, and soon enough to wait for it."""
-        return self.kind in RETRYABLE and (self.retry_after or 0.0) <= LONGEST_WAIT
+        soon = (self.retry_after or 0.0) <= LONGEST_WAIT
+        return self.kind in RETRYABLE and soon and not self.final
 
 
 def malformed(what: str) -> CallError:
@@ -190,15 +210,42 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def total(decode: Callable[P, R]) -> Callable[P, R]:
-    """Turn whatever a wrongly shaped body makes of a translation into one clear error."""
+def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Turn whatever a wrongly shaped body makes of a translation into one clear error.
 
-    @wraps(decode)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return decode(*args, **kwargs)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as wrong:
-            what = f"it has not the documented shape ({type(wrong).__name__}: {wrong})."
-        raise malformed(what)
+    `spent` reads what the body says was used: who paid for it would pay again for the same.
+    """
 
-    return guarded
+    def decorate(decode: Callable[P, R]) -> Callable[P, R]:
+        @wraps(decode)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return decode(*args, **kwargs)
+            except CallError as wrong:
+                failed = wrong
+            except _MISSHAPEN as wrong:
+                said = shorten(f"{type(wrong).__name__}: {wrong}")
+                failed = malformed(f"it has not the documented shape ({said}).")
+            if failed.kind == "malformed":
+                failed.usage = _paid(spent, args[0])
+                failed.final = failed.usage is not None
+            raise failed
+
+        return guarded
+
+    return decorate
+
+
+_MISSHAPEN = (
+    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(OverflowError, RecursionError),
+)
+
+
+def _paid(spent: Callable[[Any], Usage], body: Any) -> Usage | None:
+    """Read what a body that makes no sense was paid with; None when it does not say."""
+    try:
+        usage = spent(body)
+    except _MISSHAPEN:
+        return None
+    return usage if usage.prompt_tokens or usage.completion_tokens else None

@@ -37,6 +37,15 @@ def text_of(value: Any) -> str:
     return clean(value)
 
 
+def word(value: Any) -> str | None:
+    """Take a text that nothing rests on; anything else is None.
+
+    >>> word("stop"), word(7), word(None)
+    ('stop', None, None)
+    """
+    return clean(value) if isinstance(value, str) else None
+
+
 def clean(text: str) -> str:
     r"""Replace half characters, which JSON can carry and UTF-8 cannot.
 
@@ -51,14 +60,14 @@ def clean(text: str) -> str:
 def logprob(value: Any) -> float:
     """Take a log-probability; minus infinity becomes -9999, as servers write it."""
     number = float(value)
-    if math.isnan(number):
+    if math.isnan(number) or number == math.inf:
         raise ValueError("a log-probability is not a number")
     return max(number, -9999.0)
 
 
 def compact(value: Any) -> str:
     """Write JSON as a model would have: used for the arguments of tools."""
-    return json.dumps(value, ensure_ascii=False)
+    return clean(json.dumps(value, ensure_ascii=False))
 
 
 def split_thinking(text: str) -> tuple[str | None, str]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError, unknown
 from assay.models.failure import CallError, shorten
 from assay.models.model import Reply, Settings
-from assay.models.secret import redact_environment
+from assay.models.secret import redact_environment, redact_reply
+from assay.models.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +29,17 @@ class FunctionModel:
 
     It gets the request when its first parameter is called `request` or annotated `Request`. It
     may be async; a plain function runs in a thread. It returns a text, a Reply, or a dict with
-    the fields of a Reply.
+    the fields of a Reply. One that takes longer than `timeout` seconds has failed.
     """
 
     limit: int | None = None
     ignores: frozenset[str] = frozenset()
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, timeout: float) -> None:
         self.name = f"python:{path}"
         self.account = self.name
+        self._timeout = timeout
+        self._threads = Threads(self.name)
         self._function = _load(path)
         self._is_async = inspect.iscoroutinefunction(self._function)
         self._wants_request = _wants_request(self._function)
@@ -49,48 +52,62 @@ class FunctionModel:
     async def call(self, request: Request) -> Reply:
         """Answer once."""
         given = request if self._wants_request else request.text
-        started = perf_counter()
+        limit = asyncio.timeout(self._timeout)
         try:
-            value = await self._result(given)
-            reply = _cleaned(_reply(value))
-        except CallError:
-            raise
-        except Exception as wrong:
-            said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
-            failed = CallError("function", f"{self.name} failed with {said}")
+            async with limit:
+                value, seconds = await self._result(given)
+            reply = _reply(value)
+        except CallError as wrong:
+            failed = wrong
+            failed.message = redact_environment(wrong.message)
+            failed.args = (failed.message,)
+        except (Exception, SystemExit) as wrong:
+            failed = self._late() if limit.expired() else self._failed(wrong)
         else:
             if reply.latency_ms is not None:
                 return reply
-            return replace(reply, latency_ms=(perf_counter() - started) * 1000)
+            return replace(reply, latency_ms=seconds * 1000)
         raise failed
 
-    async def _result(self, given: Any) -> Any:
+    def _late(self) -> CallError:
+        """A plain function cannot be stopped: it runs on, and another try would double it."""
+        message = f"{self.name} gave no answer within {self._timeout:g} s."
+        return CallError("timeout", message, final=not self._is_async)
+
+    def _failed(self, wrong: BaseException) -> CallError:
+        said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
+        return CallError("function", f"{self.name} failed with {said}")
+
+    async def _result(self, given: Any) -> tuple[Any, float]:
+        """Call the function; give its value and the seconds it took, without any waiting."""
+        began = perf_counter()
         if self._is_async:
-            return await self._function(given)
-        value = await asyncio.to_thread(self._function, given)
-        return await value if inspect.isawaitable(value) else value
+            return await self._function(given), perf_counter() - began
+        done = await self._threads.run(self._function, given)
+        if done.wrong is not None:
+            own = isinstance(done.wrong, CallError)
+            raise done.wrong if own else self._failed(done.wrong)
+        if inspect.isawaitable(done.value):
+            return await done.value, perf_counter() - done.began
+        return done.value, done.ended - done.began
 
     async def close(self) -> None:
-        """There is nothing to give back."""
+        """End the threads that wait for work."""
+        self._threads.close()
 
 
 def _reply(value: Any) -> Reply:
-    if isinstance(value, Reply):
-        return value
+    """Read what a function gave, and remove the keys of the environment from all of it."""
     if isinstance(value, str):
-        return Reply(value)
-    if isinstance(value, Mapping):
-        return Reply.of(value)
-    raise UsageError(f"A model's function returns a text, a dict or a Reply, not {value!r:.80}.")
-
-
-def _cleaned(reply: Reply) -> Reply:
-    """Remove the keys of the environment from what a function passed on."""
-    text = redact_environment(reply.text)
-    reasoning = redact_environment(reply.reasoning) if reply.reasoning else reply.reasoning
-    if text == reply.text and reasoning == reply.reasoning:
-        return reply
-    return replace(reply, text=text, reasoning=reasoning)
+        return Reply(redact_environment(value))
+    if isinstance(value, Reply):
+        given = {f.name: getattr(value, f.name) for f in fields(Reply)}
+    elif isinstance(value, Mapping):
+        given = dict(value)
+    else:
+        what = "A model's function returns a text, a dict or a Reply"
+        raise UsageError(f"{what}, not {value!r:.80}.")
+    return Reply.of(redact_reply(Reply.of(given).plain()))
 
 
 def _load(path: str) -> Callable[..., Any]:

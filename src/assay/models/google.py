@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from assay.models.failure import CallError, from_status, malformed, read_error, total
-from assay.models.foreign import add, compact, count, logprob, text_of
+from assay.models.foreign import add, compact, count, logprob, text_of, word
 from assay.models.model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from assay.models.model import Message, Request, Settings
 
 IGNORES: frozenset[str] = frozenset()
+
+GUESSED_OUTPUT = 4096
+"""Tokens that an answer is taken to need at most beside its thoughts, where no limit is set."""
 
 _TRUNCATED = {"MAX_TOKENS", "CONTINUATION"}
 _REFUSED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
@@ -39,6 +42,19 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
         body["tools"] = [{"functionDeclarations": [_tool(t) for t in wanted.tools]}]
     body.update(wanted.extra)
     return f"/models/{quote(model)}:generateContent", body
+
+
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Read from a request how many tokens may come out of it; None when it sets no limit.
+
+    The format's limit includes the thoughts. Where only those have one, the answer's is guessed.
+    """
+    config = body.get("generationConfig") or {}
+    limit = count(config.get("maxOutputTokens"))
+    if limit is None:
+        budget = count((config.get("thinkingConfig") or {}).get("thinkingBudget"))
+        limit = GUESSED_OUTPUT + budget if budget else None
+    return limit and limit * (count(config.get("candidateCount")) or 1)
 
 
 def _config(wanted: Settings) -> dict[str, Any]:
@@ -102,17 +118,22 @@ def _parts(message: Message, names: Mapping[str, str]) -> list[dict[str, Any]]:
     return [*said, *calls]
 
 
-@total
+def spent(body: Any) -> Usage:
+    """Read what a reply took."""
+    return _usage(body.get("usageMetadata"))
+
+
+@total(spent)
 def decode(body: Any, latency_ms: float | None = None) -> Reply:
     """Read a reply."""
-    usage = _usage(body.get("usageMetadata"))
-    model = body.get("modelVersion")
+    usage = spent(body)
+    model = word(body.get("modelVersion"))
     candidates = body.get("candidates")
     if not candidates:
         return _blocked(body, usage, model, latency_ms)
     candidate = candidates[0]
     parts = (candidate.get("content") or {}).get("parts") or []
-    finish = candidate.get("finishReason")
+    finish = word(candidate.get("finishReason"))
     if not parts and finish is None:
         raise malformed("its first candidate has no content and no reason for it.")
     texts = [(bool(p.get("thought")), text_of(p["text"])) for p in parts if "text" in p]
@@ -139,7 +160,9 @@ def _blocked(
     reason = (body.get("promptFeedback") or {}).get("blockReason")
     if not reason:
         raise malformed("it has no candidates.")
-    return Reply("", usage=usage, refused=True, finish=reason, model=model, latency_ms=latency_ms)
+    return Reply(
+        "", usage=usage, refused=True, finish=word(reason), model=model, latency_ms=latency_ms
+    )
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
@@ -178,7 +201,8 @@ def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
 def _error(
     status: int, headers: Mapping[str, str], found: Mapping[str, Any], detail: str
 ) -> CallError:
-    details = [d for d in found.get("details") or () if isinstance(d, dict)]
+    given = found.get("details")
+    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
     reasons = " ".join(str(d["reason"]) for d in details if "reason" in d)
     said = str(found.get("message") or detail)
     code = f"{found.get('status') or ''} {reasons}"
@@ -189,6 +213,6 @@ def _delay(details: list[dict[str, Any]]) -> float | None:
     """Read how long to wait, which this format says in the body: `"retryDelay": "37s"`."""
     for detail in details:
         text = str(detail.get("retryDelay", "")).removesuffix("s")
-        if text.replace(".", "", 1).isdigit():
+        if text.isascii() and text.replace(".", "", 1).isdigit():
             return float(text)
     return None

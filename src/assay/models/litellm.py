@@ -32,10 +32,14 @@ class LiteLLMModel:
     def __repr__(self) -> str:
         return f"LiteLLMModel({self.name})"
 
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Write the request as it will be sent; settings that cannot be written are an error."""
+        return openai.encode(self._model, request)
+
     async def call(self, request: Request) -> Reply:
         """Answer once."""
         litellm: Any = importlib.import_module("litellm")
-        _, body = openai.encode(self._model, request)
+        _, body = self.encode(request)
         started = perf_counter()
         try:
             answer = await litellm.acompletion(

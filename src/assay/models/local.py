@@ -15,7 +15,7 @@ import asyncio
 import threading
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.models import openai
@@ -65,6 +65,10 @@ class LocalModel:
 
     def __repr__(self) -> str:
         return f"LocalModel({self.name})"
+
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Write the request as it will be sent; settings that cannot be written are an error."""
+        return openai.encode(self._wanted[0], request)
 
     async def call(self, request: Request) -> Reply:
         """Answer once; the first call fetches the file and starts the server."""

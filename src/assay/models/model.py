@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.errors import UsageError, unknown
+from assay.models.given import checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,6 +67,14 @@ class Settings:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
+    def from_suite(cls, options: Mapping[str, Any]) -> Settings:
+        """Make settings from those of a suite: names that no wire knows go as they are."""
+        names = {f.name for f in fields(cls)}
+        known = {name: value for name, value in options.items() if name in names}
+        rest = {name: value for name, value in options.items() if name not in names}
+        return cls.of({**known, "extra": {**(known.get("extra") or {}), **rest}})
+
+    @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
         """Make settings from what a person wrote; a name that is not known is an error."""
         known = [f.name for f in fields(cls)]
@@ -90,6 +99,8 @@ class Request:
     attempt: int = 1
     work: Work | None = None
     """Where an agent works, and how what it leaves behind is checked."""
+    label: str = ""
+    """Which tier and task ask, so that a recording tells equal prompts apart; it is never sent."""
 
     @property
     def text(self) -> str:
@@ -100,6 +111,8 @@ class Request:
         """Give the request as plain data; of the work, what tells it apart from others."""
         values = asdict(replace(self, work=None))
         del values["work"]
+        if not self.label:
+            del values["label"]
         if self.work and any(told := self.work.identity()):
             values["work"] = [self.work.task, *told]
         return values
@@ -148,22 +161,30 @@ class Reply:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Reply:
-        """Make a reply from plain data, as `plain` gives it or as a person's function does."""
+        """Make a reply from plain data, as `plain` gives it or as a person's function does.
+
+        A field that is not what it must be is an error that names it.
+        """
         known = [f.name for f in fields(cls)]
         for name in values:
             if name not in known:
                 raise UsageError(unknown("Field of a reply", name, known))
-        given = dict(values)
-        if not isinstance(given.get("text"), str):
+        if "text" not in values:
             raise UsageError("A reply needs 'text', a string.")
-        given["tool_calls"] = tuple(
-            t if isinstance(t, ToolCall) else ToolCall(**t) for t in given.get("tool_calls") or ()
-        )
-        usage = given.get("usage") or {}
-        given["usage"] = usage if isinstance(usage, Usage) else Usage(**usage)
-        if given.get("logprobs") is not None:
-            given["logprobs"] = tuple((token, value) for token, value in given["logprobs"])
+        given = {name: checked(name, value) for name, value in values.items()}
+        given["tool_calls"] = tuple(ToolCall(**call) for call in given.get("tool_calls", ()))
+        given["usage"] = Usage(**given.get("usage", {}))
         return cls(**given)
+
+
+def most_output(model: Model, settings: Settings) -> int | None:
+    """Say how many tokens a reply may have at most; None when nothing limits it.
+
+    A model that asks for more than `max_tokens` (for its thinking, say) tells it by a method of
+    this name.
+    """
+    own = getattr(model, "most_output", None)
+    return own(settings) if own else settings.max_tokens
 
 
 class Model(Protocol):

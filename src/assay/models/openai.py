@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.models.failure import CallError, from_status, malformed, read_error, total
-from assay.models.foreign import compact, count, logprob, split_thinking, text_of
+from assay.models.foreign import compact, count, logprob, split_thinking, text_of, word
 from assay.models.model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -56,6 +56,13 @@ def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str
     return "/chat/completions", body
 
 
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Read from a request how many tokens may come out of it; None when it sets no limit."""
+    limits = [count(body.get(name)) for name in ("max_completion_tokens", "max_tokens")]
+    known = [limit for limit in limits if limit]
+    return max(known) * (count(body.get("n")) or 1) if known else None
+
+
 def _message(message: Message) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
@@ -95,7 +102,12 @@ def _effort(wanted: Settings) -> str:
     )
 
 
-@total
+def spent(body: Any) -> Usage:
+    """Read what a reply took."""
+    return _usage(body.get("usage"))
+
+
+@total(spent)
 def decode(body: Any, latency_ms: float | None = None) -> Reply:
     """Read a reply."""
     choices = body.get("choices")
@@ -104,19 +116,19 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     choice = choices[0]
     if choice.get("finish_reason") == "error" or choice.get("error"):
         raise _reported(choice.get("error") or {})
-    message, finish = choice["message"], choice.get("finish_reason")
-    text, reasoning = _content(message)
+    message, finish = choice["message"], word(choice.get("finish_reason"))
+    text, reasoning = _content(message, excused=finish in _TRUNCATED | _REFUSED)
     refusal = message.get("refusal")
     return Reply(
         text=text or text_of(refusal),
         reasoning=reasoning,
         tool_calls=tuple(_call(c) for c in message.get("tool_calls") or ()),
-        usage=_usage(body.get("usage")),
+        usage=spent(body),
         truncated=finish in _TRUNCATED,
         refused=bool(refusal) or finish in _REFUSED,
         finish=finish,
         logprobs=_logprobs(choice.get("logprobs")),
-        model=body.get("model"),
+        model=word(body.get("model")),
         latency_ms=latency_ms,
     )
 
@@ -135,8 +147,8 @@ def _reported(error: Any) -> CallError:
     return from_status(status, {}, str(detail.get("message", "")), str(code or ""))
 
 
-def _content(message: Mapping[str, Any]) -> tuple[str, str | None]:
-    if "content" not in message:
+def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | None]:
+    if "content" not in message and not excused:
         _excuse(message)
     content = message.get("content")
     given = message.get("reasoning_content") or message.get("reasoning")
@@ -174,7 +186,7 @@ def _part(part: Any) -> tuple[bool, str]:
 def _call(call: Mapping[str, Any]) -> ToolCall:
     function = call["function"]
     arguments = function.get("arguments")
-    written = arguments if isinstance(arguments, str) else compact(arguments or {})
+    written = text_of(arguments) if isinstance(arguments, str) else compact(arguments or {})
     return ToolCall(text_of(call.get("id")), text_of(function["name"]), written)
 
 
@@ -182,14 +194,18 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    of_prompt = usage.get("prompt_tokens_details") or {}
-    of_completion = usage.get("completion_tokens_details") or {}
+    of_prompt = _object(usage.get("prompt_tokens_details"))
+    of_completion = _object(usage.get("completion_tokens_details"))
     cached = count(of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
     reasoning = count(of_completion.get("reasoning_tokens", usage.get("reasoning_tokens")))
     if prompt is not None and completion is not None and reasoning:
         apart = prompt + completion + reasoning == count(usage.get("total_tokens"))
         completion += reasoning if apart else 0
     return Usage(prompt, completion, cached, reasoning)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _logprobs(value: Any) -> tuple[tuple[str, float], ...] | None:

@@ -101,7 +101,7 @@ def find(
     """
     scheme, colon, rest = name.partition(":")
     if colon and scheme in {"python", "replay"}:
-        return _by_scheme(scheme, rest)
+        return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT)
     provider, slash, model = name.partition("/")
     if not slash or not model:
         raise UsageError(f"{name!r} names no model. {_FORMS}")
@@ -119,14 +119,14 @@ def find(
     return _remote(PROVIDERS[provider], model, base_url, key_env, timeout or DEFAULT_TIMEOUT)
 
 
-def _by_scheme(scheme: str, rest: str) -> Model:
+def _by_scheme(scheme: str, rest: str, timeout: float) -> Model:
     if scheme == "replay":
         from assay.models.replay import Recording  # noqa: PLC0415
 
         return Recording.named(rest)
     from assay.models.function import FunctionModel  # noqa: PLC0415
 
-    return FunctionModel(rest)
+    return FunctionModel(rest, timeout)
 
 
 def _known() -> str:

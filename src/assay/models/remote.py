@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.models.failure import CallError
+from assay.models.model import Message, Request
 from assay.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from assay.models.model import Reply, Request
+    from assay.models.model import Reply, Settings
     from assay.models.secret import Key
 
 
@@ -21,6 +22,9 @@ class Wire(Protocol):
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Say who is calling."""
+
+    def most_output(self, body: Mapping[str, Any]) -> int | None:
+        """Read from a request how many tokens may come out of it; None when it sets no limit."""
 
     def decode(self, body: Any, latency_ms: float | None = None) -> Reply:
         """Read a reply."""
@@ -62,6 +66,11 @@ class RemoteModel:
         """Write the request as it will be sent; settings that cannot be written are an error."""
         return self._encode(self._model, request)
 
+    def most_output(self, settings: Settings) -> int | None:
+        """Say how many tokens a reply may have at most; None when nothing limits it."""
+        _, body = self.encode(Request((Message("user", ""),), settings))
+        return self._wire.most_output(body)
+
     async def call(self, request: Request) -> Reply:
         """Answer once."""
         path, body = self._encode(self._model, request)
@@ -95,7 +104,15 @@ class RemoteModel:
         if wrong.kind == "auth":
             variable = self._key.variable if self._key else None
             message += f" Check the key in {variable}." if variable else " Name a key with key_env."
-        return CallError(wrong.kind, message, status=wrong.status, retry_after=wrong.retry_after)
+        return CallError(
+            wrong.kind,
+            message,
+            status=wrong.status,
+            retry_after=wrong.retry_after,
+            sent=wrong.sent,
+            usage=wrong.usage,
+            final=wrong.final,
+        )
 
     async def close(self) -> None:
         """Close the connections."""

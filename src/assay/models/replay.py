@@ -1,15 +1,17 @@
 """Recorded replies: `replay:FILE` gives them again, and a recorder writes such files.
 
 A file is JSONL. Each line holds the key of a request, the model that answered, and its reply. The
-key is a hash over the model, the messages, the settings and the attempt, so a recording never
-answers for another model, another prompt, or another try.
+key is a hash over the model, the messages, the settings, the attempt and who asks (tier and task),
+so a recording never answers for another model, another prompt, or another try, and equal prompts
+have a reply each. Of two replies with one key the later stands: a run that was resumed made the
+attempt again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -105,9 +107,10 @@ class ReplayModel:
 
     async def call(self, request: Request) -> Reply:
         """Answer once, from the file."""
-        reply = self.recording.replies.get(key_of(self.name, request))
-        if reply is not None:
-            return reply
+        for asked_as in (request, replace(request, label="")):  # older files know no label
+            reply = self.recording.replies.get(key_of(self.name, asked_as))
+            if reply is not None:
+                return reply
         asked = " ".join(request.text.split())[:60]
         raise CallError(
             "replay",

@@ -114,16 +114,29 @@ def forms(value: str) -> tuple[str, ...]:
 
 def redact_environment(text: str) -> str:
     """Remove every key of the environment: for libraries that read keys by themselves."""
-    for name, value in os.environ.items():
-        if len(value) >= SURE and _SECRET_NAMES.search(name.upper()):
-            for form in forms(value):
-                text = text.replace(form, HIDDEN)
-    return text
+    return _without(text, _secrets())
 
 
 def redact_reply(value: Any) -> Any:
     """Remove every key of the environment from JSON that a library or a function gave."""
-    return _walk(value, redact_environment)
+    secrets = _secrets()
+    return _walk(value, lambda text: _without(text, secrets)) if secrets else value
+
+
+def _secrets() -> list[str]:
+    """List the keys of the environment, in every form they may come back in."""
+    return [
+        form
+        for name, value in os.environ.items()
+        if len(value) >= SURE and _SECRET_NAMES.search(name.upper())
+        for form in forms(value)
+    ]
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
@@ -131,4 +144,4 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
         return redact(value)
     if isinstance(value, dict):
         return {_walk(k, redact): _walk(v, redact) for k, v in value.items()}
-    return [_walk(v, redact) for v in value] if isinstance(value, list) else value
+    return [_walk(v, redact) for v in value] if isinstance(value, list | tuple) else value

@@ -116,7 +116,7 @@ class Transport:
         reason = causes[-1].partition(" (os error")[0]
         if "client error (Connect)" in causes:
             where = urlsplit(self._base).netloc.rpartition("@")[2]
-            return CallError("connection", f"Cannot connect to {where}: {reason}.")
+            return CallError("connection", f"Cannot connect to {where}: {reason}.", sent=False)
         if isinstance(wrong, BodyDecodeError):
             return CallError("connection", f"The response broke off before its end: {reason}.")
         if isinstance(wrong, DecodeError):

@@ -30,7 +30,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = next(m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    return [round(float(i * step), 12) for i in range(first, last + 1)]
 
 
 def short(value: float) -> str:

@@ -271,7 +271,7 @@ class Judge:
             "latency_ms": latency,
             "at": time.time(),
         }
-        return tuple(values[name] for name in CALL_COLUMNS)
+        return tuple(map(values.get, CALL_COLUMNS))
 
 
 def _storable(value: str) -> str:

@@ -21,6 +21,10 @@ class ExhaustedError(Exception):
     """No further call may be made; says why, in a whole sentence."""
 
 
+class TooMuchError(ExhaustedError):
+    """One call alone is more than the budget allows; says why, for a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Amount:
     """Money and tokens of one call; what is not known is None."""
@@ -60,8 +64,27 @@ class Budget:
     _in_flight: int = 0
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @classmethod
+    def of(cls, limits: Limits, spent: Mapping[str, Any], started: float | None = None) -> Budget:
+        """Go on with what the ledger says was spent, or may have been."""
+        known = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+        budget = cls(limits, spent["usd"] or 0.0, known)
+        budget._usd_held = spent["held_usd"] or 0.0
+        budget._tokens_held = spent["held_tokens"] or 0
+        if started is not None:
+            budget.started = started
+        return budget
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the time is over; None without a limit."""
+        seconds = self.limits.seconds
+        return None if seconds is None else max(0.0, self.started + seconds - time.monotonic())
+
     async def reserve(self, most: Amount) -> None:
         """Set aside the most a call may take; wait for others to end if there is not enough."""
+        if alone := self._never(most):
+            raise TooMuchError(alone)
         while (short := self._short(most)) is not None:
             if not self._in_flight or short == "time":
                 raise ExhaustedError(f"The budget of {short} is used up.")
@@ -81,6 +104,24 @@ class Budget:
             self.tokens += used.tokens
             self._tokens_held -= most.tokens or 0
         self._settled.set()
+
+    def hold(self, most: Amount) -> None:
+        """Count a call as the most it may have taken, since nobody says what it took."""
+        self._usd_held += most.usd or 0.0
+        self._tokens_held += most.tokens or 0
+
+    def wake(self) -> None:
+        """Let those who wait look again."""
+        self._settled.set()
+
+    def _never(self, most: Amount) -> str | None:
+        """Say why a call can never be made, however little else is spent."""
+        usd, tokens = self.limits.usd, self.limits.tokens
+        if tokens is not None and (most.tokens or 0) > tokens:
+            return f"may take {most.tokens:,} tokens, more than limits.tokens ({tokens:,})"
+        if usd is not None and (most.usd or 0.0) > usd + 1e-12:
+            return f"may cost ${most.usd:.4g}, more than limits.usd (${usd:g})"
+        return None
 
     def _short(self, most: Amount) -> str | None:
         """Say what there is not enough of."""

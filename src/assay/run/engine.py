@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import time
+from collections import deque
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Request, Settings, Usage
-from assay.run.budget import Amount, Budget, ExhaustedError, ceiling
-from assay.run.limiter import LONGEST_PAUSE, MOST, ClosedError, Limiter
+from assay.run.budget import Amount, Budget, ExhaustedError, TooMuchError, ceiling
+from assay.run.limiter import LONGEST_PAUSE, ClosedError, Limiter
+from assay.run.turns import most_calls
 from assay.run.writer import Writer
 from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS
 from assay.suite.plan import fingerprint_of, messages, settings, side_mark, work_of
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 NOTHING = Usage()
+NOTHING_USED, NOT_KNOWN = Amount(0.0, 0), Amount(None, None)
+_NO_LIMIT = contextlib.nullcontext()
 NO_REPLY = Reply("")
 TRIES = 6
 OUTPUT_TOKENS = 4096
@@ -72,6 +77,21 @@ class Call:
     most: Amount
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of one call: a reply or an error, what it used, and how long it took."""
+
+    used: Amount
+    took_ms: float
+    reply: Reply | None = None
+    error: CallError | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """What kind of error it was."""
+        return self.error.kind if self.error else None
+
+
 class Engine:
     """Makes the attempts of a run that are still to be made."""
 
@@ -101,27 +121,56 @@ class Engine:
     async def make(self, attempts: Iterator[Attempt]) -> None:
         """Make all attempts; ends early when told to stop, out of budget, or unable to write."""
         self.writer = Writer(self.store, self.committed)
-        workers = sum(
-            int(limiter.limit) if not limiter.adapts else limiter.most
-            for limiter in self.limiters.values()
-        )
-        workers = max(1, min(workers, MOST, self.tally.total))
-        tasks = [asyncio.create_task(self._work(attempts)) for _ in range(workers)]
+        tasks = [
+            asyncio.create_task(self._work(queue))
+            for limiter, queue in self._queues(attempts)
+            for _ in range(max(1, min(limiter.places, self.tally.total)))
+        ]
+        loop = asyncio.get_running_loop()
+        left = self.budget.left
+        timer = None if left is None else loop.call_later(left, self.out_of_time)
         try:
             await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
+        except BaseException as error:
+            self.stop()  # what is under way is paid for: it is ended and written
+            if isinstance(error, asyncio.CancelledError) or self.writer.error:
+                for task in tasks:
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
         finally:
+            if timer:
+                timer.cancel()
             await self.writer.close()
+
+    def _queues(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Limiter, Iterator[Attempt]]]:
+        """Deal attempts out to their accounts, so that one that is paused holds up no other."""
+        dealt: dict[str, deque[Attempt]] = {account: deque() for account in self.limiters}
+
+        def queue(account: str) -> Iterator[Attempt]:
+            own = dealt[account]
+            while True:
+                while not own:
+                    attempt = next(attempts, None)
+                    if attempt is None:
+                        return
+                    dealt[self.models[attempt.subject.name].account].append(attempt)
+                yield own.popleft()
+
+        for account, limiter in self.limiters.items():
+            yield limiter, queue(account)
 
     def stop(self) -> None:
         """Begin no new attempt; those under way are ended and written."""
         self.tally.stopping = True
         for limiter in self.limiters.values():
             limiter.close()
+        self.budget.wake()
+
+    def out_of_time(self) -> None:
+        """Stop because the time is over."""
+        self.tally.exhausted = "The budget of time is used up."
+        self.stop()
 
     async def _work(self, attempts: Iterator[Attempt]) -> None:
         for attempt in attempts:
@@ -132,6 +181,8 @@ class Engine:
                 await self._attempt(call)
             except ClosedError as error:  # other accounts go on
                 self.tally.exhausted = self.tally.exhausted or str(error) or None
+            except TooMuchError as error:  # smaller ones go on
+                self.tally.exhausted = f"Task {attempt.task.id} {error}."
             except ExhaustedError as error:
                 self.tally.exhausted = str(error)
                 self.stop()
@@ -149,6 +200,9 @@ class Engine:
         )
         tokens = ceiling(turns, chosen.tools)
         output = chosen.max_tokens or OUTPUT_TOKENS
+        calls = most_calls(attempt.task.turns)
+        if calls > 1:  # each call also sends what was said before
+            tokens, output = calls * (tokens + calls * output), calls * output
         cost = self.prices.cost(attempt.subject, Usage(tokens, output))
         text = json.dumps(turns)
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
@@ -186,20 +240,17 @@ class Engine:
             try:
                 if self.tally.stopping and tries == 1:
                     return
-                sent = time.monotonic()
-                reply, error = await self._called(call)
-                if reply:
+                made = await self._called(call)
+                row = self._ledger_row(call, made)
+                if made.reply:
                     limiter.succeeded()
-                    row = self._ledger_row(call, "ok", reply, reply.latency_ms)
-                    await self.writer.put(self._row(call, start, began, tries, reply), [row])
+                    await self.writer.put(self._row(call, start, began, tries, made), [row])
                     return
+                error = made.error
                 assert error is not None
                 limiter.failed(error)
-                waited = (time.monotonic() - sent) * 1000
-                row = self._ledger_row(call, error.kind, None, waited)
                 if not error.retryable or tries == TRIES or self.tally.stopping:
-                    record = self._row(call, start, began, tries, error=error)
-                    await self.writer.put(record, [row])
+                    await self.writer.put(self._row(call, start, began, tries, made), [row])
                     return
                 await self.writer.put(None, [row])
             finally:
@@ -207,18 +258,28 @@ class Engine:
             self.tally.retries += 1
             await limiter.rest(_pause(error, tries, self.jitter))
 
-    async def _called(self, call: Call) -> tuple[Reply | None, CallError | None]:
-        """Call once, within the budget."""
+    async def _called(self, call: Call) -> Made:
+        """Call once, within the budget; what may have been paid for stays set aside."""
         await self.budget.reserve(call.most)
-        used = Amount(0.0, 0)
+        used, began = NOTHING_USED, time.monotonic()
         try:
-            reply = await call.side.model.call(call.request)
+            if self.tally.stopping:
+                raise ClosedError
+            left = self.budget.left
+            async with asyncio.timeout(left) if left is not None else _NO_LIMIT:
+                reply = await call.side.model.call(call.request)
             used = self._used(call, reply)
-        except CallError as error:
-            return None, error
+            return Made(used, (time.monotonic() - began) * 1000, reply)
+        except TimeoutError:
+            error = CallError("timeout", "The time of the run was over before the answer came.")
+        except CallError as wrong:
+            error = wrong
         finally:
             self.budget.settle(call.most, used)
-        return reply, None
+        if error.perhaps_paid:
+            used = NOT_KNOWN
+            self.budget.hold(call.most)
+        return Made(used, (time.monotonic() - began) * 1000, error=error)
 
     def _used(self, call: Call, reply: Reply) -> Amount:
         prompt, completion = reply.usage.prompt_tokens, reply.usage.completion_tokens
@@ -231,10 +292,8 @@ class Engine:
             return reply.cost_usd
         return self.prices.cost(call.attempt.subject, reply.usage)
 
-    def _ledger_row(
-        self, call: Call, status: str, reply: Reply | None, latency: float | None
-    ) -> Row:
-        attempt = call.attempt
+    def _ledger_row(self, call: Call, made: Made) -> Row:
+        attempt, reply, used = call.attempt, made.reply, made.used
         usage = reply.usage if reply else NOTHING
         return _in_order_of_calls(
             {
@@ -245,12 +304,14 @@ class Engine:
                 "task_id": attempt.task.id,
                 "attempt": attempt.number,
                 "model": call.side.model.name,
-                "status": status,
+                "status": "ok" if reply else made.kind,
                 "prompt_tokens": usage.prompt_tokens,
                 "completion_tokens": usage.completion_tokens,
-                "cost_usd": self._cost(call, reply) if reply else None,
-                "latency_ms": latency,
+                "cost_usd": used.usd if reply else None,
+                "latency_ms": reply.latency_ms if reply else made.took_ms,
                 "at": time.time(),
+                "held_usd": call.most.usd if used.usd is None else None,
+                "held_tokens": call.most.tokens if used.tokens is None else None,
             }
         )
 
@@ -260,10 +321,10 @@ class Engine:
         start: float,
         began: float,
         tries: int,
-        reply: Reply | None = None,
-        error: CallError | None = None,
+        made: Made,
     ) -> Row:
         """Write the record down, in the order of the columns; NO_REPLY stands for an error."""
+        reply, error = made.reply, made.error
         attempt, price, said = call.attempt, call.side.price, reply or NO_REPLY
         task, usage, latency = attempt.task, said.usage, said.latency_ms
         return _in_order_of_records(
@@ -296,9 +357,9 @@ class Engine:
                 "cached_tokens": usage.cached_tokens,
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": latency,
-                "wait_ms": (time.monotonic() - began) * 1000 - (latency or 0.0),
+                "wait_ms": (time.monotonic() - began) * 1000 - (made.took_ms if reply else 0.0),
                 "tries": tries,
-                "cost_usd": self._cost(call, reply) if reply else None,
+                "cost_usd": made.used.usd if reply else None,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
                 "price_source": price.origin if price else None,

@@ -17,7 +17,11 @@ from assay.errors import UsageError
 from assay.models.providers import find
 from assay.run.budget import Budget
 from assay.run.engine import Engine, Tally
+from assay.run.observe import keep
 from assay.run.prices import Prices
+from assay.run.settle import settle
+from assay.run.turns import Scripted
+from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite
 from assay.suite.plan import attempts, count, fingerprint
@@ -176,6 +180,7 @@ def execute(
             settings={**run.settings, **_settings(suite)},
         )
         made = store.made(run.id)
+    keep(suite, run, store)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
     recorder = None
     if record is not None:
@@ -183,21 +188,25 @@ def execute(
 
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
-    spent = store.spent(run.id)
-    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+    if any(task.turns for task in suite.tasks):
+        models = {name: Scripted(model) for name, model in models.items()}
+    budget = Budget.of(suite.limits, store.spent(run.id))
     todo = list(_still_to_make(suite, made)) if made else attempts(suite)
     total = len(todo) if isinstance(todo, list) else count(suite)
     tally = Tally(total)
     try:
-        interrupted = asyncio.run(
-            _run(suite, run, store, models, iter(todo), tally, (spent["usd"] or 0.0, tokens), watch)
-        )
+        interrupted = asyncio.run(_run(suite, run, store, models, iter(todo), tally, budget, watch))
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            store.set_run(run.id, status="failed", ended=time.time())
+        raise
     finally:
         if recorder:
             recorder.close()
     whole = tally.done == tally.total and not tally.errors
     status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
     store.set_run(run.id, status=status, ended=time.time())
+    settle(suite, run, store)
     return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted)
 
 
@@ -219,11 +228,10 @@ async def _run(
     models: dict[str, Model],
     todo: Iterator[Attempt],
     tally: Tally,
-    before: tuple[float, int],
+    budget: Budget,
     watch: Callable[[Tally, Budget, list[Row]], None],
 ) -> bool:
     """Run the engine until it ends or is interrupted; the first Ctrl-C ends it in good order."""
-    budget = Budget(suite.limits, *before)
     prices = Prices(suite.prices, {name: model.name for name, model in models.items()})
 
     def committed(rows: list[Row]) -> None:
@@ -232,7 +240,8 @@ async def _run(
             if row[STATUS] == "error":
                 kind = row[ERROR_KIND]
                 tally.errors[kind] = tally.errors.get(kind, 0) + 1
-        watch(tally, budget, rows)
+        with contextlib.suppress(Exception):  # a broken screen must not end what is paid for
+            watch(tally, budget, rows)
 
     engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
     loop = asyncio.get_running_loop()

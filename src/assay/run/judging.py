@@ -20,6 +20,7 @@ from assay.run.execute import model_of
 from assay.run.limiter import MOST, Limiter
 from assay.run.prices import Prices
 from assay.run.writer import Writer
+from assay.store.connect import StoreError
 from assay.store.store import JUDGMENT_COLUMNS, Store
 
 if TYPE_CHECKING:
@@ -104,10 +105,7 @@ def judge_run(
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
     spent = store.spent(run.id)
-    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
-    budget = Budget(limits, spent["usd"] or 0.0, tokens)
-    if began is not None:
-        budget.started = began
+    budget = Budget.of(limits, spent, began)
     bench = Bench(run.id, judging, models, store, Prices(prices), budget, watch)
     status = "stopped"
     try:
@@ -187,8 +185,10 @@ class Bench:
         try:
             await main
         except BaseException as error:
-            for task in tasks:
-                task.cancel()
+            self.tally.stopping = True  # what is under way is paid for: it is ended and written
+            if isinstance(error, asyncio.CancelledError | StoreError):
+                for task in tasks:
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if not (signals and isinstance(error, asyncio.CancelledError)):
                 raise

@@ -2,7 +2,8 @@
 
 A fixed number, or one that finds its own level: it grows while more calls get more done, shrinks
 when the provider says so, and pauses while the provider is down. An account that is down for long,
-or refuses its key, is closed: the rest of its attempts are left for a resumed run.
+or refuses its key, is closed: the rest of its attempts are left for a resumed run. So is a model
+that the provider does not know, while the account's others go on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PATIENCE = 600.0
 """Seconds without any answer after which an account is closed."""
 FEW, MANY = 6, 10
 """Failures in a row: so many at least before patience ends; so many refusals close at once."""
-REFUSALS = frozenset({"auth", "quota"})
+REFUSALS = frozenset({"auth", "quota", "not_found"})
 _BETTER = 1.05
 
 
@@ -49,18 +50,28 @@ class Limiter:
         self._paused_until = 0.0
         self._failures = 0
         self._down_since: float | None = None
-        self._in_row = self._refused = 0
-        self._old = 0
+        self._in_row = 0
+        self._refused: dict[str, int] = {}
+        self._unknown: dict[str, str] = {}
+        self._old = self._sent_before = 0
         self._window_start = time.monotonic()
         self._window_done = 0
         self._best_rate = 0.0
         self._growing = True
 
-    async def enter(self) -> None:
+    @property
+    def places(self) -> int:
+        """How many calls there may ever be at the same time."""
+        return self.most if self.adapts else int(self.limit)
+
+    async def enter(self, model: str = "") -> None:
         """Wait for a place; raises ClosedError when there will be none."""
         while True:
             if self.closed is not None:
                 raise ClosedError(self.closed)
+            if model in self._unknown:
+                self._wake()  # the place goes to somebody else
+                raise ClosedError(self._unknown[model])
             pause = self._paused_until - time.monotonic()
             if pause > 0:
                 await self.rest(pause)
@@ -102,9 +113,11 @@ class Limiter:
 
     def succeeded(self) -> None:
         """Note a call that was answered; after a round of them, see whether growing helped."""
-        self._failures = self._in_row = self._refused = 0
+        self._failures = self._in_row = 0
+        self._refused.clear()
         self._down_since = None
         self._old -= self._old > 0
+        self._sent_before -= self._sent_before > 0
         if not self.adapts:
             return
         self._window_done += 1
@@ -121,10 +134,15 @@ class Limiter:
             self._growing = False
             self._best_rate *= 0.98  # look again some time later
 
-    def failed(self, error: CallError) -> None:
-        """Note a call that failed: slow down when told to, pause while the provider is down."""
+    def failed(self, error: CallError, model: str = "") -> None:
+        """Note a call that failed: slow down when told to, pause while the provider is down.
+
+        `model` is what was called, so that one which is not known closes no others.
+        """
         now = time.monotonic()
         old, self._old = self._old > 0, max(0, self._old - 1)
+        counted = self._sent_before <= 0  # those sent before the last failure are one with it
+        self._sent_before = max(0, self._sent_before - 1)
         if error.kind == "rate_limit":
             self._growing = False
             if self.adapts and not old:  # calls sent before it shrank say nothing about it now
@@ -132,16 +150,19 @@ class Limiter:
                 self._set(max(1.0, self.limit * 0.7))
             self._pause(now, error.retry_after)
         elif error.kind == "server":
-            self._failures += 1
+            if counted:
+                self._failures += 1
+                self._sent_before = self.under_way - 1
             self._pause(now, error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0))
-        self._lose_patience(error, now)
+        self._lose_patience(error, now, model)
 
-    def _lose_patience(self, error: CallError, now: float) -> None:
+    def _lose_patience(self, error: CallError, now: float, model: str) -> None:
         """Close the account when waiting for it is of no use."""
-        self._refused = self._refused + 1 if error.kind in REFUSALS else 0
-        if self._refused >= MANY:
-            self.close(f"{self.account} refused {MANY} calls in a row. {error}")
-        if error.kind not in RETRYABLE:
+        if error.kind in REFUSALS:
+            self._refuse(error, model if error.kind == "not_found" else "")
+        else:
+            self._refused.clear()
+        if error.kind not in RETRYABLE or error.final:
             return
         if (error.retry_after or 0.0) > LONGEST_WAIT:
             self.close(f"{self.account} asks to wait {error.retry_after:,.0f} s.")
@@ -150,6 +171,17 @@ class Limiter:
             self._down_since = now
         if self._in_row >= FEW and now - self._down_since > PATIENCE:
             self.close(f"{self.account} has answered no call for {PATIENCE / 60:g} min. {error}")
+
+    def _refuse(self, error: CallError, model: str) -> None:
+        """Count a refusal; many in a row close the account, or the one model they concern."""
+        self._refused[model] = self._refused.get(model, 0) + 1
+        if self._refused[model] < MANY:
+            return
+        why = f"{self.account} refused {MANY} calls in a row. {error}"
+        if model:
+            self._unknown.setdefault(model, f"{model}: {why}")
+        else:
+            self.close(why)
 
     def _pause(self, now: float, seconds: float | None) -> None:
         if seconds:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import InputError, UsageError
+from assay.models.model import Message, Request, Settings
 from assay.run.prices import Prices
 from assay.suite.plan import Attempt, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from assay.models.model import Model
     from assay.suite.values import Subject, Suite
@@ -54,13 +56,46 @@ def _asked(suite: Suite, subject: Subject) -> set[str]:
 
 
 def check(suite: Suite) -> None:
-    """Refuse a limit of money that could not be kept."""
+    """Refuse settings that cannot be sent, and a limit of money that could not be kept."""
+    problems = list(dict.fromkeys(_unwritable(suite)))
+    if problems:
+        raise InputError(problems)
     unknown = Prices(suite.prices).unknown(s for s in suite.subjects if not _tells_cost(s))
     if suite.limits.usd is not None and unknown:
         raise UsageError(
             f"limits.usd cannot be kept: the price of {', '.join(unknown)} is not known. Say it "
             "under 'prices' (0 if nothing is charged), or limit tokens instead."
         )
+
+
+def _unwritable(suite: Suite) -> Iterator[str]:
+    """Say which settings a subject's wire format, or a judge's, has no way to write."""
+    from assay.run.execute import model_of  # noqa: PLC0415
+
+    for subject in suite.subjects:
+        if not subject.agent:
+            model = model_of(subject)
+            for tier in suite.tiers:
+                options = settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
+                if wrong := _wrong(model, options):
+                    yield f"{subject.name} cannot be asked in {tier.name}: {wrong}"
+    for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
+        if wrong := _wrong(model_of(judge), judge.settings):
+            yield f"The judge {judge.name} cannot be asked: {wrong}"
+
+
+def _wrong(model: Model, options: Mapping[str, Any]) -> str | None:
+    """Write one request with some settings, and say why that fails."""
+    try:
+        request = Request((Message("user", ""),), Settings.from_suite(options))
+        encode = getattr(model, "encode", None)
+        body = encode(request)[1] if encode else {}
+        json.dumps(body, allow_nan=False)
+    except UsageError as error:
+        return str(error)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        return f"its settings cannot be written ({type(error).__name__}: {error})."
+    return None
 
 
 def _tells_cost(subject: Subject) -> bool:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from assay.checks.declare import Found, Verdict
 from assay.judge.prompt import messages
-from assay.run.asking import Brief, Desk, Judge
+from assay.run.asking import Brief, Judge
 from assay.run.budget import Budget
 from assay.run.execute import model_of
-from assay.run.judging import _READ, Bench, Judged, _case, _Judgments
-from assay.run.limiter import MOST, Limiter
+from assay.run.judging import _READ, Bench, Judged, _case
 from assay.run.observe import given_by, key_of, rows_of
 from assay.run.prices import Prices
-from assay.run.writer import Writer
 from assay.store.verdicts import keep_verdicts
 from assay.suite.rubric import Category, Item, Rubric
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from assay.checks.behaviour import Behaviour
     from assay.run.engine import Tally
     from assay.store.store import Row, Run, Store
-    from assay.suite.values import Limits, Suite
+    from assay.suite.values import Suite
 
 ABOUT = " on behaviours"
 """What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
@@ -79,10 +77,7 @@ def ask(
 
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
-    spent = store.spent(run.id)
-    tokens = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
-    budget = Budget(suite.limits, spent["usd"] or 0.0, tokens)
-    budget.started = budget.started if began is None else began
+    budget = Budget.of(suite.limits, store.spent(run.id), began)
     bench = _Hearing(
         run.id, judging, models, store, Prices(suite.prices), budget, watch, questions=questions
     )
@@ -103,29 +98,15 @@ class _Hearing(Bench):
     panels: dict[str, tuple[Judge, ...]] = field(default_factory=dict)
     briefs: list[Brief] = field(default_factory=list)
 
-    async def sit(self, limits: Limits) -> bool:
-        """Ask until all is done or it is interrupted; says whether it was."""
-        fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
-        limiters = {m.account: Limiter(fixed, m.limit) for m in self.models.values()}
-        writer = Writer(_Judgments(self.store), self._committed)
-        try:
-            for task, several in self.questions.items():
-                rubric = _rubric(several)
-                desk = Desk(self.run, rubric, self.prices, self.budget, self.tally, writer)
-                self.panels[task] = tuple(
-                    Judge.of(s, self.models[s.name], limiters[self.models[s.name].account], desk)
-                    for s in self.judging.judges
-                )
-            todo = list(self._todo())
-            most = sum(x.most if x.adapts else int(x.limit) for x in limiters.values())
-            return await self._together(iter(todo), max(1, min(most, MOST, len(todo))))
-        finally:
-            await writer.close()
-            for model in self.models.values():
-                await model.close()
-
     def _todo(self) -> Iterator[Brief]:
+        """Find what was not asked yet; every task gets judges with a rubric of its own."""
         known = self._known()
+        for task, several in self.questions.items():
+            rubric = _rubric(several)
+            self.panels[task] = tuple(
+                Judge.of(j.subject, j.model, j.limiter, replace(j.desk, rubric=rubric))
+                for j in self.judges
+            )
         for frame in self.store.records(self.run):
             for row in frame.select(_READ).iter_rows(named=True):
                 panel = self.panels.get(row["task_id"])

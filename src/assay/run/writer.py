@@ -64,8 +64,8 @@ class Writer:
                 if group:
                     records = [record for record, _, _ in group if record is not None]
                     self._store.write(records, [call for _, calls, _ in group for call in calls])
-                    self._committed(records)
                     self._loop.call_soon_threadsafe(_wake, group)
+                    self._committed(records)
         except BaseException as error:
             for item in group:
                 self._queue.put(item)

@@ -11,8 +11,18 @@ from sqlalchemy import func, insert, select, text
 
 from assay.store.connect import guarded
 from assay.store.insert import insert as insert_rows
-from assay.store.store import Run, now
-from assay.store.tables import CALL, DIGEST, JUDGMENT, MEASURED, RECORD, REMARK, RUN
+from assay.store.store import RUN_COLUMNS, Run, now
+from assay.store.tables import (
+    CALL,
+    DIGEST,
+    JUDGMENT,
+    MEASURED,
+    RECORD,
+    REMARK,
+    RUN,
+    SCENARIO,
+    VERDICT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -214,13 +224,31 @@ def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
         return [dict(r) for r in connection.execute(query.order_by(JUDGMENT.c.judge)).mappings()]
 
 
+def scenario(store: Store, run: str, task: str) -> str | None:
+    """Read what the attempts at a task are checked for."""
+    query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
+    with guarded(store.address), store.engine.connect() as connection:
+        found: str | None = connection.scalar(query)
+        return found
+
+
+def given(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
+    """Read the verdicts that others gave about a record."""
+    columns = [c for c in VERDICT.c if c.name != "run"]
+    query = select(*columns).where(VERDICT.c.run == run, *_at(VERDICT, key))
+    with guarded(store.address), store.engine.connect() as connection:
+        return [dict(r) for r in connection.execute(query).mappings()]
+
+
 def stamp(store: Store, run: Run) -> str:
     """Mark the state of a run: it changes with every call that was written and with its rules."""
     query = select(func.max(CALL.c.id)).where(CALL.c.run == run.id)
+    said = select(func.max(VERDICT.c.at), func.count()).where(VERDICT.c.run == run.id)
     with guarded(store.address), store.engine.connect() as connection:
         newest = connection.scalar(query)
+        spoken = list(connection.execute(said).one())
     rules = [run.settings.get(n) for n in ("answer", "match", "confidence", "judge")]
-    return json.dumps([run.status, run.ended, newest, rules], sort_keys=True)
+    return json.dumps([run.status, run.ended, newest, spoken, rules], sort_keys=True)
 
 
 def made(store: Store, run: str) -> int:
@@ -274,7 +302,7 @@ def run(store: Store, name: str) -> Run | None:
     """Find a run by its whole id."""
     if not store.exists:
         return None
-    query = select(RUN).where(RUN.c.id == name)
+    query = select(*RUN_COLUMNS).where(RUN.c.id == name)
     with guarded(store.address), store.engine.connect() as connection:
         row = connection.execute(query).mappings().first()
         return Run(**{**row, "settings": json.loads(row["settings"])}) if row else None

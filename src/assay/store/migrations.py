@@ -47,6 +47,14 @@ def _scenarios(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
+def _held(connection: Connection) -> None:
+    _add_columns(connection, CALL, "held_usd", "held_tokens")
+
+
+def _leases(connection: Connection) -> None:
+    _add_columns(connection, RUN, "owner", "beat")
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns that a table lacks; one that was just made has them."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -56,7 +64,14 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _judgments, _looking, _scenarios)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _first,
+    _judgments,
+    _looking,
+    _scenarios,
+    _held,
+    _leases,
+)
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Double, cast, delete, func, or_, select, tuple_, update
 
 from assay.errors import UsageError
 from assay.store.connect import StoreError, connect, guarded, shown
 from assay.store.insert import insert, is_there
+from assay.store.lease import STALE, Owner
 from assay.store.tables import (
     CALL,
     DIGEST,
@@ -29,16 +30,27 @@ from assay.store.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Container,
+        Iterable,
+        Iterator,
+        Sequence,
+    )
 
-    from sqlalchemy import Column, ColumnElement, Connection, Engine, Table
+    from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, Update
 
 DEFAULT = ".assay/assay.db"
-ROWS = 20_000
+ROWS = 2_000
+"""How many records are read at a time: their texts are held as Python's and as Polars' own."""
 PATIENCE = 30.0
 """Seconds to wait for a database server that went away while a run is being written."""
 Row = tuple[Any, ...]
+Correction = tuple[str, dict[str, Any], "Collection[tuple[str, str, int]]"]
+"""A task, what its records are to say, and those that keep what they say."""
 
+RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
 RECORD_COLUMNS = tuple(RECORD.c.keys())
 JUDGMENT_COLUMNS = tuple(JUDGMENT.c.keys())
 CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
@@ -61,6 +73,11 @@ class Run:
     created: float
     ended: float | None
     settings: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Where its suite is, from here where that is shorter."""
+        return min(self.path, os.path.relpath(self.path), key=len)
 
 
 class Store:
@@ -92,7 +109,7 @@ class Store:
     def add_run(self, run: Run) -> None:
         """Write a new run down."""
         values = {
-            **{c.name: getattr(run, c.name) for c in RUN.c},
+            **{c.name: getattr(run, c.name) for c in RUN_COLUMNS},
             "settings": json.dumps(run.settings),
         }
         with guarded(self.address), self.engine.begin() as connection:
@@ -115,7 +132,7 @@ class Store:
             return []
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execute(
-                select(RUN).order_by(RUN.c.created.desc(), RUN.c.id)
+                select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
             ).mappings()
             return [Run(**{**row, "settings": json.loads(row["settings"])}) for row in rows]
 
@@ -168,6 +185,66 @@ class Store:
                     raise
                 time.sleep(0.2)
 
+    def take(self, run_id: str, owner: str) -> bool:
+        """Take a run for one process; false while another one makes it.
+
+        A run is free when nobody has it, its owner was not heard of for a while, or was a process
+        of this machine that is gone.
+        """
+        held = self.holder(run_id)
+        c, clock = RUN.c, self._clock()
+        free = or_(c.owner.is_(None), c.owner == owner, c.beat.is_(None), c.beat < clock - STALE)
+        if held is not None and held.is_gone:
+            free = or_(free, c.owner == held.text)
+        query = update(RUN).where(c.id == run_id, free).values(owner=owner, beat=clock)
+        return self._lease(query) == 1
+
+    def beat(self, run_id: str, owner: str) -> bool:
+        """Say that the owner of a run is alive; false when the run is no longer its own."""
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
+        return self._lease(query.values(beat=self._clock())) == 1
+
+    def release(self, run_id: str, owner: str) -> None:
+        """Let a run go, if it is still the owner's."""
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
+        self._lease(query.values(owner=None, beat=None))
+
+    def holder(self, run_id: str) -> Owner | None:
+        """Say who makes a run now, or did when last heard of."""
+        query = select(RUN.c.owner).where(RUN.c.id == run_id)
+        with guarded(self.address), self.engine.connect() as connection:
+            found = connection.scalar(query)
+            return Owner.of(found) if found else None
+
+    def _lease(self, query: Update) -> int:
+        """Change a lease at once; a server that is away is not waited for."""
+        with guarded(self.address), self.engine.begin() as connection:
+            return connection.execute(query).rowcount
+
+    def _clock(self) -> Any:
+        """Give the time by the one clock that all who share a store can ask."""
+        if self.engine.dialect.name == "sqlite":
+            return now()
+        return cast(func.extract("epoch", func.clock_timestamp()), Double)
+
+    def correct(self, run_id: str, tasks: Iterable[Correction]) -> None:
+        """Write down anew what records say about their tasks, all or nothing."""
+        c = RECORD.c
+        with guarded(self.address), self.engine.begin() as connection:
+            for task_id, values, but in tasks:
+                query = update(RECORD).where(c.run == run_id, c.task_id == task_id)
+                if but:
+                    query = query.where(tuple_(c.subject, c.tier, c.attempt).not_in(list(but)))
+                connection.execute(query.values(**values))
+
+    def told(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """Give the task of records and what they say about it, each once."""
+        chosen = [RECORD.c.task_id, *(RECORD.c[name] for name in columns)]
+        query = select(*chosen).where(RECORD.c.run == run_id).distinct()
+        with guarded(self.address), self.engine.connect() as connection:
+            for row in connection.execution_options(yield_per=ROWS).execute(query):
+                yield row[0], tuple(row[1:])
+
     def judgments(self, run_id: str) -> pl.DataFrame:
         """Read the judgments of a run, in a fixed order."""
         c = JUDGMENT.c
@@ -194,10 +271,12 @@ class Store:
             func.sum(c.cost_usd).label("usd"),
             func.sum(c.prompt_tokens).label("prompt_tokens"),
             func.sum(c.completion_tokens).label("completion_tokens"),
+            func.sum(c.held_usd).label("held_usd"),
+            func.sum(c.held_tokens).label("held_tokens"),
         ).where(c.run == run_id)
         with guarded(self.address), self.engine.connect() as connection:
             row = connection.execute(query).mappings().one()
-            return {n: int(v) if v is not None and n != "usd" else v for n, v in row.items()}
+            return {n: v if v is None or n.endswith("usd") else int(v) for n, v in row.items()}
 
     def statuses(self, run_id: str) -> dict[str, int]:
         """Count the records of a run by status."""

@@ -32,7 +32,10 @@ RUN = Table(
     Column("created", Double, nullable=False),
     Column("ended", Double),
     Column("settings", Text, nullable=False),
+    Column("owner", Text),
+    Column("beat", Double),
 )
+"""Owner and beat are the lease of the process that makes a run, and when it was last heard of."""
 
 RECORD = Table(
     "assay_record",
@@ -127,6 +130,8 @@ CALL = Table(
     Column("cost_usd", Double),
     Column("latency_ms", Double),
     Column("at", Double, nullable=False),
+    Column("held_usd", Double),
+    Column("held_tokens", BigInteger),
     Index("assay_call_run", "run"),
     sqlite_autoincrement=True,
 )

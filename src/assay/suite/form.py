@@ -11,6 +11,7 @@ from assay.suite import scenarios
 from assay.suite.agents import COMMAND, COMMAND_ONLY, FILES, WORK
 from assay.suite.kinds import (
     Anything,
+    AsWritten,
     Each,
     Either,
     Flag,
@@ -32,7 +33,9 @@ _WORDS = Text("text (a template)")
 _OPTIONAL = Either((Nothing(), _WORDS))
 _FILE = Text("a file's name", one_line=True)
 
-SETTINGS = (
+_TOOLS = Each(Named(Anything(), "a mapping (name, description, parameters)"), "a list of tools")
+
+_PLAIN_SETTINGS = (
     Field("temperature", Number(0), "How freely the model chooses its words."),
     Field("top_p", Number(0, 1), "The share of probability that is sampled from."),
     Field("top_k", Number(0, whole=True), "How many tokens are sampled from."),
@@ -43,8 +46,39 @@ SETTINGS = (
     Field("presence_penalty", Number(), "Makes tokens that came at all come less."),
     Field("reasoning_effort", _NAME, "How hard a reasoning model should think."),
     Field("response_format", Anything(), "The form of the response, such as a JSON schema."),
-    Field("tools", Each(Anything()), "Tools that the model may call."),
-    Field("settings", Named(Anything()), "Any other settings, sent to the model as they are."),
+    Field("tools", _TOOLS, "Tools that the model may call."),
+)
+
+_TEXT = Text(strict=True)
+
+_OTHER_SETTINGS = (
+    Field("stop", Each(_TEXT, "text or a list of texts", lone=True), "Where a response ends."),
+    Field("seed", Number(-(2**63), 2**63 - 1, whole=True), "Makes what can be repeated repeatable."),
+    Field("logprobs", Flag(), "Whether the log-probabilities of tokens are asked for."),
+    Field("schema", Named(Anything()), "A JSON schema that the output must satisfy."),
+    Field(
+        "thinking",
+        Either((Number(0, whole=True), Text("a level such as low", strict=True, one_line=True))),
+        "How much the model may think: a budget in tokens, or a level such as low.",
+    ),
+)
+
+_CHECKED = {f.name: f for f in (*_PLAIN_SETTINGS, *_OTHER_SETTINGS)}
+
+OPTIONS = Table(
+    "settings",
+    (
+        *(Field(f.name, AsWritten(f.kind), f.meaning) for f in _CHECKED.values()),
+        Field("extra", Named(Anything()), "What goes into the request's body as it is."),
+    ),
+    {},
+    open=True,
+)
+"""Settings by any name: those that are known are checked, all others go as they are."""
+
+SETTINGS = (
+    *_PLAIN_SETTINGS,
+    Field("settings", OPTIONS, "Any other settings, sent to the model as they are."),
 )
 """Settings of a model, allowed in a subject and in a tier."""
 
@@ -187,12 +221,15 @@ TIER = Table(
     {"base": "extends", "inherits": "extends", "system_prompt": "system", "few_shot": "examples"},
 )
 
+MOST_AT_ONCE = 1000
+"""More calls at the same time keep no core busier."""
+
 LIMITS = Table(
     "limits",
     (
         Field(
             "concurrency",
-            Either((OneOf(("auto",)), Number(1, whole=True))),
+            Either((OneOf(("auto",)), Number(1, MOST_AT_ONCE, whole=True))),
             "Calls at the same time; auto finds the level by itself.",
             default="auto",
         ),
@@ -313,9 +350,9 @@ SUITE = Table(
             "Configurations to compare; T0 alone if missing.",
         ),
         *WORK,
-        Field("settings", Named(Anything()), "Settings of the model for all subjects and tiers."),
+        Field("settings", OPTIONS, "Settings of the model for all subjects and tiers."),
         Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
-        Field("seed", Number(0, whole=True), "Makes what can be repeated repeatable."),
+        Field("seed", Number(0, 2**63 - 1, whole=True), "Makes what can be repeated repeatable."),
         Field("limits", LIMITS, "What a run may use."),
         Field("prices", Named(PRICE), "Prices by model or subject, before the built-in ones."),
         Field("judge", Either((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.errors import UsageError
 from assay.suite.tree import plain
+from assay.text.safe import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 WRONG: Any = object()
 """What a kind gives for a value whose mistake it has told."""
+NO_TEXT = "holds a character that no database takes (NUL, or half of a surrogate pair)."
 
 
 class Kind(Protocol):
@@ -63,9 +65,13 @@ class Text:
 
     words: str = "text"
     one_line: bool = False
+    strict: bool = False
+    """Whether numbers, dates and the like are no text."""
 
     def fits(self, node: Node) -> bool:
         """Scalars other than null fit."""
+        if self.strict:
+            return isinstance(node.value, str)
         return not isinstance(node.value, dict | list) and node.value is not None
 
     def read(self, node: Node, name: str, problems: Problems) -> Any:
@@ -73,11 +79,14 @@ class Text:
         blank = not node.text.strip()
         if not self.fits(node) or (self.one_line and (blank or "\n" in node.text.strip())):
             return refuse(self, node, name, problems)
+        if self.one_line and storable(node.text) != node.text:
+            problems.add(node.line, f"{name} {shown(node)} {NO_TEXT}")
+            return WRONG
         return node.text.strip() if self.one_line else node.text
 
     def schema(self) -> dict[str, Any]:
         """Editors see text; numbers are text too."""
-        return {"type": ["string", "number", "boolean"]}
+        return {"type": "string" if self.strict else ["string", "number", "boolean"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,32 @@ class Anything:
 
 
 @dataclass(frozen=True, slots=True)
+class AsWritten:
+    """A value that is checked, and kept as it was written; null takes away what is inherited."""
+
+    kind: Kind
+
+    @property
+    def words(self) -> str:
+        """Say what the kind says."""
+        return self.kind.words
+
+    def fits(self, node: Node) -> bool:
+        """What fits the kind fits, and null."""
+        return node.value is None or self.kind.fits(node)
+
+    def read(self, node: Node, name: str, problems: Problems) -> Any:
+        """Give the value without its lines if the kind finds no mistake in it."""
+        if node.value is None:
+            return None
+        return WRONG if self.kind.read(node, name, problems) is WRONG else plain(node)
+
+    def schema(self) -> dict[str, Any]:
+        """Describe the kind, and null."""
+        return {"anyOf": [self.kind.schema(), {"type": "null"}]}
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """A kind whose values are checked elsewhere, as rows of a table are."""
 
@@ -279,6 +314,9 @@ class Named:
         """Read each value; wrong ones are left out, their mistakes told."""
         if not self.fits(node):
             return refuse(self, node, name, problems)
+        for key, below in node.value.items():
+            if storable(key) != key:
+                problems.add(below.line, f"the name {key!r} in {name} {NO_TEXT}")
         read = {
             key: self.kind.read(below, f"{name}.{key}", problems)
             for key, below in node.value.items()

@@ -73,12 +73,12 @@ def _seed(seed: int | None, task: str, number: int) -> int | None:
 
 
 def messages(suite: Suite, attempt: Attempt) -> list[dict[str, str]]:  # noqa: ARG001
-    """Write what an attempt sends: system text, worked examples, earlier turns, the question."""
+    """Write what an attempt sends."""
     return conversation(attempt.tier, attempt.task)
 
 
 def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
-    """Write the turns of one task in one tier."""
+    """Write what one task in one tier sends: system text, examples, earlier turns, the question."""
     values = variables(task, tier.examples)
     turns: list[dict[str, str]] = []
     system = render(tier.system, values) if tier.system else ""
@@ -117,7 +117,8 @@ def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, s
 
 def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
     """Join the settings of a call: the tier's over the subject's over the suite's."""
-    return {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
+    joined = {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
+    return {**joined, "logprobs": True} if suite.confidence == "logprobs" else joined
 
 
 def fingerprint(suite: Suite, attempt: Attempt) -> str:
@@ -126,7 +127,7 @@ def fingerprint(suite: Suite, attempt: Attempt) -> str:
     A resumed run compares these to tell which records still stand.
     """
     mark = side_mark(attempt, settings(suite, attempt))
-    turns = json.dumps(messages(suite, attempt))
+    turns = json.dumps(conversation(attempt.tier, attempt.task))
     return fingerprint_of(mark, attempt.seed, turns, work_of(attempt))
 
 
@@ -182,7 +183,7 @@ def estimates(suite: Suite) -> list[Estimate]:
                     attempts=made,
                     prompt_tokens=round(tokens * made / len(sample)),
                     output_tokens=limit * made if isinstance(limit, int) else None,
-                    example=messages(suite, first),
+                    example=conversation(tier, sample[0]),
                 )
             )
     return found

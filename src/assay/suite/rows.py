@@ -35,7 +35,6 @@ class Source:
     folder: Path
     split: str | None = None
     config: str | None = None
-    limit: int | None = None
 
     @property
     def path(self) -> str:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import unknown
 from assay.suite import scenarios
 from assay.suite.form import EXAMPLE, TASK
+from assay.suite.kinds import NO_TEXT
 from assay.suite.values import NO_EXTRA, Example, Message, Task, Work
 from assay.suite.work import NAMES
+from assay.text.safe import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,6 +89,8 @@ class Rows:
     def task(self, place: int, number: str, row: dict[str, Any], extra: dict[str, Any]) -> Task:
         """Make one task of its fields; what is wrong is told."""
         id_ = written(row.pop("id", None)) or number
+        if storable(id_) != id_:
+            self.tell(place, f"the task id {id_!r} {NO_TEXT}")
         asked, before = self.asked(place, id_, row, extra)
         target = row.pop("target", None)
         values: dict[str, Any] = {n: written(row[n]) for n in _TEXTS if row.get(n) is not None}

@@ -247,10 +247,6 @@ class Suite:
     tasks: tuple[Task, ...]
     subjects: tuple[Subject, ...]
     tiers: tuple[Tier, ...]
-    prompt: str = DEFAULT_PROMPT
-    system: str | None = None
-    examples: tuple[Example, ...] = ()
-    messages: tuple[Message, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     answer: AnswerRule = field(default_factory=AnswerRule)
     match: MatchRule = field(default_factory=MatchRule)

@@ -17,3 +17,14 @@ def clean(text: str) -> str:
     'ared bc'
     """
     return _ESCAPES.sub("", text)
+
+
+def storable(text: str | None) -> str | None:
+    r"""Replace what no database takes as text: NUL, and halves of surrogate pairs.
+
+    >>> storable("a\0b\ud83d")
+    'a\ufffdb?'
+    """
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

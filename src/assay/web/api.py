@@ -16,6 +16,7 @@ from assay.errors import UsageError
 from assay.models.providers import PROVIDERS
 from assay.store import look
 from assay.web import forms
+from assay.web.checking import checks, observer_of
 from assay.web.record import measures
 from assay.web.site import NotFoundError, read_filter, read_key, write_key
 from assay.web.suites import LARGEST, Choice
@@ -35,7 +36,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 api = APIRouter(prefix="/api", responses=ERRORS)
 RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
 KeyText = Annotated[
-    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=20_000)
+    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=8_000)
 ]
 BEAT = 1.0
 
@@ -89,8 +90,8 @@ def records(
     request: Request,
     run: RunId,
     q: Annotated[str, Query(description="Text to find.", max_length=500)] = "",
-    after: Annotated[str, Query(description="Those after this key.", max_length=20_000)] = "",
-    before: Annotated[str, Query(description="Those before this key.", max_length=20_000)] = "",
+    after: Annotated[str, Query(description="Those after this key.", max_length=8_000)] = "",
+    before: Annotated[str, Query(description="Those before this key.", max_length=8_000)] = "",
     last: Annotated[bool, Query(description="The last page.")] = False,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> forms.Records:
@@ -134,9 +135,11 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
     row = look.record(site.store, found.id, place)
     if row is None:
         raise NotFoundError("There is no such record.")
+    observer = observer_of(found, site.store, place)
     return forms.Record(
         record=_plain(row),
-        measures=_plain(measures(found, site.store, row)),
+        measures=_plain(measures(found, site.store, row, observer)),
+        checks=checks(observer, row),
         judgments=[_plain(j) for j in look.judgments(site.store, found.id, place)],
         remarks=[_plain(r) for r in look.remarks(site.store, found.id, place)],
     )

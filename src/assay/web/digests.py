@@ -48,6 +48,7 @@ def compute(store: Store, run: Run) -> dict[str, Any]:
             look.keep_measured(store, run.id, batch.to_dicts())
 
     found = digest([RunSource(run, store)], take=take)
+    found["categories"] = look.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
     value, low, high = _headline(found)

@@ -115,6 +115,7 @@ class Record(BaseModel):
 
     record: dict[str, Any]
     measures: dict[str, Any]
+    checks: list[dict[str, Any]]
     judgments: list[dict[str, Any]]
     remarks: list[dict[str, Any]]
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from assay.errors import UsageError
 from assay.report.charts import charts, trend
 from assay.report.view import families, key_figures, run_facts, side_rows, when
 from assay.store import look
 from assay.store.look import FLAGS, RANGES, SAME
+from assay.web import checking
 from assay.web import record as reading
 from assay.web import sides as pairs
 from assay.web.rows import TEXT, table_rows
@@ -108,22 +111,29 @@ def run(request: Request, site: Site) -> Shown:
         "digest": told,
     }
     if told:
-        values |= site.drawn(told, lambda: _drawn(told, found.id))
+        values["drawn"] = site.drawn(told, lambda: _drawn(told, found.id))
     return "run.html", values
 
 
-def _drawn(told: dict[str, Any], run: str) -> dict[str, Any]:
-    from assay.web.pages import run_url  # noqa: PLC0415
+def _drawn(told: dict[str, Any], run: str) -> Markup:
+    """Write what a page shows of a digest."""
+    from assay.web.pages import run_url, templates  # noqa: PLC0415
 
     def link(wanted: Mapping[str, Any]) -> str:
         return run_url(run, "records", **write_filter(wanted))
 
-    return {
-        "figures": key_figures(told["whole"]),
-        "charts": charts(told, link),
-        "families": families(told["whole"]),
-        "sides": side_rows(told),
-    }
+    text = (
+        templates()
+        .get_template("digest.html")
+        .render(
+            digest=told,
+            figures=key_figures(told["whole"]),
+            charts=charts(told, link),
+            families=families(told["whole"]),
+            sides=side_rows(told),
+        )
+    )
+    return Markup(text)  # noqa: S704
 
 
 def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
@@ -172,7 +182,7 @@ def records(request: Request, site: Site) -> Shown:
         "statuses": ("ok", "error", "timeout", "budget"),
         "ranges": RANGES,
         "used_ranges": list(wanted.ranges) or ["latency_ms"],
-        "categories": _categories(site, found.id, kept.digest),
+        "categories": (kept.digest or {}).get("categories", []),
     }
 
 
@@ -191,16 +201,6 @@ def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
     return {name: query.get(name, "") for name in known}
 
 
-def _categories(site: Site, run: str, digest: Mapping[str, Any] | None) -> list[str]:
-    """List the categories; of a large run only those of its chart."""
-    if digest is None:
-        return []
-    if digest["whole"]["records"] <= 50_000:
-        return look.distinct(site.store, run, "category")
-    chart = digest["charts"].get("categories")
-    return [row["name"] for row in chart["rows"]] if chart else []
-
-
 def record(request: Request, site: Site) -> Shown:
     """Show one record in full."""
     query = request.query_params
@@ -209,7 +209,9 @@ def record(request: Request, site: Site) -> Shown:
     row = look.record(site.store, found.id, place)
     if row is None:
         raise NotFoundError("There is no such record in this run.")
-    measured = reading.measures(found, site.store, row)
+    observer = checking.observer_of(found, site.store, place)
+    measured = reading.measures(found, site.store, row, observer)
+    checks = checking.checks(observer, row)
     keep, wanted = _filter_of(query), read_filter(query)
     around = {
         "next": look.page(site.store, found.id, wanted, after=place, limit=1).rows,
@@ -225,15 +227,15 @@ def record(request: Request, site: Site) -> Shown:
         "keep": keep,
         **{name: write_key(rows[0]) if rows else None for name, rows in around.items()},
         "turns": reading.turns(row["messages"]),
-        "reply": reading.found_in(reply, measured["answer"]),
+        "reply": reading.found_in(reply, measured["answer"], checking.spans(checks)),
         "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
         "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
         "rule": reading.rule_in_words(found.settings),
         "steps": reading.steps(measured["cot"]),
         "calls": reading.calls(row),
         "work": reading.work(row),
-        "judgments": [reading.judged(j) for j in look.judgments(site.store, found.id, place)],
-        "checks": reading.checks(row),
+        "judgments": [checking.judgment(j) for j in look.judgments(site.store, found.id, place)],
+        "checks": checks,
         "remarks": look.remarks(site.store, found.id, place),
         "tries": [{**t, "key": write_key(t)} for t in tries],
         "verdicts": VERDICTS,

@@ -37,7 +37,8 @@ View = "Callable[[Request, Site], tuple[str, dict[str, Any]]]"
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """Give the templates of all pages."""
     made = environment(HERE / "templates")
     made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
     made.filters["json"] = json.dumps
@@ -113,7 +114,7 @@ def _shown(request: Request, template: str, values: dict[str, Any], status: int 
         "right": right,
         "open": site.access.open,
     }
-    text = _templates().get_template(template).render({**common, **values})
+    text = templates().get_template(template).render({**common, **values})
     return HTMLResponse(text, status)
 
 

@@ -12,14 +12,16 @@ import polars as pl
 from assay.catalogue import MEASURES
 from assay.define import add_measures, dtype, measure_passes
 from assay.measures.reasoning import CORRECTION, STEP
-from assay.record import COLUMNS
+from assay.record import BY_NAME
 from assay.run.source import RunSource
 from assay.store.store import RECORD_COLUMNS
 from assay.text.extract import KINDS
+from assay.web.checking import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from assay.run.observe import Observer
     from assay.store.store import Run, Store
 
 _STEP = re.compile(STEP)
@@ -28,18 +30,20 @@ SHOWN = 60_000
 """Characters of a text that a page shows; the whole is one click away."""
 DIFFERING = 4_000
 """Words up to which two texts are compared."""
-PARTS = ("text", "mark")
 Piece = tuple[str, bool]
 
 
-def measures(run: Run, store: Store, row: Mapping[str, Any]) -> dict[str, Any]:
+def measures(
+    run: Run, store: Store, row: Mapping[str, Any], observer: Observer | None = None
+) -> dict[str, Any]:
     """Compute every measure of one record, by the rules of its run."""
-    known = [c.name for c in COLUMNS]
-    values = {n: row[n] for n in RECORD_COLUMNS if n in known}
-    columns = {n: pl.Series(n, [values.get(n)], dtype=dtype(n), strict=False) for n in known}
-    options = RunSource(run, store).options()
-    frame = pl.LazyFrame(list(columns.values()))
-    found = add_measures(frame, measure_passes(MEASURES.values(), options)).collect()
+    schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
+    series = [pl.Series(n, [row[n]], dtype=kind, strict=False) for n, kind in schema.items()]
+    frame = judged(pl.DataFrame(series), run, store)
+    frame = observer.add(frame) if observer else frame
+    missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
+    passes = measure_passes(MEASURES.values(), RunSource(run, store).options())
+    found = add_measures(frame.with_columns(missing).lazy(), passes).collect()
     return {n: found[n][0] for n in [*MEASURES, "answer", "cot"]}
 
 
@@ -59,18 +63,24 @@ def marked(text: str) -> list[Piece]:
     return [(part, index % 2 == 1) for index, part in enumerate(parts) if part]
 
 
-def found_in(reply: str | None, answer: str | None) -> list[Piece]:
-    """Mark where the answer stands in the reply: the last place, as it is looked for.
+def found_in(
+    reply: str | None, answer: str | None, evidence: Sequence[tuple[int, int]] = ()
+) -> list[tuple[str, str]]:
+    """Mark where the answer stands in a reply (the last place), and what checks rest on.
 
-    >>> found_in("7, or 8. So 7.", "7")
-    [('7, or 8. So ', False), ('7', True), ('.', False)]
+    >>> found_in("7, or 8. So 7.", "7", [(3, 7)])
+    [('7, ', ''), ('or 8', 'evidence'), ('. So ', ''), ('7', 'found'), ('.', '')]
     """
     text = (reply or "")[:SHOWN]
     at = text.rfind(answer) if answer else -1
-    if at < 0 or answer is None:
-        return [(text, False)] if text else []
-    pieces = [(text[:at], False), (answer, True), (text[at + len(answer) :], False)]
-    return [piece for piece in pieces if piece[0]]
+    marks = [(at, at + len(answer), "found")] if answer and at >= 0 else []
+    marks += [(start, end, "evidence") for start, end in evidence if end - start < len(text)]
+    pieces, done = [], 0
+    for start, end, kind in sorted(marks):
+        if done <= start < end <= len(text):
+            pieces += [(text[done:start], ""), (text[start:end], kind)]
+            done = end
+    return [piece for piece in (*pieces, (text[done:], "")) if piece[0]]
 
 
 def rule_in_words(settings: Mapping[str, Any]) -> str:
@@ -131,25 +141,6 @@ def work(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, value in read.items()
         if value not in (None, "", [], {})
     ]
-
-
-def judged(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a judgment with its items."""
-    try:
-        items = json.loads(row.get("items") or "[]")
-    except ValueError:
-        items = []
-    listed = items if isinstance(items, list) else []
-    return {**row, "items": [i for i in listed if isinstance(i, dict)]}
-
-
-def checks(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Read what was checked, with the evidence."""
-    try:
-        found = json.loads(row.get("checks") or "[]")
-    except ValueError:
-        return []
-    return [c for c in found if isinstance(c, dict)] if isinstance(found, list) else []
 
 
 def difference(first: str | None, second: str | None) -> tuple[list[Piece], list[Piece]]:

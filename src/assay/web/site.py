@@ -14,6 +14,8 @@ from assay.store.look import FLAGS, RANGES, SAME, Filter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from markupsafe import Markup
+
     from assay.store.look import Key
     from assay.store.store import Run, Store
     from assay.web.access import Access
@@ -42,10 +44,10 @@ class Site:
     access: Access
     compared: dict[Any, dict[str, Any] | None] = field(default_factory=dict)
     """Comparisons of runs that were made of late."""
-    views: dict[int, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
+    views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """What was drawn of digests of late, with the digest itself."""
 
-    def drawn(self, digest: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def drawn(self, digest: dict[str, Any], draw: Callable[[], Markup]) -> Markup:
         """Draw the views of a digest once, for as long as it is remembered."""
         place = id(digest)
         if place not in self.views or self.views[place][0] is not digest:

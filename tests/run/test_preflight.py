@@ -1,0 +1,59 @@
+"""What is told before the first call."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.command import assay
+from models.hostile import in_a_thread, response
+from run.test_hostile import suite
+
+CANNOT: dict[str, tuple[str, str]] = {
+    "{thinking: 20000}": ("m cannot be asked in T0: thinking: 20000 is a budget in tokens", "T0"),
+    "{thinking: 5, max_tokens: 10}": ("m cannot be asked in T0: thinking: 5 is", "extra"),
+}
+
+
+@pytest.mark.parametrize("settings", CANNOT)
+def test_settings_that_no_request_can_hold_are_told(tmp_path: Path, settings: str) -> None:
+    with in_a_thread({"m": response()}) as served:
+        address, seen = served["m"]
+        path = suite(tmp_path, {"m": address}, tasks=3, settings=settings)
+        result = assay("run", path, "--store", tmp_path / "s.db")
+    assert (result.code, seen) == (2, []), result.err
+    assert "Traceback" not in result.err
+    for what in CANNOT[settings]:
+        assert what in result.err
+
+
+def test_a_tier_that_cannot_be_written_is_told_before_the_others_are_paid(tmp_path: Path) -> None:
+    with in_a_thread({"m": response()}) as served:
+        address, seen = served["m"]
+        tiers = "{T0: {}, T1: {settings: {thinking: 5}}, T2: {tools: [{description: nameless}]}}"
+        path = suite(tmp_path, {"m": address}, tasks=3, tiers=tiers, prices="{}")
+        path.write_text(path.read_text().replace("openai/m, ", "anthropic/m, "))
+        named = assay("run", path, "--store", tmp_path / "s.db")
+        path.write_text(path.read_text().replace("anthropic/m, ", "openai/m, "))
+        budget = assay("run", path, "--store", tmp_path / "s.db")
+    assert (named.code, budget.code, seen) == (2, 2, [])
+    assert "m cannot be asked in T2: its settings cannot be written (KeyError: 'name')" in named.err
+    assert "T1" not in named.err
+    assert "m cannot be asked in T1" in budget.err
+    assert "T2" not in budget.err
+
+
+@pytest.mark.parametrize(
+    "settings", ["max_tokens: lots", "max_tokens: '10'", "stop: 5", "tools: 5", "temperature: hot"]
+)
+def test_a_mistake_in_a_setting_has_its_line_and_costs_no_call(
+    tmp_path: Path, settings: str
+) -> None:
+    with in_a_thread({"m": response()}) as served:
+        address, seen = served["m"]
+        tiers = f"\n  T0: {{}}\n  T1: {{settings: {{{settings}}}}}"
+        path = suite(tmp_path, {"m": address}, tiers=tiers)
+        result = assay("run", path, "--store", tmp_path / "s.db")
+    assert (result.code, seen) == (2, [])
+    line = path.read_text().splitlines().index(f"  T1: {{settings: {{{settings}}}}}") + 1
+    name = settings.partition(":")[0]
+    assert f"line {line}: tiers.T1.settings.{name} must be " in result.err
