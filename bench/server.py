@@ -4,6 +4,11 @@ import asyncio
 import json
 import sys
 
+THOUGHT = "\n".join(
+    f"Step {n}: two and two are taken together, which gives four; so far nothing speaks against it."
+    for n in range(1, 16)
+)
+"""A chain of thought of about 1.5 KB, as models write them: memory and disk should feel it."""
 BODY = json.dumps(
     {
         "id": "x",
@@ -13,7 +18,7 @@ BODY = json.dumps(
             {
                 "index": 0,
                 "finish_reason": "stop",
-                "message": {"role": "assistant", "content": "2 and 2.\nFINAL_ANSWER: 4"},
+                "message": {"role": "assistant", "content": f"{THOUGHT}\nFINAL_ANSWER: 4"},
             }
         ],
         "usage": {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 28},

@@ -126,15 +126,13 @@ def p95(action: Callable[[], Any]) -> float:
     return sorted(taken)[int(0.95 * (len(taken) - 1) + 0.5)]
 
 
-_connections: dict[int, http.client.HTTPConnection] = {}
-
-
 def ask(port: int, path: str) -> None:
-    """Ask for a page over a connection that stays."""
-    connection = _connections.setdefault(port, http.client.HTTPConnection("127.0.0.1", port))
+    """Ask for a page."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("GET", path)
     reply = connection.getresponse()
     body = reply.read()
+    connection.close()
     assert reply.status == 200, (path, reply.status, body[:400])
 
 

@@ -1,12 +1,15 @@
 """Comparisons: who is compared with whom, on which tasks."""
 
 import math
+import random
+import statistics
 
 import polars as pl
 import pytest
 
 import assay
 from assay.errors import InputError, UsageError
+from assay.sides import Sides
 
 
 def rows(results, side="tier", **more):
@@ -197,3 +200,52 @@ def test_a_comparison_can_be_looked_at():
     shown = repr(found).splitlines()
     assert shown[0] == "tier: T0, T1"
     assert shown[1].startswith("  T1 − T0  pass_rate           +0.5  [")
+
+
+def test_a_run_beside_a_file_is_compared_by_source(tmp_path):
+    path = tmp_path / "old.jsonl"
+    path.write_text('{"task_id": "a", "passed": true}\n')
+
+    class Run:
+        path = "run abc"
+
+        def chunks(self, names):
+            raise AssertionError(names)
+
+    sides = Sides.of([Run(), path], None)
+    assert sides.sources == ("abc", "old.jsonl")
+    assert sides.files == (0, 1)
+
+
+def test_uneven_tries_of_numbers_are_dealt_out_and_averaged_by_configuration():
+    rng = random.Random(1)
+    data = [
+        {
+            **{"tier": t, "subject": s, "task_id": str(k), "attempt": i + 1},
+            "cost_usd": round(rng.lognormvariate(0, 0.3) * (1 + (t == "T1")), 4),
+        }
+        for t, tries in (("T0", 2), ("T1", 5))
+        for s in "xy"
+        for k in range(8)
+        for i in range(tries - (s == "y"))
+    ]
+    (pair,) = assay.compare(data, metrics="cost_usd_mean").pairs
+    assert pair.method == "within-task permutation"
+    assert pair.p < 0.01
+    means = [
+        [
+            statistics.mean(
+                statistics.mean(
+                    r["cost_usd"]
+                    for r in data
+                    if (r["tier"], r["subject"], r["task_id"]) == (t, s, str(k))
+                )
+                for s in "xy"
+            )
+            for k in range(8)
+        ]
+        for t in ("T0", "T1")
+    ]
+    assert pair.difference == pytest.approx(statistics.mean(means[1]) - statistics.mean(means[0]))
+    assert pair.low < 1.05 < pair.high
+    assert assay.compare(data[::-1], metrics="cost_usd_mean").pairs == (pair,)

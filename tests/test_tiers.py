@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from assay.tiers import Frontier, delta, difference, frontier, steps, uplift, variance
+from assay.tiers import Dominated, Frontier, delta, difference, frontier, steps, uplift, variance
 
 MEDIANS = {"T0": 0.70, "T1": 0.80, "T2": 0.85, "T3": 0.90}
 
@@ -39,9 +39,20 @@ def test_frontier_is_the_cheapest_pass():
     assert frontier({"T0": None}) is None
 
 
-def test_steps_go_from_each_side_to_the_next_dearer_one():
-    found = steps([("T2", 0.9, 0.55), ("T0", 0.1, 0.5), ("T1", 0.3, 0.6), ("T3", None, 0.9)])
+def test_steps_go_from_each_side_to_the_next_dearer_one_that_passes_more():
+    sides = [("T2", 0.9, 0.7), ("T0", 0.1, 0.5), ("T1", 0.3, 0.6), ("T3", None, 0.9)]
+    found, worse = steps(sides)
     assert [(s.start, s.end) for s in found] == [("T0", "T1"), ("T1", "T2")]
-    assert found[0].cost_of_further_pass == pytest.approx(2.0)
-    assert found[1].cost_of_further_pass is None
+    assert [s.cost_of_further_pass for s in found] == pytest.approx([2.0, 6.0])
     assert found[1].cost_difference == pytest.approx(0.6)
+    assert worse == []
+
+
+def test_dominated_sides_are_no_steps_but_named():
+    found, worse = steps([("T0", 0.1, 0.5), ("T1", 0.2, 0.4), ("T2", 0.3, 0.6), ("T3", 0.4, 0.6)])
+    assert [(s.start, s.end, s.cost_of_further_pass) for s in found] == [
+        ("T0", "T2", pytest.approx(2.0))
+    ]
+    assert worse == [Dominated("T1", "T0"), Dominated("T3", "T2")]
+    same, none = steps([("a", 0.1 + 0.2, 0.5), ("b", 0.3, 0.5), ("c", 0.3, 0.4)])
+    assert (same, none) == ([], [Dominated("c", "a")])

@@ -66,7 +66,10 @@ class Comparison:
     sides: tuple[Side, ...]
     across: tiers.Across
     steps: tuple[tiers.Step, ...]
+    dominated: tuple[tiers.Dominated, ...]
     pairs: tuple[Pair, ...]
+    tested: tuple[str, ...] = ()
+    """The metrics that are means over records; only these are compared task by task."""
     without_side: int = 0
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
@@ -122,7 +125,8 @@ class Comparison:
                         "cost_of_further_pass": step.cost_of_further_pass,
                     }
                     for step in self.steps
-                ]
+                ],
+                "dominated": [asdict(one) for one in self.dominated],
             },
             "comparisons": self.comparisons,
             "pairs": [pair.to_dict() for pair in self.pairs],
@@ -176,16 +180,19 @@ def compare(
     made = tuple(
         _side(name, group, groups[first]) for name, group in zip(names, groups, strict=True)
     )
+    further, dominated = tiers.steps(
+        [(s.name, s.number("cost_usd_mean"), s.number("pass_rate")) for s in made]
+    )
     return Comparison(
         by=columns,
         baseline=base,
         confidence=confidence,
         sides=made,
         across=_across(made),
-        steps=tuple(
-            tiers.steps([(s.name, s.number("cost_usd_mean"), s.number("pass_rate")) for s in made])
-        ),
+        steps=tuple(further),
+        dominated=tuple(dominated),
         pairs=tuple(units.pairs(names, which, confidence, seed)),
+        tested=tuple(one.name for one in compared),
         without_side=measured.frame.height - frame.height,
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),

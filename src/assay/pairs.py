@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from assay.define import METRICS
 from assay.grouped import GROUP
 from assay.shape import shape_of
-from assay.stats.compare import Difference, Paired, cliffs_delta, compare
+from assay.stats.compare import RELABELLED, Difference, Paired, cliffs_delta, compare
+from assay.stats.dealing import Tries
 from assay.stats.multiple import holm
 from assay.stats.power import Design
 from assay.stats.resample import CLUSTER
@@ -31,6 +33,9 @@ MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "nu
 """The measures among them."""
 
 FIVE_POINTS = 0.05
+
+MOST_TRIES = 20_000
+"""Up to so many, single tries are kept; tasks tried that often have even differences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,11 @@ class Pair:
     cliffs_delta: float | None = None
     detectable: float | None = None
     tasks_for_5_points: int | None = None
+
+    @property
+    def alike(self) -> bool:
+        """Whether the sides differ by the same number at every task, so nothing varied."""
+        return self.tasks > 1 and self.low is None
 
     def shown(self, level: float) -> bool:
         """Whether there is a difference, all comparisons of the report considered."""
@@ -104,8 +114,13 @@ class Compared:
             return cls(name, values, "rate")
         return cls(name, values, "score" if metric.range == (0, 1) else "number")
 
-    def by_task(self, tables: Sequence[pl.DataFrame], key: list[str]) -> tuple[Paired, int, int]:
-        """Pair two sides; also gives how many tasks only the one has, and only the other."""
+    def by_task(
+        self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame
+    ) -> tuple[Paired, int, int]:
+        """Pair two sides; also gives how many tasks only the one has, and only the other.
+
+        `frame` has the records: where sides were tried unevenly, single tries are kept.
+        """
         total, count = f"{self.name}/s", f"{self.name}/n"
         a, b = (
             table.filter(pl.col(count) > 0)
@@ -121,7 +136,32 @@ class Compared:
         only = [t[CLUSTER].n_unique() - tasks.height for t in (a, b)]
         columns = (total, f"{total}/b", count, f"{count}/b")
         a_, b_, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
-        return Paired(a_, b_, tries_a, tries_b, self.kind), only[0], only[1]
+        uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
+        fits = tasks.height <= RELABELLED and tries_a.sum() + tries_b.sum() <= MOST_TRIES
+        each = None
+        if uneven and fits and self.kind != "rate":
+            groups = [table[GROUP][0] for table in tables]
+            each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
+        return Paired(a_, b_, tries_a, tries_b, self.kind, each), only[0], only[1]
+
+    def _each(
+        self,
+        frame: pl.DataFrame,
+        groups: Sequence[int],
+        key: list[str],
+        units: pl.DataFrame,
+        tasks: pl.Series,
+    ) -> Tries:
+        """List every single try of two sides in the units that both have."""
+        values = self.values.cast(pl.Float64).drop_nulls().sort()
+        units = units.join(tasks.to_frame().with_row_index("task"), on=CLUSTER, nulls_equal=True)
+        for side, group in zip("ab", groups, strict=True):
+            tries = frame.filter(pl.col(GROUP) == group).group_by(key).agg(values.alias(side))
+            units = units.join(tries, on=key, nulls_equal=True)
+        units = units.sort("task", *(n for n in key if n != CLUSTER))
+        counts = [units[side].list.len().to_numpy().astype(np.int64) for side in "ab"]
+        flat = units.select(pl.concat_list("a", "b")).to_series().explode().to_numpy()
+        return Tries(flat, counts[0], counts[1], units["task"].to_numpy().astype(np.int64))
 
 
 def _mean_of(metric: Metric, options: Mapping[str, Any]) -> pl.Expr | None:
@@ -138,6 +178,8 @@ class Units:
     table: pl.DataFrame
     compared: list[Compared]
     others: list[str]
+    frame: pl.DataFrame
+    """The records that were added up."""
 
     @classmethod
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
@@ -151,38 +193,49 @@ class Units:
                 one.values.count().cast(pl.Float64).alias(f"{one.name}/n"),
             )
         ]
-        return cls(frame.filter(fine).group_by(GROUP, CLUSTER, *others).agg(sums), compared, others)
+        frame = frame.filter(fine)
+        table = frame.group_by(GROUP, CLUSTER, *others).agg(sums)
+        return cls(table, compared, others, frame)
 
     def pairs(
         self, names: Sequence[str], which: Iterable[tuple[int, int]], confidence: float, seed: int
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in all that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
-        found = [
-            self._pair(one, [sides[a], sides[b]], (names[a], names[b]), confidence, seed)
+        paired = [
+            (names[a], names[b], one, *self._paired(one, [sides[a], sides[b]]))
             for a, b in which
             for one in self.compared
             if all(sides[g][f"{one.name}/n"].sum() > 0 for g in (a, b))
         ]
+        test = Test(confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired))
+        found = [
+            test.of(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), values)
+            for a, b, one, values, only_a, only_b in paired
+        ]
         adjusted = iter(holm([pair.p for pair in found if pair.p is not None]))
         return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in found]
 
-    def _pair(
-        self,
-        one: Compared,
-        tables: Sequence[pl.DataFrame],
-        names: tuple[str, str],
-        confidence: float,
-        seed: int,
-    ) -> Pair:
+    def _paired(self, one: Compared, tables: Sequence[pl.DataFrame]) -> tuple[Paired, int, int]:
         key = [CLUSTER, *(n for n in self.others if _shared(n, *tables))]
-        paired, only_a, only_b = one.by_task(tables, key)
-        pair = Pair(*names, one.name, one.kind, paired.tasks, only_a, only_b)
+        return one.by_task(tables, key, self.frame)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """How pairs are tested: at which confidence, and among how many comparisons."""
+
+    confidence: float
+    seed: int
+    comparisons: int
+
+    def of(self, pair: Pair, paired: Paired) -> Pair:
+        """Say what the values tell of a pair; what they could have shown, after the correction."""
         if not paired.tasks:
             return pair
-        found: Difference = compare(paired, confidence, seed)
-        design, level = Design.of(paired), 1 - confidence
-        bounded = one.kind != "number" and paired.tasks > 1
+        found: Difference = compare(paired, self.confidence, self.seed, self.comparisons)
+        design, level = Design.of(paired), (1 - self.confidence) / self.comparisons
+        bounded = pair.kind != "number" and paired.tasks > 1
         return replace(
             pair,
             mean_a=float(paired.a.mean()),

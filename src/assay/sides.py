@@ -109,11 +109,15 @@ def _named(source: Any) -> list[tuple[str, int]]:
     """List the sources that stand by themselves, each with how many files it has."""
     if not isinstance(source, list | tuple) or len(source) < 2:
         return []
-    if all(hasattr(one, "chunks") for one in source):
-        return [(str(one.path).removeprefix("run "), 1) for one in source]
-    if all(isinstance(one, str | Path) for one in source):
-        return [(str(one), len(find_files([one]))) for one in source]
-    return []
+    found = []
+    for one in source:
+        if hasattr(one, "chunks"):
+            found.append((str(one.path).removeprefix("run "), 1))
+        elif isinstance(one, str | Path):
+            found.append((str(one), len(find_files([one]))))
+        else:
+            return []
+    return found
 
 
 def _first(frame: pl.DataFrame) -> str:

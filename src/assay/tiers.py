@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,8 +31,15 @@ class Step:
     end: str
     cost_difference: float
     pass_rate_difference: float
-    cost_of_further_pass: Number
-    """None where the dearer side passes no more often."""
+    cost_of_further_pass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dominated:
+    """A side that costs no less than another one and passes no more often."""
+
+    name: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +104,36 @@ def frontier(costs: Mapping[str, Number]) -> Frontier | None:
     return Frontier(name if math.isfinite(known[name]) else None, known[name])
 
 
-def steps(sides: Sequence[tuple[str, Number, Number]]) -> list[Step]:
-    """Give what each further pass costs from one side to the next, ordered by their cost.
+def steps(sides: Sequence[tuple[str, Number, Number]]) -> tuple[list[Step], list[Dominated]]:
+    """Give what each further pass costs from one side to the next dearer one.
 
-    `sides` are names with the mean cost of an attempt and the pass rate.
+    `sides` are names with the mean cost of an attempt and the pass rate. A side that passes no more
+    often than one that costs no more is no step on the way; it is named instead.
 
-    >>> steps([("T0", 0.1, 0.5), ("T1", 0.3, 0.75)])[0].cost_of_further_pass
-    0.8
+    >>> (step,), (worse,) = steps([("T0", 0.1, 0.5), ("T1", 0.2, 0.4), ("T2", 0.3, 0.75)])
+    >>> step.start, step.end, step.cost_of_further_pass, worse.name, worse.by
+    ('T0', 'T2', 0.8, 'T1', 'T0')
     """
-    known = [(n, c, r) for n, c, r in sides if c is not None and r is not None]
-    ordered = sorted(known, key=lambda side: (side[1], side[2]))
-    found = []
-    for (start, cost, rate), (end, more, better) in pairwise(ordered):
-        paid, gained = more - cost, better - rate
-        price = round(paid / gained, 15) if gained > 1e-12 else None
-        found.append(Step(start, end, paid, gained, price))
-    return found
+    known = [(n, _digits(c), _digits(r)) for n, c, r in sides if c is not None and r is not None]
+    found: list[Step] = []
+    worse: list[Dominated] = []
+    last: tuple[str, float, float] | None = None
+    for side in sorted(known, key=lambda one: (one[1], -one[2])):
+        if last is None:
+            last = side
+        elif side[2] > last[2]:
+            paid, gained = side[1] - last[1], side[2] - last[2]
+            price = round(paid / gained, 15)
+            found.append(Step(last[0], side[0], paid, gained, price))
+            last = side
+        elif side[1:] != last[1:]:
+            worse.append(Dominated(side[0], last[0]))
+    return found, worse
+
+
+def _digits(value: float) -> float:
+    """Drop the last digits, in which sums of the same numbers may differ."""
+    return float(f"{value:.12g}")
 
 
 def _known(values: Iterable[Number]) -> list[float]:

@@ -5,24 +5,10 @@ import secrets
 
 import pytest
 
-from agent.trying import alive, asked, attempt, attempts, needs_bubblewrap, script
+from agent.trying import alive, asked, attempt, attempts, script
 from assay.errors import UsageError
 from assay.models.failure import CallError
-from assay.suite.values import Agent, Caps, Work
-
-EVERYWHERE = ["bubblewrap", "none"]
-
-
-@pytest.fixture(params=EVERYWHERE)
-def sandbox(request):
-    if request.param == "bubblewrap":
-        needs_bubblewrap()
-    return request.param
-
-
-@pytest.fixture
-def _bubblewrap():
-    needs_bubblewrap()
+from assay.suite.values import Agent, Work
 
 
 def test_what_an_agent_did_is_in_its_reply(tmp_path, sandbox):
@@ -103,7 +89,7 @@ def test_only_named_variables_are_seen(tmp_path, monkeypatch, sandbox):
     )
     names, named = attempt(agent).text.splitlines()
     assert named == "seen"
-    own = {"HOME", "LANG", "LC_CTYPE", "NAMED", "PATH", "PWD", "TMPDIR"}
+    own = {"ASSAY_ATTEMPT", "HOME", "LANG", "LC_CTYPE", "NAMED", "PATH", "PWD", "TMPDIR"}
     assert set(eval(names)) <= own
 
 
@@ -148,6 +134,27 @@ def test_a_named_key_is_not_kept(tmp_path, monkeypatch, sandbox):
     reply = attempt(agent)
     assert reply.text == "my key is [key]"
     assert "sk-for-this-agent" not in repr(reply)
+
+
+def test_no_named_variable_is_kept_whatever_its_name(tmp_path, monkeypatch, sandbox):
+    monkeypatch.setenv("GH_PAT", "ghp_0123456789abcdefghij")
+    monkeypatch.setenv("CERTIFICATE", "first-line-of-it\nsecond-line-of-it")
+    monkeypatch.setenv("SHORT", "word")
+    agent = script(
+        tmp_path,
+        """
+        import json, os, sys
+        print(os.environ["GH_PAT"], os.environ["SHORT"], json.dumps(os.environ["CERTIFICATE"]))
+        print(os.environ["GH_PAT"], file=sys.stderr)
+        open("stolen", "w").write(os.environ["CERTIFICATE"])
+        """,
+        env=("GH_PAT", "CERTIFICATE", "SHORT"),
+        sandbox=sandbox,
+    )
+    reply = attempt(agent)
+    assert reply.text == '[key] word "[key]"'
+    assert reply.work["stderr"] == "[key]\n"
+    assert "+[key]\n+[key]" in reply.work["diff"]
 
 
 @pytest.mark.usefixtures("_bubblewrap")
@@ -282,136 +289,6 @@ def test_an_agent_may_end_in_good_order(tmp_path, sandbox):
     assert reply.text == "ready\nsaved"
 
 
-def test_a_gigabyte_of_output_is_counted_not_kept(tmp_path, sandbox):
-    import resource
-
-    agent = script(
-        tmp_path,
-        """
-        import os
-        print("first line", flush=True)
-        block = b"x" * (1 << 20)
-        for _ in range(1000):
-            os.write(1, block)
-        print("\\nlast line", flush=True)
-        """,
-        sandbox=sandbox,
-        caps=Caps(output_kb=64),
-    )
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    reply = attempt(agent)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64_000
-    assert reply.work["stdout_bytes"] == 1000 * (1 << 20) + len("first line\n\nlast line\n")
-    assert len(reply.work["stdout"]) < 65_000
-    assert reply.text.startswith("first line")
-    assert reply.text.endswith("last line")
-    assert "bytes are left out" in reply.text
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import os\nf = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))",
-        """
-        import os
-        n = 0
-        while True:
-            n += 1
-            with open(f"{os.environ['TMPDIR']}/{n}", "wb") as f:
-                f.write(bytes(1 << 20))
-        """,
-        """
-        import os, time
-        n = 0
-        while True:
-            n += 1
-            os.mkdir(f"{os.environ['HOME']}/{n}")
-            time.sleep(0.01 if n % 100 == 0 else 0)
-        """,
-    ],
-    ids=["one file", "many files in tmp", "folders at home"],
-)
-def test_a_disk_is_not_filled(tmp_path, code, sandbox):
-    agent = script(tmp_path, code, sandbox=sandbox, caps=Caps(disk_mb=50, files=2000), timeout=60)
-    reply = attempt(agent)
-    assert reply.passed is False
-    assert reply.status == "budget" or reply.work["exit_code"] != 0
-    assert list((tmp_path / "workspaces").iterdir()) == []
-
-
-def test_what_is_hard_to_remove_is_removed(tmp_path, sandbox):
-    agent = script(
-        tmp_path,
-        """
-        import os
-        for _ in range(1200):
-            os.mkdir("d" * 50)
-            os.chdir("d" * 50)
-        os.mkdir("locked")
-        os.chmod("locked", 0)
-        print("deep")
-        """,
-        sandbox=sandbox,
-    )
-    assert attempt(agent).text == "deep"
-    assert list((tmp_path / "workspaces").iterdir()) == []
-
-
-def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
-    agent = script(
-        tmp_path,
-        "import sys\nopen('answer', 'w').write(sys.argv[1])\nprint('I failed')\nsys.exit(1)",
-        sandbox=sandbox,
-    )
-    work = Work(
-        files={"answer": b"0"},
-        verify=(("sh", "-c", 'test "$(cat answer)" = "$ASSAY_TARGET"'),),
-        keep=(("sh", "-c", "test -s answer"), ("sh", "-c", "grep -q never answer")),
-        task="t",
-        target="42",
-    )
-    right, wrong, empty = attempts(
-        agent, *(asked(answer, work=work) for answer in ("42", "41", ""))
-    )
-    assert (right.passed, wrong.passed, empty.passed) == (True, False, False)
-    checks = [(c["check"], c["before"], c["after"], c["holds"]) for c in right.work["checks"]]
-    assert checks == [("verify", 1, 0, True), ("keep", 0, 0, True), ("keep", 1, 1, True)]
-    assert [c["holds"] for c in empty.work["checks"]] == [False, False, True]
-
-
-@pytest.mark.usefixtures("_bubblewrap")
-def test_checks_meet_nothing_that_was_planted_at_home(tmp_path):
-    agent = script(
-        tmp_path,
-        """
-        import os, pathlib
-        pathlib.Path(os.environ["HOME"], "planted").write_text("x")
-        pathlib.Path(os.environ["TMPDIR"], "planted").write_text("x")
-        """,
-    )
-    check = ("sh", "-c", 'test ! -e "$HOME/planted" && test ! -e "$TMPDIR/planted"')
-    assert attempt(agent, work=Work(verify=(check,))).passed is True
-
-
-def test_hidden_tests_are_neither_seen_nor_changed(tmp_path, sandbox):
-    agent = script(
-        tmp_path,
-        """
-        import os, pathlib
-        print(os.listdir("."))
-        os.symlink("/", "tests")
-        pathlib.Path("check.sh").mkdir()
-        """,
-        sandbox=sandbox,
-    )
-    hidden = {"tests/a/check.sh": b"test ! -e right", "check.sh": b"#!/bin/sh\nexit 0\n"}
-    work = Work(verify=(("sh", "tests/a/check.sh"), ("./check.sh",)), verify_files=hidden)
-    reply = attempt(agent, work=work)
-    assert reply.text == "[]"
-    assert reply.passed is True
-    assert "check.sh" not in reply.work["diff"]
-
-
 def test_attempts_run_side_by_side(tmp_path):
     agent = script(
         tmp_path,
@@ -428,13 +305,6 @@ def test_attempts_run_side_by_side(tmp_path):
     )
     replies = attempts(agent, *(asked(name) for name in "abc"))
     assert [r.status for r in replies] == ["ok"] * 3
-
-
-def test_without_checks_success_is_left_to_the_answer(tmp_path):
-    agent = script(tmp_path, "print(4)", sandbox="none")
-    reply = attempt(agent)
-    assert reply.passed is None
-    assert reply.work["exit_code"] == 0
 
 
 def test_settings_reach_the_command(tmp_path):
@@ -460,20 +330,6 @@ def test_a_missing_command_or_variable_is_told_at_once(monkeypatch):
     monkeypatch.delenv("NOT_THERE", raising=False)
     with pytest.raises(UsageError, match="needs the environment variable NOT_THERE"):
         attempt(Agent(("true",), sandbox="none", env=("NOT_THERE",)))
-
-
-def test_a_workspace_that_cannot_be_made_is_no_result(tmp_path):
-    agent = Agent(("true",), sandbox="none")
-    with pytest.raises(CallError, match="cannot be made") as caught:
-        attempt(agent, work=Work(str(tmp_path / "gone")))
-    assert caught.value.kind == "workspace"
-    assert not caught.value.retryable
-
-
-def test_a_check_that_is_not_installed_is_no_result():
-    work = Work(verify=(("no-such-check",),))
-    with pytest.raises(CallError, match="'no-such-check' is not installed"):
-        attempt(Agent(("true",), sandbox="none"), work=work)
 
 
 def test_a_prompt_that_is_no_argument_is_refused():

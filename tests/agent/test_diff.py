@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.agent import diff
+from assay.agent import diff, lines
 from assay.agent.diff import Snapshot, compare
 
 
@@ -133,3 +133,116 @@ def test_git_s_own_files_are_left_out(folders):
     found = compared(change)
     assert found.added == 1
     assert ".gitignore" in found.text
+
+
+def test_nothing_is_read_through_a_link(folders, tmp_path):
+    before, compared = folders
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "credentials").write_text("TOPSECRET\n")
+    (before / "old").symlink_to(secret)
+    (before / "config").mkdir()
+    (before / "config" / "credentials").write_text("placeholder\n")
+
+    def change(after):
+        shutil.rmtree(after / "config")
+        (after / "config").symlink_to(secret)
+        (after / "old").unlink()
+        (after / "old").mkdir()
+        (after / "old" / "credentials").write_text("mine\n")
+
+    found = compared(change)
+    assert "TOPSECRET" not in found.text
+    assert f"+[a link to {secret}]" in found.text
+    assert "-placeholder" in found.text
+    assert (found.added, found.changed, found.removed) == (2, 0, 2)
+
+
+def test_a_workspace_that_became_a_link_is_not_followed(folders, tmp_path):
+    before, compared = folders
+    (before / "a").write_text("x\n")
+
+    def change(after):
+        shutil.rmtree(after)
+        after.symlink_to("/etc")
+
+    found = compared(change)
+    assert found.text == "--- a/.\n+++ b/.\n-[a folder]\n+[a folder that cannot be read]"
+
+
+def test_a_folder_too_deep_hides_nothing_else(folders):
+    before, compared = folders
+    (before / "src").mkdir()
+    (before / "src" / "kept").write_text("x\n")
+
+    def change(after):
+        (after / "src" / "new").write_text("evil\n")
+        own = os.open(after, os.O_RDONLY)
+        for _ in range(30):
+            os.mkdir("d" * 200, dir_fd=own)
+            below = os.open("d" * 200, os.O_RDONLY, dir_fd=own)
+            os.close(own)
+            own = below
+        os.close(own)
+
+    found = compared(change)
+    assert "+evil" in found.text
+    assert "+[a folder that cannot be read]" in found.text
+    assert (found.added, found.removed) == (2, 0)
+
+
+LINES = {
+    "alternating": (["x", "y"] * 1000, ["y", "x", "x"] * 650),
+    "by chance": tuple([random.Random(s).choice("ab") for _ in range(2000)] for s in (1, 2)),
+    "blank between": tuple([f"{w}{i}" if i % 2 else "" for i in range(2000)] for w in "ab"),
+    "many": (["x", "y"] * 100_000, ["y", "x", "x"] * 90_000),
+    "in another order": (
+        [str(i) for i in range(60_000)],
+        random.Random(3).sample([str(i) for i in range(60_000)], 60_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_work_of_a_comparison_is_bounded(name):
+    a, b = LINES[name]
+    steps = 0
+
+    class Line(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal steps
+            steps += 1
+            return str.__eq__(self, other)
+
+    found = list(lines.changes([Line(x) for x in a], [Line(x) for x in b], lines.Effort()))
+    assert _applied(a, b, found) == b
+    assert steps < 2 * lines.WORK + 4 * (len(a) + len(b))
+
+
+def test_few_changes_among_equal_lines_are_found():
+    a = ["x"] * 3000
+    b = [*a[:1000], "y", *a[1000:2000], "y", *a[2001:]]
+    assert list(lines.changes(a, b, lines.Effort())) == [
+        (1000, 1000, 1000, 1001),
+        (2000, 2001, 2001, 2002),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_changes_make_one_text_of_the_other(seed):
+    rng = random.Random(seed)
+    most = rng.choice([1, 2, 8])
+    a, b = ([str(rng.randint(0, most)) for _ in range(rng.randint(0, 14))] for _ in "ab")
+    for effort in (lines.Effort(), lines.Effort(rng.randint(0, 60))):
+        assert _applied(a, b, lines.changes(a, b, effort)) == b
+
+
+def _applied(a, b, found):
+    made, at = [], 0
+    for i0, i1, j0, j1 in found:
+        made += [*a[at:i0], *b[j0:j1]]
+        at = i1
+    return made + a[at:]

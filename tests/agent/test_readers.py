@@ -200,3 +200,80 @@ def test_what_is_no_number_is_null(value):
     printed = read({"prompt_tokens": "$.n", "cost_usd": "$.n"}, output)
     assert printed.usage.prompt_tokens is None
     assert printed.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Invalid API key · Please run /login", "auth"),
+        ('API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}', "server"),
+        ("API Error: 429 rate_limit_error", "rate_limit"),
+        ("API Error: 500 Internal server error", "server"),
+        ("Credit balance is too low", "quota"),
+        ("API Error: Connection error.", "connection"),
+        ("API Error: Request timed out.", "timeout"),
+        ("Something else", "function"),
+    ],
+)
+def test_claude_code_whose_api_failed(said, kind):
+    printed = read("claude-code", json.dumps({**CLAUDE, "is_error": True, "result": said}))
+    assert printed.failed.kind == kind
+    assert said in str(printed.failed)
+    assert printed.failed.retryable is (kind in {"server", "rate_limit", "connection", "timeout"})
+    during = {**CLAUDE, "subtype": "error_during_execution", "errors": [said]}
+    del during["result"]
+    assert read("claude-code", json.dumps(during)).failed.kind == kind
+
+
+def test_claude_code_that_filled_its_context_has_a_result():
+    said = {**CLAUDE, "is_error": True, "result": "Prompt is too long"}
+    printed = read("claude-code", json.dumps(said))
+    assert (printed.failed, printed.status) == (None, "budget")
+
+
+def test_codex_that_failed():
+    begun = {"type": "thread.started", "thread_id": "t"}
+    error = {"type": "error", "message": "exceeded retry limit, last status: 429"}
+    failed = {"type": "turn.failed", "error": {"message": "401 Unauthorized"}}
+    assert read("codex", lines(begun, error)).failed.kind == "rate_limit"
+    assert read("codex", lines(begun, error, failed)).failed.kind == "auth"
+    bare = {"type": "turn.failed"}
+    assert read("codex", lines(begun, bare)).failed.kind == "function"
+
+
+def test_codex_that_overcame_an_error_has_a_result():
+    output = lines(
+        {"type": "error", "message": "Reconnecting... 1/5"},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}},
+        {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 2}},
+    )
+    printed = read("codex", output)
+    assert (printed.failed, printed.text) == (None, "Done.")
+
+
+QUOTA = {"error": {"type": "ApiError", "message": "quota exceeded", "code": 429}}
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"),
+    [
+        (json.dumps(QUOTA), ""),
+        ("", "Loaded cached credentials.\n" + json.dumps(QUOTA, indent=2)),
+        (lines({"type": "init"}, {"type": "result", "status": "error", **QUOTA, "stats": {}}), ""),
+    ],
+    ids=["json", "standard error", "stream"],
+)
+def test_gemini_that_failed(output, errors):
+    failed = read("gemini", output, errors).failed
+    assert failed.kind == "rate_limit"
+    assert failed.retryable
+
+
+def test_gemini_that_ran_out_of_turns_has_a_result():
+    error = {"type": "FatalTurnLimitedError", "message": "Reached max turns", "code": 53}
+    printed = read("gemini", "", json.dumps({"error": error}))
+    assert (printed.failed, printed.status) == (None, "budget")
+
+
+def test_what_an_agent_prints_beside_its_result_is_no_failure():
+    assert read("gemini", json.dumps(GEMINI), json.dumps(QUOTA)).failed is None

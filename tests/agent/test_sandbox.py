@@ -10,7 +10,7 @@ from assay.agent.cell import Cell, end_container
 from assay.agent.diff import Snapshot
 from assay.errors import UsageError
 from assay.models.failure import CallError
-from assay.suite.values import Agent
+from assay.suite.values import Agent, Work
 
 
 @pytest.fixture
@@ -60,6 +60,45 @@ def test_a_container_that_cannot_be_run_is_no_result(engine):
     engine.write_text("#!/bin/sh\necho 'no such image' >&2\nexit 125\n")
     with pytest.raises(CallError, match="no such image"):
         attempt(Agent(("tool",), sandbox="container", image="x"))
+
+
+ENGINE = """#!/bin/sh
+case "$1" in
+    inspect) echo '{started}'; exit 0;;
+    rm) exit 0;;
+esac
+while [ "$1" != --cidfile ]; do shift; done
+test ! -e "$2" || exit 99
+echo abc > "$2"
+echo 'sh: pytest: not found' >&2
+exit 127
+"""
+
+
+def test_an_agent_that_ends_as_an_engine_does_has_a_result(engine):
+    engine.write_text(ENGINE.format(started="2026-01-02T03:04:05Z"))
+    work = Work(verify=(("check",), ("check",)))
+    reply = attempt(Agent(("tool",), sandbox="container", image="x"), work=work)
+    assert (reply.status, reply.passed, reply.work["exit_code"]) == ("ok", False, 127)
+    assert [c["after"] for c in reply.work["checks"]] == [127, 127]
+
+
+def test_a_container_that_was_made_but_not_begun_is_no_result(engine):
+    engine.write_text(ENGINE.format(started="0001-01-01 00:00:00 +0000 UTC"))
+    with pytest.raises(CallError, match="container could not be run"):
+        attempt(Agent(("tool",), sandbox="container", image="x"))
+
+
+def test_a_check_whose_container_cannot_be_run_is_no_result(engine):
+    engine.write_text(
+        """#!/bin/sh
+case "$*" in *check*) echo "Error: storage is locked" >&2; exit 125;; esac
+echo done
+"""
+    )
+    agent = Agent(("tool",), sandbox="container", image="x")
+    with pytest.raises(CallError, match=r"A check could not be run.*storage is locked"):
+        attempt(agent, work=Work(verify=(("check",),)))
 
 
 def test_a_served_model_needs_the_network():

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
-from assay.agent.scratch import Scratch
+from assay.agent.scratch import Scratch, clean
 from assay.models.failure import CallError
 from assay.suite.values import Work
 
@@ -135,6 +135,72 @@ def test_what_a_killed_run_leaves_is_cleaned_at_the_next_start(tmp_path, sandbox
     assert [p.name for p in above.iterdir()] == [scratch.root.name]
     scratch.close()
     _wait_for(lambda: not alive(mark))
+
+
+def _left(above, lock):
+    """Make the folder of a run whose process is gone."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    folder = above / f"{gone.pid}-{secrets.token_hex(4)}"
+    (folder / "1-abc" / "work").mkdir(parents=True)
+    if lock:
+        (folder / "lock").touch()
+    return folder
+
+
+def test_a_folder_whose_lock_is_gone_is_a_leftover_too(tmp_path):
+    folder = _left(tmp_path, lock=False)
+    mine = tmp_path / f"{os.getpid()}-{secrets.token_hex(4)}"
+    mine.mkdir()
+    (tmp_path / "notes").mkdir()
+    assert clean(tmp_path) == 1
+    assert not folder.exists()
+    assert mine.exists()
+    assert (tmp_path / "notes").exists()
+
+
+def test_the_lock_goes_last(tmp_path, monkeypatch):
+    folder = _left(tmp_path, lock=True)
+    removed = []
+    monkeypatch.setattr("assay.agent.scratch.remove", lambda path: removed.append(path.name))
+    clean(tmp_path)
+    assert removed == ["1-abc", folder.name]
+
+
+def test_only_processes_of_the_run_are_ended(tmp_path):
+    folder = _left(tmp_path, lock=True)
+    path = {"PATH": os.environ["PATH"]}
+    theirs = [
+        subprocess.Popen(["sleep", "600"], cwd=folder / "1-abc", env=path),
+        subprocess.Popen(["sleep", "600"], env={**path, "OLDPWD": f"{folder}/1-abc"}),
+        subprocess.Popen(["sleep", "600"], env={**path, "ASSAY_ATTEMPT": f"{folder.name}x/1"}),
+    ]
+    own = subprocess.Popen(["sleep", "600"], env={**path, "ASSAY_ATTEMPT": f"{folder.name}/1-abc"})
+    try:
+        assert clean(tmp_path) == 1
+        assert own.wait(30) == -signal.SIGKILL
+        assert [process.poll() for process in theirs] == [None] * 3
+    finally:
+        for process in (*theirs, own):
+            process.kill()
+            process.wait()
+
+
+def test_a_run_inside_an_attempt_does_not_end_itself(tmp_path):
+    folder = _left(tmp_path, lock=True)
+    code = (
+        "import subprocess, sys; from pathlib import Path; from assay.agent.scratch import clean\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "print(clean(Path(sys.argv[1])), child.poll()); child.kill()"
+    )
+    done = subprocess.run(
+        ["sh", "-c", '"$@"; echo above', "sh", sys.executable, "-c", code, str(tmp_path)],
+        env={**os.environ, "ASSAY_ATTEMPT": f"{folder.name}/1-abc"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "1 None\nabove\n", done.stderr
 
 
 def _wait_for(condition, seconds=30):

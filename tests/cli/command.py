@@ -24,6 +24,9 @@ class Result(NamedTuple):
 class _Stdin(NamedTuple):
     buffer: io.BytesIO
 
+    def isatty(self) -> bool:
+        return False
+
 
 def assay(*arguments: str | Path, stdin: bytes = b"") -> Result:
     """Run `assay` with arguments, as its entry point does."""

@@ -84,3 +84,40 @@ def test_the_value_reads_well_and_is_a_frame(found: Scores) -> None:
     frame = score(ROWS, by="x").frame
     assert frame.columns == ["x", "metric", "value", "low", "high", "grade", "records", "skipped"]
     assert frame.height == 2 * len(METRICS)
+
+
+LONG = [
+    {
+        "id": i // 2,
+        "attempt": i % 2 + 1,
+        "tier": f"T{i % 3}",
+        "target": "1",
+        "answer": "1",
+        "cot": "a b",
+        "cost_usd": 3.2e-7 * (i + 1),
+        "latency_ms": 1234567.8 * (i + 1),
+        "judge_scores": [0.5, 0.1 * (i % 9)],
+    }
+    for i in range(24)
+]
+
+
+@pytest.mark.parametrize("by", [[], ["tier"]])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_and_cuts_no_number(
+    by: list[str], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    scores = score(LONG, by=by)
+    text = render(scores, "table")
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for group in scores.groups:
+        for name, e in group.estimates.items():
+            if e.value is not None:
+                assert shown(name, e.value) in text, name
+    if not by:
+        title = text.splitlines()[0]
+        assert title.endswith("records")
+        wanted = f"{scores['accuracy'].records:,}"
+        assert next(x for x in text.splitlines() if "  accuracy" in x).endswith(f" {wanted}")

@@ -3,6 +3,7 @@ import math
 import pytest
 
 import assay
+from assay.report.compare import as_table
 from assay.report.words import money, plain, probability, rounded, sentences
 
 
@@ -97,3 +98,45 @@ def test_sides_that_share_nothing():
 def test_records_without_a_side_are_told():
     found = assay.compare([*rows(T0=(1, 2, 0.1), T1=(2, 2, 0.1)), {"task_id": 9, "passed": True}])
     assert sentences(found)[-1] == "1 record has no tier and belongs to no side."
+
+
+def test_a_side_that_is_dominated_is_named_and_passed_over():
+    last = said(T0=(50, 100, 0.1), T1=(40, 100, 0.2), T2=(60, 100, 0.3))[-1]
+    assert last == (
+        "The cheapest pass: T0, $0.20. Going from T0 to T2, each further pass costs $2.00. "
+        "T1 costs no less than T0 and passes no more often."
+    )
+
+
+def test_what_is_no_mean_is_said_to_be_none():
+    found = assay.compare(rows(T0=(2, 4, 0.1), T1=(3, 4, 0.1)), metrics="cost_of_pass")
+    assert sentences(found)[0] == (
+        "No chosen metric is a mean over records, so none is compared task by task."
+    )
+
+
+def test_numbers_that_differ_alike_everywhere_have_no_interval():
+    found = assay.compare(rows(T0=(2, 9, 0.1), T1=(3, 9, 0.3)), metrics="cost_usd_mean")
+    (pair,) = found.pairs
+    assert (pair.low, pair.high, pair.detectable) == (None, None, None)
+    found = assay.compare(rows(T0=(2, 9, 0.1), T1=(3, 9, 0.3)), metrics="total_tokens_mean")
+    assert sentences(found)[0] == (
+        "The sides have nothing in common that could be compared task by task."
+    )
+    tokens = [
+        dict(r, input_tokens=5 + 5 * (r["tier"] == "T1")) for r in rows(T0=(2, 9, 0), T1=(3, 9, 0))
+    ]
+    found = assay.compare(tokens, metrics="prompt_tokens_mean")
+    assert "is 5.00 higher in T1 than in T0, at every task by the same." in sentences(found)[0]
+    assert "nothing varied" in as_table(found)
+
+
+def test_what_would_be_seen_is_said_for_all_comparisons():
+    (first, *_) = said(T0=(20, 40, 0.1), T1=(22, 40, 0.1))
+    assert "four times in five among 2 comparisons" in first
+    alone = assay.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)), metrics="pass_rate")
+    assert "comparisons" not in sentences(alone)[0]
+    both = assay.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)))
+    one, two = alone.pair("T1", "pass_rate"), both.pair("T1", "pass_rate")
+    assert one.detectable < two.detectable
+    assert one.tasks_for_5_points < two.tasks_for_5_points

@@ -52,7 +52,7 @@ def test_more_judges_are_asked_only_where_they_disagree(tmp_path):
     assert asked(tmp_path, "poor") == 0
     wide = judge("good", "fair", more=more, disagreement=0.15)
     judged_suite(tmp_path, wide)
-    again = assay(tmp_path, "run", "--resume", "--format", "json")
+    again = assay(tmp_path, "run", "--resume", "--yes", "--format", "json")
     assert again.returncode == 0, again.stderr
     assert (asked(tmp_path, "poor"), asked(tmp_path, "good")) == (2, 2)
     assert metrics(again)["impl_rate_mean"] == pytest.approx((0.7 + 0.5 + 0.0) / 3)
@@ -121,7 +121,46 @@ def test_another_rubric_or_another_response_is_judged_anew(tmp_path):
     judged_suite(tmp_path, judge("good"), prompt='"{{ input }}!"')
     assert assay(tmp_path, "run", "--resume", "--yes").returncode == 0
     assert asked(tmp_path, "good") == 6
-    assert len(judgments(tmp_path)) == 2
+    assert len({row["fingerprint"] for row in judgments(tmp_path)}) == 6
+
+
+def paid_to_judges(folder):
+    with sqlite3.connect(folder / "store.db") as connection:
+        query = "SELECT sum(cost_usd) FROM assay_call WHERE kind = 'judge'"
+        return connection.execute(query).fetchone()[0]
+
+
+def test_judging_that_fails_takes_nothing_away(tmp_path):
+    assert run(tmp_path, judge("good")).returncode == 0
+    module = tmp_path / "m.py"
+    whole = module.read_text()
+    module.write_text(whole + "\ndef good(text):\n    raise RuntimeError('down')\n")
+    other = (tmp_path / "rubric.yaml").read_text().replace("0.6", "0.9")
+    (tmp_path / "other one.yaml").write_text(other)
+    failed = assay(tmp_path, "judge", "latest", "--rubric", "other one.yaml", "--model", "good")
+    assert failed.returncode == 4
+    assert "0 of 2 judgments made" in failed.stderr
+    assert "--rubric 'other one.yaml' --model good" in failed.stderr
+    scored = metrics(assay(tmp_path, "score", "latest", "--format", "json"))
+    assert scored["impl_rate_mean"] == pytest.approx(0.7)
+    module.write_text(whole)
+    calls = asked(tmp_path, "good")
+    for rubric, made in (("other one.yaml", 2), ("rubric.yaml", 0), ("other one.yaml", 0)):
+        done = assay(tmp_path, "judge", "--rubric", rubric, "--format", "json")
+        assert f"{made} of {made} judgments made" in done.stderr
+        assert metrics(done)["pass_rate"] == (1.0 if rubric == "rubric.yaml" else 0.0)
+        assert metrics(done)["judge_cost_usd_total"] == pytest.approx(paid_to_judges(tmp_path))
+    assert asked(tmp_path, "good") == calls + 2
+
+
+def test_the_judgments_of_a_judge_that_is_taken_again_count_again(tmp_path):
+    first = '{models: [{name: j, model: "python:m:good"}], rubric: rubric.yaml}'
+    done = run(tmp_path, first)
+    for module, score in (("fair", 0.5), ("good", 0.7)):
+        judged_suite(tmp_path, first.replace("good", module))
+        done = assay(tmp_path, "judge", "--format", "json")
+        assert metrics(done)["impl_rate_mean"] == pytest.approx(score)
+    assert (asked(tmp_path, "good"), asked(tmp_path, "fair")) == (2, 2)
 
 
 def test_a_judgment_of_an_older_response_does_not_count(tmp_path):

@@ -1,6 +1,7 @@
 """Progress: one line that says where a run is, renewed in a terminal, plain elsewhere."""
 
 import io
+import threading
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_terminal_has_one_line_that_is_cleared_in_the_end(clock: Clock) -> Non
     assert "\n" not in out.getvalue()
     shown = out.getvalue().split("\r\x1b[K")
     assert len(shown) == 6
-    assert shown[-2].endswith("stopping …")
+    assert shown[-2].startswith("stopping; Ctrl-C again stops at once · 3 of 100")
     assert shown[-1] == ""
 
 
@@ -103,3 +104,49 @@ def test_nothing_done_yet_has_no_time_left(clock: Clock) -> None:
     clock.now += SLOW
     progress(tally(0, retries=3), Budget(Limits()), [])
     assert out.getvalue() == "0 of 100 · 0.0/s · 3 retried\n"
+
+
+def test_a_line_never_wraps(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = Terminal()
+    progress = Progress(right, out)
+    clock.now += FAST
+    progress(tally(20, errors={"rate_limit": 7, "timeout": 8}), Budget(Limits()), [(True,)])
+    progress.end()
+    line = out.getvalue().split("\r\x1b[K")[1]
+    assert len(line) == 39
+    assert line.endswith("…")
+
+
+def test_a_closed_screen_and_a_rule_that_fails_end_nothing(clock: Clock) -> None:
+    def broken(rows: list[Any]) -> tuple[int, int]:
+        raise ZeroDivisionError
+
+    out = io.StringIO()
+    progress = Progress(broken, out)
+    clock.now += SLOW
+    progress(tally(20), Budget(Limits()), [(True,)])
+    assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
+    out.close()
+    clock.now += SLOW
+    progress(tally(30), Budget(Limits()), [(True,)])
+    progress.end()
+    Progress(right, out).end()
+
+
+def test_a_run_that_waits_is_seen_to_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Written(Terminal):
+        lines = threading.Semaphore(0)
+
+        def write(self, text: str) -> int:
+            self.lines.release()
+            return super().write(text)
+
+    monkeypatch.setattr(module, "FAST", 0.01)
+    out = Written()
+    progress = Progress(right, out)
+    progress(tally(1), Budget(Limits()), [(True,)])
+    for _ in range(3):
+        assert out.lines.acquire(timeout=30)
+    progress.end()
+    assert out.getvalue().count("1 of 100") >= 3

@@ -170,5 +170,21 @@ def test_a_run_is_resumed_from_another_folder_with_its_own_suite(folder):
     (elsewhere / "resumed_agent.py").write_text(AGENT)
     code, said = run(address, "run", "--resume", cwd=elsewhere)
     assert code == 0, said
-    assert "1 attempts stand" in said
+    assert "1 attempt stands, 0 failed and are tried again, 0 are still to be made" in said
     assert "there is a change" not in said
+
+
+def test_a_recording_keeps_equal_prompts_of_two_tiers_apart(folder):
+    write(folder, FOUR, {**FOUR, "id": "again"}, more="tiers: {T0: {}, T1: {}}")
+    counting = "n = 0\ndef a(text):\n    global n\n    n += 1\n    return f'FINAL_ANSWER: {n}'\n"
+    (folder / "resumed_agent.py").write_text(counting)
+    address = str(folder / "s.db")
+    code, said = run(address, "run", "s.yaml", "--record", "tape.jsonl")
+    assert code == 0, said
+    first = [(r["task_id"], r["tier"], r["response"]) for r in kept(address)[0]]
+    assert len({response for *_, response in first}) == 4
+    text = (folder / "s.yaml").read_text()
+    (folder / "s.yaml").write_text(text.replace("python:resumed_agent:a", "replay:tape.jsonl"))
+    code, said = run(address, "run", "s.yaml")
+    assert code == 0, said
+    assert [(r["task_id"], r["tier"], r["response"]) for r in kept(address)[0]] == first

@@ -1,18 +1,17 @@
 """Paired comparisons agree with other implementations, and keep what they promise."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from bench.compare import Costs, Passes, simulated
+from bench.compare import Costs, Passes, Scores, paired, simulated
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 
 from assay.stats.compare import (
     MCNEMAR,
     Paired,
-    _dealing,
     cliffs_delta,
     compare,
     interval,
@@ -21,7 +20,9 @@ from assay.stats.compare import (
     tango,
     worth,
 )
+from assay.stats.dealing import Tries, dealt_out, hypergeometric
 from assay.stats.interval import z_quantile
+from assay.stats.multiple import holm
 
 Z = z_quantile(0.95)
 
@@ -148,7 +149,10 @@ def test_more_tries_of_the_same_results_say_no_more_than_the_tasks_do():
 
 @pytest.mark.parametrize(
     "system",
-    [Passes(10, (1, 1)), Passes(10, (3, 3)), Passes(20, (1, 5), (30, 1)), Costs(20, (3, 3))],
+    [
+        *(Passes(10, (1, 1)), Passes(10, (3, 3)), Passes(4, (10, 10)), Passes(20, (1, 5), (30, 1))),
+        *(Costs(20, (3, 3)), Costs(20, (1, 10), 1.0), Scores(20, (1, 5)), Scores(10, (5, 1))),
+    ],
     ids=str,
 )
 def test_identical_systems_are_rarely_told_apart(system):
@@ -158,7 +162,12 @@ def test_identical_systems_are_rarely_told_apart(system):
 
 
 @pytest.mark.parametrize(
-    "system", [Passes(20, (1, 1)), Passes(10, (5, 5), (8, 2)), Costs(50, (3, 3))], ids=str
+    "system",
+    [
+        *(Passes(20, (1, 1)), Passes(10, (5, 5), (8, 2)), Costs(50, (3, 3))),
+        *(Costs(20, (1, 10)), Scores(20, (1, 5))),
+    ],
+    ids=str,
 )
 def test_intervals_hold_the_true_difference(system):
     _, held = simulated(system, system.different, 300)
@@ -169,4 +178,99 @@ def test_intervals_hold_the_true_difference(system):
 def test_tries_are_dealt_out_by_the_hypergeometric_distribution(case):
     passed, first, second = case
     theirs = stats.hypergeom.cdf(np.arange(second + 1), first + second, passed, second)
-    assert _dealing(*case) == pytest.approx(theirs)
+    assert hypergeometric(*case) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tries", "p"),
+    [
+        ([0.5] * 4, [0.51] * 4, 100, 0.70),
+        ([0.1] * 4, [0.9, 0.5, 0.9, 0.4], 100, 0.0001),
+        ([0.0] * 3, [1.0, 1.0, 0.5], 10, 0.0001),
+        ([0.0] * 3, [0.2] * 3, 10, 0.022),
+        ([0.5] * 5, [0.55] * 5, 20, 0.35),
+    ],
+)
+def test_differences_that_are_alike_are_not_large_for_that(a, b, tries, p):
+    found = compare(rates(a, b, tries), 0.95, 0)
+    assert found.method == "within-task permutation"
+    assert found.p == pytest.approx(p, rel=0.15)
+
+
+def test_a_larger_difference_never_has_a_larger_p():
+    for tasks, tries in ((3, 10), (4, 100), (12, 5)):
+        steps = range(0, tries // 2 + 1, max(1, tries // 20))
+        found = [
+            compare(rates([0.5] * tasks, [0.5 + k / tries] * tasks, tries), 0.95, 0).p
+            for k in steps
+        ]
+        assert found[0] == 1
+        assert all(larger <= smaller + 0.01 for smaller, larger in pairwise(found))
+        assert found[-1] < 0.05
+
+
+def test_two_tries_dealt_out_have_the_p_of_all_deals():
+    """One task, 2 and 3 tries: of ten deals two give the largest sum or the smallest one."""
+    a, b = np.array([[1.0, 2.0]]), np.array([[3.0, 5.0, 9.0]])
+    found = paired(a, b, "number")
+    split = [(x, y) for x in range(5) for y in range(x)]
+    values, truth = np.array([1.0, 2.0, 3.0, 5.0, 9.0]), []
+    for pick in split:
+        rest = [i for i in range(5) if i not in pick]
+        truth.append(values[rest].mean() - values[list(pick)].mean())
+    assert found.each.own == pytest.approx(found.differences)
+    assert found.each.null[0] == pytest.approx(np.var(truth))
+    share = np.mean(np.abs(truth) >= abs(truth[0]) - 1e-9)
+    assert dealt_out(found.each, 0, 0.05) == pytest.approx(share, abs=0.02)
+
+
+def test_units_of_a_task_are_dealt_out_apart_and_averaged():
+    tries = Tries(
+        values=np.array([1.0, 2.0, 4.0, 10.0, 20.0, 30.0, 5.0, 5.0, 8.0]),
+        first=np.array([1, 2, 1]),
+        second=np.array([2, 1, 2]),
+        tasks=np.array([0, 0, 1]),
+    )
+    assert tries.own == pytest.approx([(2 + 15) / 2, 1.5])
+    dealt = tries.deal(20_000, np.random.default_rng(1))
+    assert dealt.mean(axis=0) == pytest.approx([0, 0], abs=0.15)
+    assert dealt.var(axis=0) == pytest.approx(tries.null, rel=0.03)
+    assert np.all(np.ptp(dealt, axis=0) <= tries.reach + 1e-9)
+
+
+@pytest.mark.parametrize("tries", [(3, 3), (3, 2)])
+def test_a_certain_difference_is_shown_among_many_comparisons(tries):
+    for tasks in (6, 20, 300):
+        sure = rates([0.0] * tasks, [1.0] * tasks, tries)
+        p = compare(sure, 0.95, 0, comparisons=1_000).p
+        assert holm([p] + [1.0] * 999)[0] <= 0.05
+
+
+def test_few_tasks_that_cannot_be_certain_are_not():
+    ones = np.ones(6)
+    costs = Paired(ones, 2 * ones + np.arange(6), ones, ones, "number")
+    assert compare(costs, 0.95, 0, comparisons=1_000).p == pytest.approx(2 / 2**6)
+
+
+def test_a_p_beyond_the_first_draws_is_near_the_true_one():
+    """Twenty signs: all patterns can be gone through."""
+    values = np.concatenate([np.full(18, 1.0), [-0.25, -0.5]])
+    signs = 1 - 2 * ((np.arange(2**20)[:, None] >> np.arange(20)) & 1).astype(np.int8)
+    true = float(np.mean(np.abs(signs @ values) >= values.sum() - 1e-9))
+    for seed in range(3):
+        p, _ = sign_flip(values, seed, bar=0.05 / 2_000)
+        assert true / 5 <= p < 0.05 / 2_000
+
+
+@pytest.mark.parametrize("kind", ["number", "score"])
+def test_rounding_is_no_variation(kind):
+    ones = np.ones(60)
+    alike = Paired(0.1 * ones, np.where(np.arange(60) % 2, 0.1 + 0.2, 0.3), ones, ones, kind)
+    assert np.ptp(alike.differences) > 0
+    assert alike.variance == 0
+    found = compare(alike, 0.95, 0)
+    assert found.p < 0.001
+    if kind == "number":
+        assert (found.low, found.high) == (None, None)
+    else:
+        assert found.high - found.low > 0.1

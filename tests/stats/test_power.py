@@ -58,5 +58,20 @@ def test_results_that_never_differ_still_tell_what_could_be_seen():
 @pytest.mark.parametrize(
     "system", [Passes(50, (1, 1)), Passes(20, (3, 3), (3, 6)), Passes(50, (5, 5))], ids=str
 )
-def test_stated_power_holds(system):
-    assert power(system, 250) == pytest.approx(0.8, abs=0.09)  # of 250 draws; the bench: 0.05
+@pytest.mark.parametrize("comparisons", [1, 7])
+def test_stated_power_is_that_of_the_corrected_decision(system, comparisons):
+    seen = power(system, 250, comparisons)
+    assert seen == pytest.approx(0.8, abs=0.09)  # of 250 draws; the bench: 0.05
+
+
+def test_few_flips_cannot_be_corrected_for_many_comparisons():
+    ones = np.ones(8)
+    costs = Paired(ones, ones + np.arange(8.0), ones, ones, "number")
+    assert Design.of(costs).detectable(8, 0.05) is not None
+    assert Design.of(costs).detectable(8, 0.05 / 7) is None
+
+
+def test_rounding_is_not_seen_as_a_small_spread():
+    ones = np.ones(10)
+    alike = Paired(0.1 * ones, np.where(np.arange(10) % 2, 0.1 + 0.2, 0.3), ones, ones, "number")
+    assert Design.of(alike).detectable(10) is None

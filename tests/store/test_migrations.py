@@ -5,10 +5,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
 from assay.errors import UsageError
-from assay.store.migrations import STEPS
-from assay.store.store import RECORD_COLUMNS, Store
+from assay.store.migrations import STEPS, _several_judgments
+from assay.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
+from assay.store.tables import JUDGMENT, META
 from store.samples import RUN, call, record, rows
 
 OLD = Path(__file__).with_name("version-1.sql").read_text("utf-8")
@@ -83,3 +85,25 @@ def test_an_upgrade_that_fails_leaves_the_old_store(store_address, monkeypatch):
     assert len(execute(store_address, "SELECT * FROM assay_record")[0]) == WIDTH
     assert len(rows(store)) == 2
     store.close()
+
+
+def test_judgments_by_one_rubric_stay_beside_those_by_another(store_address):
+    key = ("run", "task_id", "subject", "tier", "attempt", "judge")
+    columns = [Column(c.name, c.type, nullable=c.nullable) for c in JUDGMENT.c]
+    old = Table(JUDGMENT.name, MetaData(), *columns, PrimaryKeyConstraint(*key))
+    values = {"run": RUN, "task_id": "t", "subject": "s", "tier": "T0", "attempt": 1, "judge": "j"}
+    values |= {"fingerprint": "one", "status": "ok", "score": 0.5, "at": 1.0}
+    store = Store(store_address)
+    with store.engine.begin() as connection:
+        JUDGMENT.drop(connection)
+        old.create(connection)
+        connection.execute(old.insert().values(values))
+        connection.execute(META.update().values(version=STEPS.index(_several_judgments)))
+    store.close()
+    again = Store(store_address)
+    other = {**values, "fingerprint": "two", "status": "error", "score": None, "at": 2.0}
+    for row in (other, other):
+        again.write_judgments([tuple(map(row.get, JUDGMENT_COLUMNS))], [])
+    found = again.judgments(RUN, {"fingerprint", "status", "score"})
+    assert sorted(found.rows()) == [("one", "ok", 0.5), ("two", "error", None)]
+    again.close()

@@ -128,8 +128,8 @@ def test_a_person_leaves_a_verdict(site, open_page):
     page.goto(f"{server.address}/runs/{run}")
     assert page.locator("input[name=who]").input_value() == "Grace"
     page.locator("input[name=tags]").fill("smoke, night")
-    page.get_by_role("button", name="Keep").click()
-    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Keep").click()
     page.goto(f"{server.address}/?tag=night")
     assert page.locator("table.rows tbody tr").count() == 1
     assert page.locator(".tag", has_text="smoke").count() == 1

@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.agent.supervise import below
 from assay.agent.workspace import place, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from assay.agent.diff import Snapshot
     from assay.suite.values import Caps
 
 CONTAINER = "container"
 """The file that names the container of an attempt."""
+LONGEST = 900
+"""Characters of a path, before it begins anew; Linux takes 4,096 bytes, and a name has 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,12 @@ class Cell:
         """Its temporary files."""
         return self.root / "tmp"
 
-    def too_much(self, caps: Caps) -> str | None:
-        """Say what the attempt has too much of, if anything."""
+    def too_much(self, caps: Caps, watcher: int) -> str | None:
+        """Say what the attempt has too much of, if anything; `watcher` is above its processes."""
         most = self.size + caps.disk_mb * 1_000_000
         size, count = usage(self.root, most, self.count + caps.files)
+        if sys.platform == "linux":
+            size += unlinked(below(watcher), self.root.stat().st_dev)
         if size - self.size > caps.disk_mb * 1_000_000:
             return f"it wrote more than {caps.disk_mb:,} MB"
         if count - self.count > caps.files:
@@ -86,21 +91,57 @@ class Cell:
 def usage(folder: Path, largest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[int, int]:
     """Count the bytes and entries of a folder, until there are more than matter."""
     size = count = 0
-    waiting = [str(folder)]
+    waiting: list[tuple[_Held | None, str]] = [] if folder.is_symlink() else [(None, str(folder))]
     while waiting:
+        held, path = waiting.pop()
         try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    count += 1
-                    if size > largest or count > most:
-                        return size, count
+            held, path = _reached(held, path)
+            entries = os.scandir(path)
+        except OSError:
+            continue  # a folder that is closed, or gone
+        with entries:
+            for entry in entries:
+                count += 1
+                if size > largest or count > most:
+                    return size, count
+                with contextlib.suppress(OSError):
                     kind = entry.stat(follow_symlinks=False)
                     size += kind.st_blocks * 512
                     if stat.S_ISDIR(kind.st_mode):
-                        waiting.append(entry.path)
-        except OSError:
-            continue
+                        waiting.append((held, entry.path))
     return size, count
+
+
+class _Held:
+    """A folder that is kept open, from which a longer path can begin anew."""
+
+    def __init__(self, path: str) -> None:
+        self.number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def __del__(self) -> None:
+        if hasattr(self, "number"):
+            os.close(self.number)
+
+
+def _reached(held: _Held | None, path: str) -> tuple[_Held | None, str]:
+    """Shorten a path that the system might find too long: a deep folder hides nothing."""
+    if len(path) < LONGEST or sys.platform != "linux":
+        return held, path
+    held = _Held(path)
+    return held, f"/proc/self/fd/{held.number}"
+
+
+def unlinked(pids: Iterable[int], device: int) -> int:
+    """Count the bytes of files that have no name any more but are held open by processes."""
+    found: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    kind = entry.stat()
+                    if kind.st_nlink == 0 and kind.st_dev == device and stat.S_ISREG(kind.st_mode):
+                        found[kind.st_ino] = kind.st_blocks * 512
+    return sum(found.values())
 
 
 def end_container(cell: Path) -> None:

@@ -50,13 +50,14 @@ class CommandAgent:
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
         self._address: str | None = None
-        self._before: dict[str, asyncio.Task[list[Ended]]] = {}
+        self._before: dict[str, asyncio.Task[list[verify.Outcome]]] = {}
 
     def __repr__(self) -> str:
         return f"CommandAgent({self.name})"
 
     async def call(self, request: Request) -> Reply:
         """Make one attempt."""
+        agent = self.agent
         scratch = await self._start()
         work = request.work or Work()
         checks = verify.checks_of(work)
@@ -64,19 +65,32 @@ class CommandAgent:
         cell = await asyncio.to_thread(scratch.cell, work)
         try:
             ended = await self._run(cell, request)
+            printed = readers.read(agent.output, ended.stdout.text, ended.stderr.text)
+            if ended.why == "exit" and printed.failed:
+                raise self._told(printed.failed)
             made = await asyncio.to_thread(diff.compare, cell.begun, cell.snapshot, cell.work)
             after = await self._checked_after(cell, work, checks) if ended.why == "exit" else []
         finally:
             await asyncio.shield(asyncio.to_thread(cell.remove))
         if ended.why != "exit":
-            return self._reply(ended, made, [], passed=False)
+            return self._reply(ended, printed, made, [], passed=False)
         passed = verify.verdict(checks, before, after, ended.exit_code)
-        return self._reply(ended, made, verify.told(checks, before, after), passed)
+        return self._reply(ended, printed, made, verify.told(checks, before, after), passed)
+
+    def _told(self, wrong: CallError) -> CallError:
+        """Take keys out of an error."""
+        wrong.message = redact_environment(wrong.message, self.agent.env)
+        wrong.args = (wrong.message,)
+        return wrong
 
     def _reply(
-        self, ended: Ended, made: diff.Diff, checked: list[dict[str, Any]], passed: bool | None
+        self,
+        ended: Ended,
+        printed: readers.Printed,
+        made: diff.Diff,
+        checked: list[dict[str, Any]],
+        passed: bool | None,
     ) -> Reply:
-        printed = readers.read(self.agent.output, ended.stdout.text)
         status = _STATUS.get(ended.why, printed.status)
         work = {
             "exit_code": ended.exit_code,
@@ -93,14 +107,14 @@ class CommandAgent:
             "checks": checked,
         }
         return Reply(
-            redact_environment(printed.text),
+            redact_environment(printed.text, self.agent.env),
             usage=printed.usage,
             model=printed.model,
             latency_ms=ended.seconds * 1000,
             status=status,
             passed=False if status != "ok" else passed,
             cost_usd=printed.cost_usd,
-            work=redact_reply(work),
+            work=redact_reply(work, self.agent.env),
         )
 
     async def _start(self) -> Scratch:
@@ -128,10 +142,11 @@ class CommandAgent:
             environment=environment,
             limits=self._limits(agent.caps.output_kb * 1000),
             given=note if agent.prompt == "stdin" else None,
-            watch=lambda: cell.too_much(agent.caps),
+            watch=lambda watcher: cell.too_much(agent.caps, watcher),
+            status=sandbox.status_of(agent),
         )
-        if wrong := sandbox.failure(agent, ended):
-            raise CallError("workspace", redact_environment(wrong))
+        if wrong := await asyncio.to_thread(sandbox.failure, agent, cell, ended):
+            raise self._told(CallError("workspace", wrong))
         return ended
 
     def _found(self, words: Sequence[str]) -> list[str]:
@@ -164,18 +179,27 @@ class CommandAgent:
 
     async def _checked_before(
         self, scratch: Scratch, work: Work, checks: Sequence[verify.Check]
-    ) -> list[Ended]:
-        """Run the checks in a workspace that no agent saw; once for all attempts that begin so."""
+    ) -> list[verify.Outcome]:
+        """Run the checks in a workspace that no agent saw; once for all attempts that begin so.
+
+        Where that failed, the next attempt tries again.
+        """
         if not checks:
             return []
         key = json.dumps([work.task, work.target, work.identity()])
         if key not in self._before:
-            self._before[key] = asyncio.create_task(self._fresh(scratch, work, checks))
+            task = asyncio.create_task(self._fresh(scratch, work, checks))
+            self._before[key] = task
+            task.add_done_callback(lambda done: self._forget(key, done))
         return await asyncio.shield(self._before[key])
+
+    def _forget(self, key: str, done: asyncio.Task[list[verify.Outcome]]) -> None:
+        if done.cancelled() or done.exception():
+            self._before.pop(key, None)
 
     async def _fresh(
         self, scratch: Scratch, work: Work, checks: Sequence[verify.Check]
-    ) -> list[Ended]:
+    ) -> list[verify.Outcome]:
         cell = await asyncio.to_thread(scratch.cell, work)
         try:
             return await self._checked(cell, work, checks)
@@ -184,12 +208,14 @@ class CommandAgent:
 
     async def _checked_after(
         self, cell: Cell, work: Work, checks: Sequence[verify.Check]
-    ) -> list[Ended]:
+    ) -> list[verify.Outcome]:
         if checks:
             await asyncio.to_thread(cell.renew_home)
         return await self._checked(cell, work, checks)
 
-    async def _checked(self, cell: Cell, work: Work, checks: Sequence[verify.Check]) -> list[Ended]:
+    async def _checked(
+        self, cell: Cell, work: Work, checks: Sequence[verify.Check]
+    ) -> list[verify.Outcome]:
         await asyncio.to_thread(cell.lay, work.verify_files)
         place = sandbox.place_of(self.agent, cell)
         environment = {
@@ -201,22 +227,40 @@ class CommandAgent:
             **({} if work.target is None else {"ASSAY_TARGET": work.target}),
         }
 
-        async def once(words: tuple[str, ...]) -> Ended:
-            return await run(
-                sandbox.wrapped(self.agent, self._found(words), cell, tuple(environment)),
-                folder=cell.work,
-                environment=environment,
-                limits=self._limits(CHECK_OUTPUT),
-                watch=lambda: cell.too_much(self.agent.caps),
-            )
+        async def once(words: tuple[str, ...]) -> verify.Outcome:
+            return await self._check(cell, words, environment)
 
         return await verify.run_all(checks, once)
 
+    async def _check(
+        self, cell: Cell, words: tuple[str, ...], environment: Mapping[str, str]
+    ) -> verify.Outcome:
+        """Run a check. One that is a file of the workspace, and gone from there, has failed."""
+        agent = self.agent
+        try:
+            ended = await run(
+                sandbox.wrapped(agent, self._found(words), cell, tuple(environment)),
+                folder=cell.work,
+                environment=environment,
+                limits=self._limits(CHECK_OUTPUT),
+                watch=lambda watcher: cell.too_much(agent.caps, watcher),
+                status=sandbox.status_of(agent),
+            )
+        except CallError as wrong:
+            if agent.sandbox == "none" and "/" in words[0] and not words[0].startswith("/"):
+                return verify.Outcome(127, "exit", wrong.message)
+            raise
+        said = await asyncio.to_thread(sandbox.failure, agent, cell, ended)
+        if said and not sandbox.own_fault(agent, words[0], ended):
+            raise self._told(CallError("workspace", f"A check could not be run. {said}"))
+        return verify.Outcome.of(ended)
+
     async def close(self) -> None:
         """Take the workspaces away, and end what was served."""
-        for task in self._before.values():
+        under_way = list(self._before.values())
+        for task in under_way:
             task.cancel()
-        await asyncio.gather(*self._before.values(), return_exceptions=True)
+        await asyncio.gather(*under_way, return_exceptions=True)
         self._before.clear()
         scratch, self._scratch = self._scratch, None
         if scratch is not None:

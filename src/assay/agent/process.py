@@ -17,13 +17,17 @@ from assay.agent.supervise import below
 from assay.models.failure import CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
 GRACE = 5.0
 """Seconds between the request to end and the end."""
 CHUNK = 1 << 16
+NOBODY = -1
+"""No process: there is none above those of a command that has ended."""
 EVERY = 0.25
+VARIABLE = "ASSAY_ATTEMPT"
+"""The variable by which the processes of an attempt are known: names of its run and itself."""
 
 
 class Kept:
@@ -67,6 +71,8 @@ class Ended:
     left: int
     """How many processes it left running; they were ended."""
     detail: str = ""
+    started: bool | None = None
+    """Whether the sandbox began the command; None where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +94,23 @@ async def run(
     environment: Mapping[str, str],
     limits: Limits,
     given: Path | None = None,
-    watch: Callable[[], str | None] | None = None,
+    watch: Callable[[int], str | None] | None = None,
+    status: int = 0,
 ) -> Ended:
     """Run a command to its end, or to that of its time or its disk.
 
     `folder` is where it works, one of the folders of its attempt. `given` is the file that it
-    reads as standard input. `watch` looks at the disk, in a thread, and says what is too much.
+    reads as standard input. `watch` looks at the disk, in a thread, and says what is too much;
+    it is told the process above those of the command. `status` is the descriptor on which a
+    sandbox says whether it began the command.
     """
+    cell = folder.parent
+    mark = f"{cell.parent.name}/{cell.name}"
     reading, writing = os.pipe()
     try:
-        process = await _start(words, writing, folder, environment, limits, given)
+        process = await _start(
+            (str(status), *words), writing, folder, {**environment, VARIABLE: mark}, limits, given
+        )
     except BaseException:
         os.close(reading)
         raise
@@ -117,7 +130,7 @@ async def run(
         with os.fdopen(reading, "rb") as pipe:
             said = json.loads(pipe.read() or b"{}")
         if not said:  # the supervisor was killed, and what it watched may still run
-            await asyncio.to_thread(end_inside, folder.parent)
+            await asyncio.to_thread(end_marked, mark, process.pid)
         await asyncio.wait(readers, timeout=GRACE)
     except BaseException:
         await _end(process, signal.SIGINT)
@@ -129,7 +142,8 @@ async def run(
             reader.cancel()
     if "missing" in said:
         raise CallError("not_found", f"The command cannot be run: {said['missing']}.")
-    return Ended(said.get("exit_code", 137), why, out, err, seconds, said.get("left", 0), detail)
+    code, left = said.get("exit_code", 137), said.get("left", 0)
+    return Ended(code, why, out, err, seconds, left, detail, said.get("started"))
 
 
 async def _start(
@@ -166,7 +180,7 @@ async def _collect(stream: asyncio.StreamReader, kept: Kept) -> None:
 
 
 async def _until(
-    process: asyncio.subprocess.Process, limits: Limits, watch: Callable[[], str | None] | None
+    process: asyncio.subprocess.Process, limits: Limits, watch: Callable[[int], str | None] | None
 ) -> tuple[Literal["exit", "timeout", "disk"], str]:
     """Wait for the end, and bring it about where a limit is reached."""
     ending = asyncio.ensure_future(process.wait())
@@ -176,13 +190,14 @@ async def _until(
         left = deadline - time.monotonic()
         done, _ = await asyncio.wait({ending}, timeout=max(0.0, min(left, pause)))
         if done:
-            return "exit", ""
+            wrong = await asyncio.to_thread(watch, NOBODY) if watch else None
+            return ("disk", wrong) if wrong else ("exit", "")
         if time.monotonic() >= deadline:
             await _end(process, signal.SIGTERM)
             return "timeout", f"it was ended after {limits.seconds:g} s"
         if watch:
             looked = time.monotonic()
-            wrong = await asyncio.to_thread(watch)
+            wrong = await asyncio.to_thread(watch, process.pid)
             pause = max(EVERY, 5 * (time.monotonic() - looked))
             if wrong:
                 await _end(process, signal.SIGINT)
@@ -198,19 +213,44 @@ async def _end(process: asyncio.subprocess.Process, number: signal.Signals) -> N
         await asyncio.shield(process.wait())
 
 
-def end_inside(folder: Path) -> int:
-    """End the processes that work in a folder or have it in their environment, and their own."""
+def end_marked(mark: str, session: int = NOBODY) -> int:
+    """End the processes of a run or an attempt, and what is below them; gives how many.
+
+    They have its mark in their environment, or belong to the session of its watcher. What merely
+    works in its folder is somebody else's. This process and those above it are spared, and those
+    below it where it has the mark itself.
+    """
+    if sys.platform != "linux":
+        return 0
+    own = os.getpid()
+    spared = {own, *_above(own)}
+    if _marked(Path("/proc/self"), mark):
+        spared |= {*below(own)}
     found: set[int] = set()
-    for pid in (
-        (e.name for e in os.scandir("/proc") if e.name.isdigit()) if sys.platform == "linux" else ()
-    ):
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) in spared:
+            continue
         with contextlib.suppress(OSError):
-            at = Path(f"/proc/{pid}")
-            where = str((at / "cwd").readlink())
-            inside = where == str(folder) or where.startswith(f"{folder}/")
-            if inside or os.fsencode(folder) + b"/" in (at / "environ").read_bytes():
-                found |= {int(pid), *below(int(pid))}
-    for one in found - {os.getpid()}:
+            if _marked(Path(entry.path), mark) or os.getsid(int(entry.name)) == session:
+                found |= {int(entry.name), *below(int(entry.name))}
+    for one in found - spared:
         with contextlib.suppress(OSError):
             os.kill(one, signal.SIGKILL)
-    return len(found)
+    return len(found - spared)
+
+
+def _marked(process: Path, mark: str) -> bool:
+    token = os.fsencode(f"{VARIABLE}={mark}")
+    held = (process / "environ").read_bytes().split(b"\0")
+    return any(one == token or one.startswith(token + b"/") for one in held)
+
+
+def _above(pid: int) -> Iterator[int]:
+    """List the processes above one."""
+    while pid > 1:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes()
+        except OSError:
+            return
+        pid = int(stat.rpartition(b")")[2].split()[1])
+        yield pid

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from assay.agent.trouble import kind_of
+from assay.models.failure import CallError, shorten
 from assay.models.foreign import add, count
 from assay.models.model import Usage
 from assay.suite.commands import steps
@@ -28,13 +30,28 @@ class Printed:
     cost_usd: float | None = None
     model: str | None = None
     status: Literal["ok", "budget"] = "ok"
+    failed: CallError | None = None
+    """Why it says that it could not work: what it needs was down, refused it or was not paid."""
 
 
-def read(how: str | Mapping[str, str], output: str) -> Printed:
-    """Read an output by a reader's name, or by JSON paths."""
+def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed:
+    """Read an output by a reader's name, or by JSON paths; `errors` is the other output."""
     if isinstance(how, Mapping):
         return _by_paths(how, output)
+    if how == "gemini":
+        return _gemini(output, errors)
     return _READERS[how](output)
+
+
+def troubled(printed: Printed, said: str) -> Printed:
+    """Say that an agent could not work. One whose context is full has spent what it had."""
+    kind = kind_of(said)
+    if kind is None:
+        return replace(printed, status="budget")
+    told = shorten(said) or "it does not say why"
+    usage = None if printed.usage == Usage() else printed.usage
+    wrong = CallError(kind, f"The agent could not work: {told}", usage=usage)
+    return replace(printed, failed=wrong)
 
 
 def _text(output: str) -> Printed:
@@ -62,14 +79,24 @@ def _claude_code(output: str) -> Printed:
         key=lambda name: count(_mapping(per_model[name]).get("outputTokens")) or 0,
         default=None,
     )
-    spent = str(result.get("subtype", "")) in {"error_max_turns", "error_max_budget_usd"}
-    return Printed(
+    printed = Printed(
         text if isinstance(text, str) else _last_words(events),
         usage,
         _money(result.get("total_cost_usd")),
         most,
-        "budget" if spent else "ok",
     )
+    kind = str(result.get("subtype", ""))
+    if kind in {"error_max_turns", "error_max_budget_usd"}:
+        return replace(printed, status="budget")
+    if kind == "error_during_execution" or (result.get("is_error") is True and kind in _API):
+        said = result.get("errors")
+        told = said if isinstance(said, list) else [text]
+        return troubled(printed, "; ".join(str(one) for one in told if one))
+    return printed
+
+
+_API = ("success", "")
+"""With `is_error`, the last message is one of the API; its other kinds are the agent's own."""
 
 
 _SNAKE = (
@@ -99,17 +126,22 @@ def _last_words(events: list[dict[str, Any]]) -> str:
 def _codex(output: str) -> Printed:
     """Read `codex exec --json`: the last message, and the usage of the last turn.
 
-    That usage counts from the start of the thread, so earlier ones are part of it.
+    That usage counts from the start of the thread, so earlier ones are part of it. An error
+    that a completed turn follows was overcome.
     """
     text: str | None = None
     usage = Usage()
+    wrong: str | None = None
     for event in _events(output):
         item = _mapping(event.get("item"))
         kind = item.get("type", item.get("item_type"))
         if event.get("type") == "item.completed" and kind in {"agent_message", "assistant_message"}:
             said = item.get("text")
             text = said if isinstance(said, str) else text
+        elif event.get("type") in {"turn.failed", "error"}:
+            wrong = _message(event.get("error", event)) or wrong or ""
         elif event.get("type") == "turn.completed":
+            wrong = None
             said = _mapping(event.get("usage"))
             usage = Usage(
                 count(said.get("input_tokens")),
@@ -117,11 +149,15 @@ def _codex(output: str) -> Printed:
                 count(said.get("cached_input_tokens")),
                 count(said.get("reasoning_output_tokens")),
             )
-    return Printed(output.strip() if text is None else text, usage)
+    printed = Printed(output.strip() if text is None else text, usage)
+    return printed if wrong is None else troubled(printed, wrong)
 
 
-def _gemini(output: str) -> Printed:
-    """Read `gemini --output-format json` or `stream-json`."""
+def _gemini(output: str, errors: str = "") -> Printed:
+    """Read `gemini --output-format json` or `stream-json`.
+
+    Where it ends with an error it may print that, as JSON, to the standard error.
+    """
     events = _events(output)
     found = [e for e in events if "stats" in e or "response" in e]
     result = found[-1] if found else {}
@@ -142,7 +178,28 @@ def _gemini(output: str) -> Printed:
         said = "".join(p for p in parts if isinstance(p, str)) or ("" if events else output.strip())
     named = next((e.get("model") for e in events if e.get("type") == "init"), None)
     named = named if isinstance(named, str) else next(iter(models), None)
-    return Printed(said, usage, None, named)
+    printed = Printed(said, usage, None, named)
+    final = [e for e in events if isinstance(e.get("error"), dict)]
+    if not final and not result:
+        final = [e for e in _events(errors) if isinstance(e.get("error"), dict)]
+    if not final:
+        return printed
+    error = final[-1]["error"]
+    kind, code = str(error.get("type", "")), error.get("code")
+    if kind == "FatalTurnLimitedError" or code == _TURNS:
+        return replace(printed, status="budget")
+    if kind in {"FatalToolExecutionError", "FatalCancellationError"}:
+        return printed
+    return troubled(printed, " ".join(str(p) for p in (code, kind, _message(error)) if p))
+
+
+_TURNS = 53
+"""What Gemini's CLI ends with when it has used up its turns."""
+
+
+def _message(error: Any) -> str:
+    said = _mapping(error).get("message", error)
+    return said if isinstance(said, str) else ""
 
 
 def _gemini_usage(tokens: Mapping[str, Any]) -> Usage:
@@ -244,5 +301,4 @@ _READERS: dict[str, Callable[[str], Printed]] = {
     "text": _text,
     "claude-code": _claude_code,
     "codex": _codex,
-    "gemini": _gemini,
 }

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.agent.cell import CONTAINER
+from assay.agent.cell import CONTAINER, end_container
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,8 +39,13 @@ _ETC = (
 """What programs need of /etc; the rest may hold secrets."""
 _PEOPLE = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
 _SHARED_MEMORY = 64_000_000
+STATUS = 198
+"""The descriptor on which bubblewrap says what became of its command."""
 _NOT_RUN = (125, 126, 127)
-"""What podman and docker end with when the image or the command in it cannot be run."""
+"""What podman and docker end with when the image or the command in it cannot be run. A command
+may end so too: what the engine knows of the container tells which it was."""
+_CREATED = "container-id"
+"""The file that an engine writes when it has made a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +147,53 @@ def wrapped(agent: Agent, words: Sequence[str], cell: Cell, names: Sequence[str]
     return [*_bubblewrap(agent, words[0], cell), "--", *words]
 
 
-def failure(agent: Agent, ended: Ended) -> str | None:
-    """Say why the sandbox itself failed, if it did: that is no result of the agent."""
-    said = (ended.stderr.text.strip().splitlines() or [""])[-1]
-    if agent.sandbox == "container" and ended.exit_code in _NOT_RUN:
-        return f"The container could not be run: {said}"
-    if agent.sandbox == "bubblewrap" and ended.exit_code == 1 and not ended.stdout.total:
-        return f"The sandbox could not be made: {said}" if said.startswith("bwrap: ") else None
+def status_of(agent: Agent) -> int:
+    """Give the descriptor on which a sandbox tells what became of its command; 0 for none."""
+    return STATUS if agent.sandbox == "bubblewrap" else 0
+
+
+def failure(agent: Agent, cell: Cell, ended: Ended) -> str | None:
+    """Say why a command was not begun, if it was not: that is no result of the agent.
+
+    What the command itself printed or ended with decides nothing. A container is taken away.
+    """
+    said = (ended.stderr.text.strip().splitlines() or ["no reason was given"])[-1]
+    if agent.sandbox == "container":
+        begun = ended.exit_code not in _NOT_RUN or _begun(cell)
+        end_container(cell.root)
+        if not begun and ended.why == "exit":
+            return f"The container could not be run: {said}"
+    elif ended.started is False and ended.why == "exit" and ended.exit_code == 1:
+        return f"The sandbox could not be made: {said}"
     return None
+
+
+def own_fault(agent: Agent, first: str, ended: Ended) -> bool:
+    """Whether a command was not begun because the workspace does not hold it."""
+    if first.startswith("/") or "/" not in first:
+        return False
+    if agent.sandbox == "container":
+        return ended.exit_code != _NOT_RUN[0]
+    return "bwrap: execvp " in ended.stderr.text
+
+
+def _begun(cell: Cell) -> bool:
+    """Whether an engine began the command of a container: it knows since when it runs."""
+    try:
+        made = (cell.root / _CREATED).read_text().strip()
+        engine = (cell.root / CONTAINER).read_text().split()[0]
+    except (OSError, IndexError):
+        return False
+    words = [engine, "inspect", "--format", "{{.State.StartedAt}}", made]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.returncode != 0 or not done.stdout.startswith("0001-01-01")
 
 
 def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
     people = cell.root / "passwd"
     people.write_text(_PEOPLE)
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
+    words += ["--json-status-fd", str(STATUS)]
     words += ["--new-session", "--uid", "1000", "--gid", "1000", "--hostname", "agent"]
     words += ["--share-net"] if agent.network else []
     for folder in _SYSTEM:
@@ -213,7 +251,9 @@ def _container(agent: Agent, cell: Cell, names: Sequence[str]) -> list[str]:
     name = f"assay-{cell.root.parent.name}-{cell.root.name}"
     (cell.root / CONTAINER).write_text(f"{engine} {name}")
     network = "none" if not agent.network else "host" if agent.serves else "bridge"
-    words = [engine, "run", "--rm", "--interactive", "--name", name]
+    (cell.root / _CREATED).unlink(missing_ok=True)
+    words = [engine, "run", "--interactive", "--name", name]
+    words += ["--cidfile", str(cell.root / _CREATED)]
     words += ["--network", network, "--read-only", "--cap-drop", "ALL"]
     words += ["--security-opt", "no-new-privileges", "--pids-limit", "1024"]
     if Path(engine).name == "docker":

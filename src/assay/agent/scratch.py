@@ -1,7 +1,8 @@
 """Where agents work: a folder for each run, with a fresh workspace for each attempt in it.
 
 The folder holds a lock for as long as its process lives. One whose lock is free belongs to a run
-that was killed: the next run ends what still works in it and takes it away.
+that was killed: the next run ends what still works for it and takes it away. So it does where
+there is no lock and that process is gone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -18,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 
 from assay.agent.cell import Cell, end_container, usage
 from assay.agent.diff import Snapshot
-from assay.agent.process import end_inside
+from assay.agent.process import end_marked
 from assay.agent.workspace import copy, make, remove
 from assay.models.failure import CallError
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from assay.suite.values import Work
 
 VARIABLE = "ASSAY_WORKSPACES"
+LOCK = "lock"
+NAME = re.compile(r"\d+-[0-9a-f]+")
+"""How the folder of a run is named: its process, and a mark by chance."""
 
 
 def home() -> Path:
@@ -46,8 +51,8 @@ class Scratch:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         making = above / f".{name}"
         making.mkdir(mode=0o700)
-        (making / "lock").touch()
-        self._lock = _locked(making / "lock")
+        (making / LOCK).touch()
+        self._lock = _locked(making / LOCK)
         self.root = making.rename(above / name)
         self._making = threading.Lock()
         self._templates: dict[str, Path] = {}
@@ -83,7 +88,7 @@ class Scratch:
 
     def close(self) -> None:
         """Take everything away."""
-        remove(self.root)
+        _remove(self.root)
         self._lock.close()
 
 
@@ -105,6 +110,14 @@ def _locked(path: Path) -> IO[bytes]:
     return file
 
 
+def _remove(folder: Path) -> None:
+    """Remove the folder of a run; its lock goes last, so that what is left can be told."""
+    for one in folder.iterdir():
+        if one.name != LOCK:
+            remove(one)
+    remove(folder)
+
+
 def clean(above: Path) -> int:
     """Take away what killed runs left; gives how many there were."""
     found = 0
@@ -113,15 +126,20 @@ def clean(above: Path) -> int:
             if not _alive(folder.name[1:]):
                 remove(folder)
             continue
+        lock: contextlib.AbstractContextManager[object]
         try:
-            lock = _locked(folder / "lock")
+            lock = _locked(folder / LOCK)
+        except FileNotFoundError:
+            if not NAME.fullmatch(folder.name) or _alive(folder.name):
+                continue
+            lock = contextlib.nullcontext()
         except OSError:
             continue  # it is in use, or no folder of a run
         with lock, contextlib.suppress(FileNotFoundError):
-            end_inside(folder)
+            end_marked(folder.name)
             for cell in folder.iterdir():
                 end_container(cell)
-            remove(folder)
+            _remove(folder)
             found += 1
     return found
 

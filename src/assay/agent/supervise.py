@@ -2,12 +2,13 @@
 
 It runs as a script, with the standard library alone:
 
-    supervise.py RESULT PARENT GRACE LARGEST COMMAND…
+    supervise.py RESULT PARENT GRACE LARGEST STATUS COMMAND…
 
 RESULT is a descriptor to which it writes how the command ended; PARENT is the process that must
 be alive; GRACE the seconds between the request to end and the end; LARGEST the most bytes of a
-file. SIGTERM asks the command to end, SIGINT ends it at once. On Linux whatever the command
-starts stays below this process, new sessions and daemons included, and ends with it.
+file; STATUS the descriptor on which a sandbox says what became of its command, or 0. SIGTERM asks
+the command to end, SIGINT ends it at once. On Linux whatever the command starts stays below this
+process, new sessions and daemons included, and ends with it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,13 @@ WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 SANDBOXES = ("bwrap",)
 LONGEST = 10.0
 """Seconds that are spent on ending what is left."""
+PROCESSES = 4096
+"""Processes and threads that may be added to those of the user."""
 
 
-def main(result: int, parent: int, grace: float, largest: int, words: list[str]) -> int:
+def main(
+    result: int, parent: int, grace: float, largest: int, status: int, words: list[str]
+) -> int:
     """Run the command; gives its exit code."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     _adopt()
@@ -37,6 +42,8 @@ def main(result: int, parent: int, grace: float, largest: int, words: list[str])
     os.set_inheritable(result, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    _limit_processes()
+    reading, writing = os.pipe()
     try:
         child = os.posix_spawnp(
             words[0],
@@ -45,14 +52,49 @@ def main(result: int, parent: int, grace: float, largest: int, words: list[str])
             setpgroup=0,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+            file_actions=[(os.POSIX_SPAWN_DUP2, writing, status)] if status else [],
         )
     except OSError as error:
         os.write(result, json.dumps({"missing": f"{words[0]}: {error.strerror}"}).encode())
         return 127
+    os.close(writing)
     code = _wait(child, grace)
     left = _end_all(child)
-    os.write(result, json.dumps({"exit_code": code, "left": left}).encode())
+    said = {"exit_code": code, "left": left, "started": _started(reading) if status else None}
+    os.write(result, json.dumps(said).encode())
     return 0
+
+
+def _limit_processes() -> None:
+    """Bound how many processes the user may have; for root the kernel knows no such bound."""
+    if sys.platform != "linux":
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    allowed = _threads(os.getuid()) + PROCESSES
+    allowed = allowed if most == resource.RLIM_INFINITY else min(allowed, most)
+    resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
+
+
+def _threads(user: int) -> int:
+    """Count the threads of a user."""
+    found = 0
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                stat = Path(entry.path, "stat").read_bytes()
+                found += int(stat.rpartition(b")")[2].split()[17])
+        except OSError:
+            continue
+    return found
+
+
+def _started(reading: int) -> bool:
+    """Whether the sandbox began its command: bubblewrap names an exit code only then."""
+    os.set_blocking(reading, False)
+    try:
+        return b'"exit-code"' in os.read(reading, 1 << 16)
+    except BlockingIOError:
+        return False
 
 
 def _adopt() -> None:
@@ -165,4 +207,5 @@ def below(root: int) -> list[int]:
 
 if __name__ == "__main__":
     given = sys.argv
-    sys.exit(main(int(given[1]), int(given[2]), float(given[3]), int(given[4]), given[5:]))
+    numbers = (int(given[1]), int(given[2]), float(given[3]), int(given[4]), int(given[5]))
+    sys.exit(main(*numbers, given[6:]))

@@ -36,6 +36,26 @@ class Check:
         return shlex.join(self.words)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. The rest of what it printed is not kept: many attempts share it."""
+
+    exit_code: int
+    why: Literal["exit", "timeout", "disk"]
+    output: str
+
+    @classmethod
+    def of(cls, ended: Ended) -> Outcome:
+        """Keep of a check what matters."""
+        said = ended.stdout.text + ended.stderr.text
+        return cls(ended.exit_code, ended.why, said[-SHOWN:])
+
+    @property
+    def good(self) -> bool:
+        """Whether it succeeded."""
+        return self.why == "exit" and self.exit_code == 0
+
+
 def checks_of(work: Work) -> list[Check]:
     """List the checks of a task in the order in which they run."""
     kept = [Check("keep", words) for words in work.keep]
@@ -43,14 +63,14 @@ def checks_of(work: Work) -> list[Check]:
 
 
 async def run_all(
-    checks: Sequence[Check], run: Callable[[tuple[str, ...]], Awaitable[Ended]]
-) -> list[Ended]:
+    checks: Sequence[Check], run: Callable[[tuple[str, ...]], Awaitable[Outcome]]
+) -> list[Outcome]:
     """Run checks one after the other: they share a workspace."""
     return [await run(check.words) for check in checks]
 
 
 def verdict(
-    checks: Sequence[Check], before: Sequence[Ended], after: Sequence[Ended], exit_code: int
+    checks: Sequence[Check], before: Sequence[Outcome], after: Sequence[Outcome], exit_code: int
 ) -> bool | None:
     """Decide whether an attempt passed; None where only the answer can tell."""
     pairs = list(zip(checks, before, after, strict=True))
@@ -61,17 +81,13 @@ def verdict(
     return False if exit_code else None
 
 
-def holds(check: Check, before: Ended, after: Ended) -> bool:
+def holds(check: Check, before: Outcome, after: Outcome) -> bool:
     """Whether a check has nothing against the attempt."""
-    return _good(after) or (check.kind == "keep" and not _good(before))
-
-
-def _good(ended: Ended) -> bool:
-    return ended.why == "exit" and ended.exit_code == 0
+    return after.good or (check.kind == "keep" and not before.good)
 
 
 def told(
-    checks: Sequence[Check], before: Sequence[Ended], after: Sequence[Ended]
+    checks: Sequence[Check], before: Sequence[Outcome], after: Sequence[Outcome]
 ) -> list[dict[str, Any]]:
     """Write down what the checks found."""
     return [
@@ -82,7 +98,7 @@ def told(
             "after": last.exit_code,
             "ended": last.why,
             "holds": holds(check, first, last),
-            "output": (last.stdout.text + last.stderr.text)[-SHOWN:],
+            "output": last.output,
         }
         for check, first, last in zip(checks, before, after, strict=True)
     ]

@@ -51,7 +51,8 @@ class _Lazy(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from assay.errors import unknown  # noqa: PLC0415
 
-            ctx.fail(unknown("Command", args[0], COMMANDS, "'assay --help' lists them all."))
+            near = [name for name in COMMANDS if name != "rm"]  # nobody is led to delete
+            ctx.fail(unknown("Command", args[0], near, "'assay --help' lists them all."))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,18 @@ def command(
     limits = limits if usd is None else replace(limits, usd=usd)
     judged = judge(found, judging, at, limits=limits, prices=prices, record=record)
     print_scores(at.find(found.id), at, list(by), format)
-    code = tell(judged, f"assay judge {found.id}")
+    code = tell(judged, _again(found.id, rubric, names(model), usd))
     if code:
         raise click.exceptions.Exit(code)
+
+
+def _again(run: str, rubric: str | None, models: list[str], usd: float | None) -> str:
+    """Write the command that goes on with the same judging."""
+    words = ["assay", "judge", run]
+    words += ["--rubric", rubric] if rubric else []
+    words += [word for model in models for word in ("--model", model)]
+    words += ["--usd", f"{usd:g}"] if usd is not None else []
+    return clean(shlex.join(words))
 
 
 def _asked(
@@ -79,7 +89,7 @@ def _asked(
     if not own and not models:
         raise UsageError(
             f"The suite of run {run.id} names no judge. Name one with --model, or add 'judge:' "
-            f"to {run.path}."
+            f"to {run.place}."
         )
     known = {s.name: s for s in (*own.judges, *own.more)} if own else {}
     judges = tuple(known.get(name) or Subject(name, name) for name in models)
@@ -137,7 +147,7 @@ def tell(judged: Judged, again: str) -> int:
     """Say how judging ended; gives the exit code for it."""
     tally = judged.tally
     paid = f", ${judged.usd:.4g}" if judged.usd else ""
-    click.echo(f"{tally.done:,} of {tally.total:,} judgments made{paid}.", err=True)
+    click.echo(f"{judged.valid:,} of {tally.total:,} judgments made{paid}.", err=True)
     for judge_, count in sorted(judged.invalid.items()):
         what = "judgment is" if count == 1 else "judgments are"
         click.echo(
@@ -152,7 +162,9 @@ def tell(judged: Judged, again: str) -> int:
         click.echo(f"Interrupted; go on with: {again}", err=True)
         return 130
     if tally.exhausted:
-        click.echo(f"{clean(tally.exhausted)} More, then: {again}", err=True)
+        click.echo(
+            f"{clean(tally.exhausted)} Raise limits in the suite, then: {again}", err=True
+        )
         return 4
     if failed or judged.unjudged:
         click.echo(f"Try them again: {again}", err=True)

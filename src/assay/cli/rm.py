@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from assay.cli.options import store_option
+from assay.errors import UsageError
 from assay.text.safe import clean
 
 
@@ -14,12 +15,17 @@ from assay.text.safe import clean
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete RUNS with all their records; what they cost cannot be had back."""
+    from assay.store.lease import Owner  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
 
     at = Store(store)
     click.get_current_context().call_on_close(at.close)
     found = [at.find(name) for name in runs]
     for run in found:
+        if not at.take(run.id, Owner.here().text):
+            raise UsageError(
+                f"Run {run.id} is being made right now; stop it first (Ctrl-C), then delete it."
+            )
         records = sum(at.statuses(run.id).values())
         question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
         if yes or click.confirm(question, err=True):

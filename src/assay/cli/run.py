@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -9,19 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import format_option, store_option
+from assay.cli.options import format_option, names, store_option
+from assay.errors import UsageError
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
-    from assay.run.execute import Difference, Outcome
+    from collections.abc import Iterator, Sequence
+
+    from assay.run.execute import Outcome
+    from assay.run.resume import Difference
     from assay.store.store import Run, Store
     from assay.suite.values import Suite
+    from assay.text.extract import AnswerRule
 
 EPILOG = """\b
 Examples:
   assay init && assay run suite.yaml
   assay run suite.yaml --dry-run
   assay run --resume
+
+\b
+Exit codes: 0 all attempts were made; 2 wrong usage or a mistake in the suite,
+nothing was called; 4 some attempts could not be made, or the store failed;
+130 interrupted. With --until-decided also 1 (failed) and 3 (inconclusive).
 """
 
 
@@ -62,9 +73,10 @@ def command(
     run, and --resume makes only what is missing or failed. With --resume the
     argument may be a run's id, or the suite's file for the latest run of it.
     """
-    from assay.run.execute import execute, new_run, open_suite  # noqa: PLC0415
-    from assay.run.preflight import check  # noqa: PLC0415
+    from assay.run.advice import shared  # noqa: PLC0415
+    from assay.run.execute import execute  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
+    from assay.suite.plan import count  # noqa: PLC0415
 
     if watch:
         from assay.cli.watch import watch as again  # noqa: PLC0415
@@ -74,24 +86,12 @@ def command(
         raise click.UsageError("--baseline goes with --until-decided, and --record does not.")
     at = Store(store)
     click.get_current_context().call_on_close(at.close)
-    if resume:
-        run, loaded = _resumed(suite, at, yes=yes or dry_run)
-    else:
-        if suite is None:
-            raise click.UsageError("Name a suite: assay run suite.yaml ('assay init' writes one).")
-        loaded = open_suite(suite)
-        run = new_run(loaded)
-    _warn(loaded)
+    run, loaded = _prepared(suite, at, names(by), resume=resume, yes=yes or dry_run)
     if dry_run:
         from assay.report.plan import render  # noqa: PLC0415
 
         click.echo(render(loaded, format), nl=False)
         return
-    check(loaded)
-    if loaded.judge:
-        from assay.run.judging import check_judging  # noqa: PLC0415
-
-        check_judging(loaded.judge, loaded.limits, loaded.prices)
     if record:
         _recordable(record)
     if until:
@@ -100,17 +100,59 @@ def command(
         code = until_decided(loaded, run, at, until, baseline, format, fresh=not resume)
         raise click.exceptions.Exit(code)
     progress, began = _progress(loaded), time.monotonic()
-    click.echo(f"Run {run.id}: {run.attempts:,} attempts of {clean(loaded.name)}.", err=True)
-    try:
-        outcome = execute(loaded, run, at, watch=progress, record=record, fresh=not resume)
-    finally:
-        progress.end()
-    _observe(outcome, loaded, at)
-    code = _judge(outcome, loaded, at, record, began)
+    click.echo(f"Run {run.id}: {_attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
+    with _own_output():
+        try:
+            outcome = execute(loaded, run, at, watch=progress, record=record, fresh=not resume)
+        finally:
+            progress.end()
+        _observe(outcome, loaded, at)
+        code = _judge(outcome, loaded, at, record, began)
     print_scores(at.find(run.id), at, list(by), format)
-    _end(outcome)
+    if (note := shared(loaded)) and outcome.tally.done > 1:
+        click.echo(f"Note: {clean(note)}", err=True)
+    _end(outcome, at)
     if code:
         raise click.exceptions.Exit(code)
+
+
+def _prepared(
+    name: str | None, store: Store, by: list[str], *, resume: bool, yes: bool
+) -> tuple[Run, Suite]:
+    """Give the run to make and its suite, warned about and checked before anything is called."""
+    from assay.run.execute import new_run, open_suite  # noqa: PLC0415
+    from assay.run.preflight import check, check_columns  # noqa: PLC0415
+
+    with _own_output():
+        if resume:
+            run, suite = _resumed(name, store, yes=yes)
+        elif name is None:
+            raise click.UsageError("Name a suite: assay run suite.yaml ('assay init' writes one).")
+        else:
+            suite = open_suite(name)
+            run = new_run(suite)
+        _warn(suite)
+        check(suite)
+    if suite.judge:
+        from assay.run.judging import check_judging  # noqa: PLC0415
+
+        check_judging(suite.judge, suite.limits, suite.prices)
+    check_columns(suite, by)
+    return run, suite
+
+
+@contextlib.contextmanager
+def _own_output() -> Iterator[None]:
+    """Keep standard output for results: what functions of the user print goes to the other one.
+
+    All threads share it, so it is replaced once and not for each call.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def _attempts(number: int) -> str:
+    return "1 attempt" if number == 1 else f"{number:,} attempts"
 
 
 def _observe(outcome: Outcome, suite: Suite, store: Store) -> None:
@@ -179,7 +221,8 @@ def _recordable(path: Path) -> None:
 
 def _resumed(name: str | None, store: Store, *, yes: bool) -> tuple[Run, Suite]:
     """Find the run to go on with, and agree on what is made anew."""
-    from assay.run.execute import difference, open_suite  # noqa: PLC0415
+    from assay.run.execute import open_suite  # noqa: PLC0415
+    from assay.run.resume import difference  # noqa: PLC0415
 
     if name and Path(name).is_file():
         path = str(Path(name))
@@ -187,11 +230,17 @@ def _resumed(name: str | None, store: Store, *, yes: bool) -> tuple[Run, Suite]:
         run = runs[0] if runs else store.find(path)
     else:
         run = store.find(name or "latest")
-    suite = open_suite(run.path) if Path(run.path).is_file() else open_suite(run.path, run.text)
+    there = Path(run.path).is_file()
+    if not there:
+        click.echo(
+            f"Note: {clean(run.path)} is gone; the suite is taken as run {run.id} kept it.",
+            err=True,
+        )
+    suite = open_suite(run.path, None if there else run.text)
     found = difference(run, suite, store)
     _tell(run, found)
     if found.asks and not yes and not (sys.stdin.isatty() and click.confirm("Go on?", err=True)):
-        raise click.UsageError("Nothing was done. --yes goes on without asking.")
+        raise UsageError("Nothing was done. --yes goes on without asking.")
     return run, suite
 
 
@@ -199,8 +248,9 @@ def _tell(run: Run, found: Difference) -> None:
     for text in found.texts:
         click.echo(f"Since run {run.id} began, there is a change in {text}.", err=True)
     click.echo(
-        f"{found.reused:,} attempts stand, {found.failed:,} failed and are tried again, "
-        f"{found.new:,} are still to be made, {found.changed:,} changed and are made anew.",
+        f"{_attempts(found.reused)} stand{'s' if found.reused == 1 else ''}, {found.failed:,} "
+        f"failed and are tried again, {found.new:,} are still to be made, {found.changed:,} "
+        "changed and are made anew.",
         err=True,
     )
     if found.gone:
@@ -208,7 +258,7 @@ def _tell(run: Run, found: Difference) -> None:
 
 
 def _progress(suite: Suite) -> Any:
-    """Make a progress that also knows how many answers are right so far."""
+    """Make a progress that also knows how many answers are right so far, where that is quick."""
     import polars as pl  # noqa: PLC0415
 
     from assay.run.progress import Progress  # noqa: PLC0415
@@ -225,7 +275,7 @@ def _progress(suite: Suite) -> Any:
         pairs = [
             (r[at[0]], r[at[1]]) for r in rows if r[at[0]] is not None and r[at[1]] is not None
         ]
-        if not pairs:
+        if not pairs or "math" in {suite.match.kind, suite.match.each}:
             return 0, 0
         frame = pl.DataFrame(pairs, schema={"r": pl.String, "t": pl.String}, orient="row")
         found = frame.lazy().with_columns(a=answer(pl.col("r"), suite.answer))
@@ -237,37 +287,72 @@ def _progress(suite: Suite) -> Any:
 
 def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
-    from assay.cli.options import names  # noqa: PLC0415
     from assay.pipeline import score  # noqa: PLC0415
     from assay.report import scores as report  # noqa: PLC0415
     from assay.run.source import RunSource  # noqa: PLC0415
 
     if not store.statuses(run.id):
         return
-    source = RunSource(run, store)
+    source = RunSource(run, store, own=tuple(names(tuple(by))))
     tiers = run.settings["tiers"]
     columns = names(tuple(by)) or (["tier"] if len(tiers) > 1 else [])
     if len(run.settings["subjects"]) > 1 and not by:
         columns = ["subject", *columns]
     click.echo(report.render(score([source], by=columns), format), nl=False)
+    note_unanswered([source])
 
 
-def _end(outcome: Outcome) -> None:
+def note_unanswered(sources: Sequence[Any], rule: AnswerRule | None = None) -> None:
+    """Say of runs when the rule finds hardly any answer: then accuracy says nothing."""
+    from assay.run.advice import LOOKS_AT, unanswered  # noqa: PLC0415
+
+    for source in sources:
+        frames = source.store.records(source.run.id, LOOKS_AT)
+        note = unanswered(frames, rule or source.options()["answer_rule"])
+        if note:
+            click.echo(f"Note: {clean(note)}", err=True)
+
+
+def _end(outcome: Outcome, store: Store) -> None:
     """Say how it ended, and leave with the exit code for it."""
     run, tally = outcome.run, outcome.tally
     again = f"assay run --resume {run.id}"
     cost = outcome.spent["usd"]
     paid = f", ${cost:.4g}" if cost is not None else ""
-    click.echo(f"{tally.done:,} of {tally.total:,} attempts made{paid}. Run {run.id}.", err=True)
+    click.echo(f"{tally.done:,} of {_attempts(tally.total)} made{paid}. Run {run.id}.", err=True)
+    if tally.errors:
+        _tell_errors(run, tally.errors, store)
     if outcome.interrupted:
         click.echo(f"Interrupted; go on with: {again}", err=True)
         raise click.exceptions.Exit(130)
-    if tally.errors:
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.errors.items()))
-        click.echo(f"Attempts that could not be made: {kinds}.", err=True)
     if tally.exhausted:
-        click.echo(f"{clean(tally.exhausted)} More, then: {again}", err=True)
+        said = clean(tally.exhausted)
+        what = "Raise limits in the suite, then: " if _is_limit(said) else "Go on later with: "
+        click.echo(f"{said} {what}{again}", err=True)
     elif outcome.missing:
         click.echo(f"Try them again: {again}", err=True)
     if outcome.missing:
         raise click.exceptions.Exit(4)
+
+
+def _is_limit(said: str) -> bool:
+    """Whether a run ended at a limit of its suite, not because an account was given up."""
+    return "budget" in said or "limits." in said
+
+
+def _tell_errors(run: Run, kinds: dict[str, int], store: Store) -> None:
+    """Say why attempts failed: one example for each kind of error."""
+    from assay.report.plain import one_line  # noqa: PLC0415
+    from assay.run.failures import failures  # noqa: PLC0415
+
+    counted = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
+    click.echo(f"Attempts that could not be made: {counted}. For example:", err=True)
+    tasks = []
+    for one in failures(run.id, store):
+        if one.kind in kinds:
+            tasks.append(one.task)
+            click.echo(
+                f"  {one.kind}, task {one_line(one.task)}: {one_line(one.message, 300)}", err=True
+            )
+    if tasks:
+        click.echo(f"'assay show {run.id} {one_line(tasks[0])}' shows one in full.", err=True)

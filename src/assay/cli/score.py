@@ -87,8 +87,12 @@ def command(
         options["positive"] = positive
     if weight:
         options["weights"] = numbers("--weight", weight)
+    rules = _rules(answer, match)
+    asked = _checked(_resolved(sources, store, prices), checks)
+    own = tuple(names(by))
+    asked = [replace(one, own=own) if hasattr(one, "own") else one for one in asked]
     found = score(
-        _checked(_resolved(sources, store, prices), checks),
+        asked,
         by=names(by),
         metrics=names(metric),
         confidence=confidence / 100 if 1 < confidence < 100 else confidence,
@@ -98,7 +102,7 @@ def command(
         per_task=per_task,
         progress=_Progress() if sys.stderr.isatty() else None,
         **options,
-        **_rules(answer, match),
+        **rules,
     )
     if found.left_out:
         lines = "\n".join(f"  {problem}" for problem in found.problems[:5])
@@ -111,6 +115,11 @@ def command(
     if not sum(group.records for group in found.groups):
         raise InputError(["There are no records to score."])
     click.echo(report.render(found, format), nl=False)
+    if "accuracy" in found.groups[0].estimates:
+        from assay.cli.run import note_unanswered  # noqa: PLC0415
+
+        runs = [one for one in asked if hasattr(one, "run")]
+        note_unanswered(runs, rules.get("answer_rule"))
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)
 

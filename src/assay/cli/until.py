@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +44,8 @@ def until_decided(
     run = replace(run, settings={**run.settings, **until.settings()})
     most = len(suite.tasks) * suite.runs
     click.echo(f"Run {run.id}: at most {most:,} attempts of {clean(suite.name)}.", err=True)
-    verdict, code, made = _make(until, run, store, fresh=fresh)
+    with contextlib.redirect_stdout(sys.stderr):  # what functions of the user print
+        verdict, code, made = _make(until, run, store, fresh=fresh)
     kept = store.find(run.id).settings
     store.set_run(run.id, attempts=made, settings={**kept, **until.settings()})
     click.echo(f"{made:,} of at most {most:,} attempts made. Run {run.id}.", err=True)

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from assay.suite.rubric import Item, Rubric
 
 LONGEST = 100_000
-"""How many characters of one part a judge is shown: its beginning and its end."""
+"""How many characters of one part, or of all turns, a judge is shown: beginning and end."""
 SAID = 4_000
 """How many characters of an unusable reply are shown again."""
 _LEVELS = 20
-_CHAT = re.compile(
-    r"<\|(?=[^\s|>]{1,40}\|>)|<(?=/?(?:start_of_turn|end_of_turn)>)|\[(?=/?INST\])|<<(?=/?SYS>>)"
+_TAGS = "start_of_turn|end_of_turn|end_of_utterance|s|bos|eos|pad|unk|sop|eop|BOS_TOKEN|EOS_TOKEN"
+_BRACKETS = (
+    "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|ARGS|THINK"
+    "|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|gMASK"
 )
+_CHAT = re.compile(rf"<(?=[|｜]|/?(?:{_TAGS})>)|\[(?=/?(?:{_BRACKETS})\])|<(?=</?SYS>>)")
 """Marks by which chat templates begin a turn; some servers take them wherever they stand."""
 _FENCE = re.compile(r"<(?=\s*/?\s*data-)", re.IGNORECASE)
 
@@ -63,6 +66,8 @@ class Case:
     reference: str | None = None
     changes: str | None = None
     """What was changed in a workspace, as a diff."""
+    talk: tuple[tuple[str, str], ...] = ()
+    """Who said what after the task, where it was a conversation; the response is part of it."""
 
     def parts(self) -> Iterator[tuple[str, str]]:
         """Yield the parts that there are, with what they are."""
@@ -71,12 +76,16 @@ class Case:
             yield "The right answer, for you alone:", self.reference
         if self.changes is not None:
             yield "The changes that were made to files:", self.changes
-        yield "The reply that was given:", self.response
+        if not self.talk:
+            yield "The reply that was given:", self.response
+        for number, (role, text) in enumerate(self.talk, 1):
+            yield f"Turn {number} of the conversation, by the {role}:", text
 
 
 def messages(rubric: Rubric, case: Case) -> tuple[Message, ...]:
     """Write what a judge is asked."""
-    parts = [(title, harmless(_shortened(text))) for title, text in case.parts()]
+    longest = max(LONGEST // max(1, len(case.talk)), SAID)
+    parts = [(title, harmless(_shortened(text, longest))) for title, text in case.parts()]
     token = fence_token([text for _, text in parts])
     fenced = [
         f"{title}\n<data-{token}>\n{text}\n</data-{token}>" if text else f"{title}\n(nothing)"
@@ -117,13 +126,13 @@ def harmless(text: str) -> str:
     >>> harmless("</data-1> <|im_start|>system")
     '< /data-1> < |im_start|>system'
     """
-    return _CHAT.sub(lambda m: f"{m[0][0]} {m[0][1:]}", _FENCE.sub("< ", text))
+    return _CHAT.sub(r"\g<0> ", _FENCE.sub("< ", text))
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST:
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
         return text
-    half = LONGEST // 2
+    half = longest // 2
     left = f"\n[… {len(text) - 2 * half:,} characters are left out here …]\n"
     return text[:half] + left + text[-half:]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from assay.suite.rubric import Item, Rubric
 
@@ -54,15 +54,20 @@ class Reading:
         return {n: {"score": m.score, "evidence": m.evidence} for n, m in self.marks.items()}
 
 
-def read(text: str, rubric: Rubric) -> Reading:
-    """Read a reply; raises UnreadableError with all that is wrong."""
-    names = {item.id for item in rubric.items}
-    best: dict[str, Any] | None = None
-    for found in objects(text):
-        if best is None or len(names & _given(found).keys()) >= len(names & _given(best).keys()):
-            best = found
+def read(text: str, rubric: Rubric, *, truncated: bool = False) -> Reading:
+    """Read a reply; raises UnreadableError with all that is wrong.
+
+    A judge may quote what it judges, and that may hold a judgment. So one that was cut off, or
+    that stands beside another, is not taken for the judge's own.
+    """
+    if truncated:
+        raise UnreadableError("it is cut off before its end. Keep the evidence short.")
+    text = _said(text)[-LONGEST:]
+    best, end = _best(text, rubric)
     if best is None:
         raise UnreadableError("there is no complete JSON object in it.")
+    if _goes_on(text, end, [item.id for item in rubric.items]):
+        raise UnreadableError("a JSON object that is not complete follows the complete one.")
     problems: list[str] = []
     given = _given(best)
     missing = [name for name in (i.id for i in rubric.items) if name not in given]
@@ -79,13 +84,49 @@ def read(text: str, rubric: Rubric) -> Reading:
     return Reading(marks, confidence, score, passed)
 
 
-def objects(text: str) -> Iterator[dict[str, Any]]:
+def _said(text: str) -> str:
+    """Leave out what a judge thought before it spoke."""
+    thought, mark, rest = text.partition("</think>")
+    return rest if mark and thought.lstrip().startswith("<think>") else text
+
+
+def _best(text: str, rubric: Rubric) -> tuple[dict[str, Any] | None, int]:
+    """Find the object that holds most items, the last of equals, and where it ends."""
+    names = [item.id for item in rubric.items]
+    best, most, end = None, -1, 0
+    whole: list[Any] = []
+    for found, stop in objects(text):
+        given = _given(found)
+        held = sum(name in given for name in names)
+        if held == len(names):
+            marks = [_mark(item, given[item.id], []).score for item in rubric.items]
+            whole.append((marks, found.get("confidence")))
+        if held >= most:
+            best, most, end = found, held, stop
+    if any(one != whole[0] for one in whole):
+        raise UnreadableError("it holds several JSON objects with other scores.")
+    return best, end
+
+
+def _goes_on(text: str, end: int, names: Sequence[str]) -> bool:
+    """Whether something follows that is an object cut off, or a judgment that is no JSON."""
+    at = text.find("{", end)
+    while at >= 0:
+        value, stop = _decoded(text, at)
+        if not isinstance(value, dict):
+            kept, stop, closed = _without_trailing_commas(text, at)
+            if not closed or any(f'"{name}"' in kept or f"'{name}'" in kept for name in names):
+                return True
+        at = text.find("{", stop)
+    return False
+
+
+def objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
     r"""Find the JSON objects in a text: after prose, in code fences, with trailing commas.
 
     >>> list(objects('Well {maybe}: ```json\n{"a": "}", "b": [1,],}\n``` done'))
-    [{'a': '}', 'b': [1]}]
+    [({'a': '}', 'b': [1]}, 44)]
     """
-    text = text[-LONGEST:]
     at, repairs = text.find("{"), REPAIRS
     for _ in range(STARTS):
         if at < 0:
@@ -95,7 +136,7 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
             repairs -= 1
             value, end = _repaired(text, at)
         if isinstance(value, dict):
-            yield value
+            yield value, end
             at = text.find("{", end)
         else:
             at = text.find("{", at + 1)
@@ -114,15 +155,18 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
 
 
 def _repaired(text: str, start: int) -> tuple[Any, int]:
-    kept, end = _without_trailing_commas(text, start)
+    kept, end, _ = _without_trailing_commas(text, start)
     try:
         return _DECODER.decode(kept), end
     except (ValueError, RecursionError):
         return None, start
 
 
-def _without_trailing_commas(text: str, start: int) -> tuple[str, int]:
-    """Take a balanced object out of a text, and the commas before closing brackets out of it."""
+def _without_trailing_commas(text: str, start: int) -> tuple[str, int, bool]:
+    """Take a balanced object out of a text, and the commas before closing brackets out of it.
+
+    Gives where it ends, too, and whether it is closed there.
+    """
     kept: list[str] = []
     depth, quoted, at = 0, False, start
     while at < len(text):
@@ -143,7 +187,7 @@ def _without_trailing_commas(text: str, start: int) -> tuple[str, int]:
         depth += (sign in "{[") - (sign in "}]")
         if not depth:
             break
-    return "".join(kept), at
+    return "".join(kept), at, not depth
 
 
 def _given(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,9 +202,13 @@ def _given(found: Mapping[str, Any]) -> Mapping[str, Any]:
 def _mark(item: Item, given: Any, problems: list[str]) -> Mark:
     """Read what one item got; what is wrong with it is added to the problems."""
     table = given if isinstance(given, dict) else {"score": given}
-    raw = next((table[k] for k in ("score", "achieved", "points") if k in table), None)
+    key = next((k for k in ("score", "achieved", "points") if k in table), None)
     evidence = table.get("evidence", table.get("reason", ""))
     said = evidence if isinstance(evidence, str) else json.dumps(evidence, ensure_ascii=False)
+    if key is None:
+        problems.append(f"{item.id}: it has no score.")
+        return Mark(None, said)
+    raw = table[key]
     if raw is None or (isinstance(raw, str) and raw.strip().lower() in _NA):
         if item.na_when is None:
             problems.append(f"{item.id}: it always applies; give a score, not N/A.")

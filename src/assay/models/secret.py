@@ -13,7 +13,7 @@ from urllib.parse import quote
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 HIDDEN = "[key]"
 
@@ -103,8 +103,8 @@ def forms(value: str) -> tuple[str, ...]:
     """
     if len(value) < SURE:
         return (value,)
-    raw = value.encode()
-    found = [value, quote(value, safe=""), raw.hex(), raw.hex().upper()]
+    raw = value.encode("utf-8", "surrogateescape")
+    found = [value, quote(raw, safe=""), raw.hex(), raw.hex().upper()]
     for before in range(3):
         whole = slice(-(-before * 4 // 3), (before + len(raw)) * 4 // 3)
         both = (b64encode, urlsafe_b64encode)
@@ -112,25 +112,36 @@ def forms(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def redact_environment(text: str) -> str:
-    """Remove every key of the environment: for libraries that read keys by themselves."""
-    return _without(text, _secrets())
+def redact_environment(text: str, named: Collection[str] = ()) -> str:
+    """Remove every key of the environment: for libraries that read keys by themselves.
+
+    `named` are variables whose values are removed too, whatever they are called.
+    """
+    return _without(text, _secrets(named))
 
 
-def redact_reply(value: Any) -> Any:
+def redact_reply(value: Any, named: Collection[str] = ()) -> Any:
     """Remove every key of the environment from JSON that a library or a function gave."""
-    secrets = _secrets()
+    secrets = _secrets(named)
     return _walk(value, lambda text: _without(text, secrets)) if secrets else value
 
 
-def _secrets() -> list[str]:
-    """List the keys of the environment, in every form they may come back in."""
-    return [
+def _secrets(named: Collection[str]) -> list[str]:
+    """List the keys of the environment, in every form they may come back in, longest first."""
+    found = {
         form
         for name, value in os.environ.items()
-        if len(value) >= SURE and _SECRET_NAMES.search(name.upper())
-        for form in forms(value)
-    ]
+        if name in named or _SECRET_NAMES.search(name.upper())
+        for piece in _pieces(value)
+        for form in forms(piece)
+    }
+    return sorted(found, key=lambda form: (-len(form), form))
+
+
+def _pieces(value: str) -> set[str]:
+    """Give a value as it is, as it stands in JSON, and line by line: a diff breaks it up."""
+    pieces = {value, json.dumps(value)[1:-1], *(line.strip() for line in value.splitlines())}
+    return {piece for piece in pieces if len(piece) >= SURE}
 
 
 def _without(text: str, secrets: list[str]) -> str:

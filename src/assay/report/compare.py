@@ -207,7 +207,7 @@ def _by_pair(found: Comparison) -> Iterator[list[str]]:
 
 def _cells(pair: Pair) -> list[str]:
     """Write difference, interval, p, Holm's p, and the smallest difference that would be seen."""
-    ends = ""
+    ends = "nothing varied" if pair.alike else ""
     if pair.low is not None and pair.high is not None:
         ends = f"{_amount(pair, pair.low, bare=True)} to {_amount(pair, pair.high, bare=True)}"
     found = "—" if pair.difference is None else _amount(pair, pair.difference)
@@ -240,5 +240,5 @@ def _legend(found: Comparison) -> str:
         return f"{_interval(found)}s stand beside the values."
     return (
         f"p: paired, by task. Holm: corrected for all {found.comparisons} comparisons. detects: "
-        "the smallest difference seen with 80 % power. --format json has all numbers."
+        "the smallest difference seen with 80 % power, so corrected. --format json has all numbers."
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
 import polars as pl
@@ -17,7 +19,6 @@ from assay.run.source import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from assay.store.store import Run, Store
 
@@ -41,11 +42,10 @@ def export(run: Run, store: Store, output: Path | None, *, judgments: bool = Fal
             raise InputError([f"run {run.id} has no judgments; 'assay judge' makes them."])
         frames = iter([said])
     if kind == ".parquet":
-        whole = list(frames)
-        if not whole:
-            raise InputError([f"run {run.id} has no records yet."])
-        with _replacing(output) as file:
-            pl.concat(whole).write_parquet(file)
+        beside = output.parent if output else None
+        with _replacing(output) as file, TemporaryDirectory(prefix=".assay", dir=beside) as folder:
+            if not _write_parquet(frames, file, Path(folder)):
+                raise InputError([f"run {run.id} has no records yet."])
         return
     with _replacing(output) as file:
         for index, frame in enumerate(frames):
@@ -54,6 +54,17 @@ def export(run: Run, store: Store, output: Path | None, *, judgments: bool = Fal
             else:
                 head = [frame.columns] if index == 0 else []
                 file.write(csv_table([*head, *frame.rows()]).encode())
+
+
+def _write_parquet(frames: Iterator[pl.DataFrame], file: IO[bytes], folder: Path) -> bool:
+    """Write frames as one table, by way of files of their own: a table need not fit in memory."""
+    parts = []
+    for number, frame in enumerate(frames):
+        parts.append(folder / f"{number:08}.parquet")
+        frame.write_parquet(parts[-1])
+    if parts:
+        pl.scan_parquet(parts).sink_parquet(file)
+    return bool(parts)
 
 
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:

@@ -96,6 +96,15 @@ def _cell(value: Any) -> str:
     return "—" if value is None else f"{value:,}" if isinstance(value, int) else f"${value:.4g}"
 
 
+def _counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    >>> _counted(1, "task"), _counted(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _judges(judging: dict[str, Any]) -> str:
     more = f", and {', '.join(judging['more'])} where they disagree" if judging["more"] else ""
     return (
@@ -107,11 +116,10 @@ def _judges(judging: dict[str, Any]) -> str:
 
 def _table(found: dict[str, Any]) -> str:
     console, out = _console()
-    console.print(f"{clean(found['suite'])}: {found['attempts']:,} attempts", style="bold")
-    console.print(
-        f"{found['tasks']:,} tasks × {found['subjects']} subjects × {found['tiers']} tiers "
-        f"× {found['runs']} runs"
-    )
+    made = _counted(found["attempts"], "attempt")
+    console.print(f"{clean(found['suite'])}: {made}", style="bold")
+    sides = ("tasks", "subjects", "tiers", "runs")
+    console.print(" × ".join(_counted(found[name], name[:-1]) for name in sides))
     for side in found["plan"]:
         output, cost = side["output_tokens"], side["cost_usd_at_least"]
         most = "no limit" if output is None else f"at most {output:,}"

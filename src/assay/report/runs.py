@@ -29,7 +29,7 @@ def facts(run: Run, statuses: dict[str, int], spent: dict[str, Any]) -> dict[str
         "records": statuses,
         "spent": spent,
         "created": datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds"),
-        "path": run.path,
+        "path": run.place,
         "data_hash": run.data_hash,
         "settings": run.settings,
     }
@@ -45,12 +45,21 @@ def _rows(entries: Sequence[Any]) -> list[list[str]]:
     return rows
 
 
+def _plain_rows(entries: Sequence[Any]) -> list[list[Any]]:
+    """Lay runs out for programs: plain numbers, and nothing where nothing is known."""
+    rows: list[list[Any]] = [["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]]
+    for run, statuses, spent in entries:
+        counts = [sum(statuses.values()), run.attempts, statuses.get("error", 0)]
+        rows.append([run.id, run.suite, run.status, *counts, spent["usd"]])
+    return rows
+
+
 def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
     """Write a list of runs."""
     if format == "json":
         return _json({"runs": [facts(*entry) for entry in entries]})
     if format == "csv":
-        return csv_table(_rows(entries))
+        return csv_table(_plain_rows(entries))
     if format == "markdown":
         return markdown_table(_rows(entries), right=(3, 4, 5))
     console, out = _console()

@@ -9,7 +9,6 @@ from rich.table import Table
 
 from assay.report.catalogue import _console, _trimmed
 from assay.report.plain import csv_table, markdown_table, one_line
-from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +19,35 @@ _KEPT = (
     *("task_id", "subject", "tier", "attempt", "category", "capability", "status", "passed"),
     *("expected_behaviors", "observed_behaviors", "violated", "undecided"),
 )
+_TEXTS = (
+    *("input", "messages", "response", "reasoning", "target", "answer", "correct"),
+    *("error", "error_kind"),
+)
+NEEDED = frozenset((*_KEPT, "checks"))
+"""The columns that are read of records; those of one task are read whole."""
 _SIGNS = {True: "✓", False: "✗", None: "?"}
 
 
-def attempts(frames: Iterable[pl.DataFrame], task: str | None = None) -> list[dict[str, Any]]:
-    """Give the attempts that were checked, each with its verdicts; those at one task if named."""
+def attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
+    """Give the attempts that were checked, each with its verdicts."""
     found = []
     for frame in frames:
         if "checks" not in frame.columns:
             continue
-        for row in frame.iter_rows(named=True):
-            if row["checks"] is None or (task is not None and row["task_id"] != task):
-                continue
+        for row in frame.filter(frame["checks"].is_not_null()).iter_rows(named=True):
             one = {name: row.get(name) for name in _KEPT}
-            texts = {n: row.get(n) for n in ("input", "response")} if task is not None else {}
-            found.append({**one, **texts, "checks": json.loads(row["checks"])})
+            found.append({**one, "checks": json.loads(row["checks"])})
+    return found
+
+
+def attempts_at(task: str, frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
+    """Give all attempts at one task, checked or not, with what was asked and said."""
+    found = []
+    for frame in frames:
+        for row in frame.filter(frame["task_id"] == task).iter_rows(named=True):
+            one = {name: row.get(name) for name in (*_KEPT, *_TEXTS)}
+            checks = row.get("checks")
+            found.append({**one, "checks": json.loads(checks) if checks else []})
     return found
 
 
@@ -88,22 +101,8 @@ def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A00
     return _trimmed(out)
 
 
-def render_task(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
-    """Write the attempts at one task in full: what was asked and said, and every verdict."""
-    if format == "json":
-        return json.dumps({"attempts": found}, indent=2, ensure_ascii=False) + "\n"
-    lines: list[str] = []
-    for one in found:
-        state = {True: "passed", False: "not passed", None: "undecided"}[one["passed"]]
-        where = f"{one['subject']}, {one['tier']}, attempt {one['attempt']}"
-        lines += [f"{one['task_id']} ({where}): {state}", "", "Asked:", str(one["input"] or "")]
-        lines += ["", "Replied:", str(one["response"] or ""), ""]
-        lines += [line for check in one["checks"] for line in _verdict(check)]
-        lines.append("")
-    return clean("\n".join(lines))
-
-
-def _verdict(check: Mapping[str, Any]) -> list[str]:
+def verdict_lines(check: Mapping[str, Any]) -> list[str]:
+    """Write one verdict with its evidence."""
     role = {"expected": "expected", "must_not": "must not", "check": "check"}[check["role"]]
     holds = check["holds"]
     good = not holds if check["role"] == "must_not" and holds is not None else holds

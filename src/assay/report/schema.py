@@ -71,7 +71,7 @@ _PAIR: dict[str, tuple[dict[str, Any], str]] = {
     "difference": (_NUMBER, "The mean of b minus a over the tasks that both tried."),
     "interval": (
         {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-        "Its interval, clustered by task.",
+        "Its interval, clustered by task; null for one task, or if nothing varied.",
     ),
     "p": (_NUMBER, "How probable such a difference is between equal sides."),
     "p_adjusted": (_NUMBER, "The same by Holm's method, over all comparisons of the report."),
@@ -82,19 +82,28 @@ _PAIR: dict[str, tuple[dict[str, Any], str]] = {
     "mean_a": (_NUMBER, "The mean of a over the common tasks, each counting once."),
     "mean_b": (_NUMBER, "The mean of b over them."),
     "cliffs_delta": (_NUMBER, "How much oftener a task of b is above one of a than below."),
-    "detectable": (_NUMBER, "The smallest difference seen with 80 % power; null if none is."),
+    "detectable": (
+        _NUMBER,
+        "The smallest difference seen with 80 % power after the correction for all comparisons; "
+        "null if none is, or nothing varied.",
+    ),
     "tasks_for_5_points": (
         {"type": ["integer", "null"]},
-        "How many tasks show a difference of 0.05 with 80 % power.",
+        "How many tasks show a difference of 0.05 with 80 % power after the same correction.",
     ),
 }
 
 _STEP: dict[str, tuple[dict[str, Any], str]] = {
     "from": ({"type": "string"}, "The cheaper side."),
-    "to": ({"type": "string"}, "The next dearer side."),
+    "to": ({"type": "string"}, "The next dearer side that passes more often."),
     "cost_difference": (_NUMBER, "How much more an attempt costs."),
     "pass_rate_difference": (_NUMBER, "How much oftener it passes."),
-    "cost_of_further_pass": (_NUMBER, "One by the other; null if it passes no more often."),
+    "cost_of_further_pass": ({"type": "number"}, "One by the other."),
+}
+
+_DOMINATED: dict[str, tuple[dict[str, Any], str]] = {
+    "name": ({"type": "string"}, "A side that is no step on the way."),
+    "by": ({"type": "string"}, "One that costs no more and passes no less often."),
 }
 
 
@@ -115,6 +124,7 @@ def comparison_schema() -> dict[str, Any]:
         "cost_delta": _NUMBER,
         "frontier": {"anyOf": [{"type": "null"}, _object(best)]},
         "marginal": _list(_told(_STEP)),
+        "dominated": _list(_told(_DOMINATED)),
     }
     whole = {
         "baseline": {"type": "string"},

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from assay.catalogue import FAMILIES, METRICS
 from assay.report.plain import csv_table, markdown_table, markdown_text, one_line
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 24
 _CELL_WIDTH = 15
+_GAP = 2
 
 
 def render(scores: Scores, format: str) -> str:  # noqa: A002
@@ -74,71 +76,113 @@ def as_table(scores: Scores) -> str:
         file=out, width=width, highlight=False, markup=False, force_terminal=sys.stdout.isatty()
     )
     groups = scores.groups
-    fits = max(1, (width - _NAME_WIDTH - 2) // (_CELL_WIDTH + 2))
     if len(groups) == 1:
         console.print(_one_group(scores, groups[0], width))
         if set(METRICS) <= set(groups[0].estimates) and any(groups[0].statistics.values()):
-            console.print(_statistics(groups[0]))
+            console.print(_statistics(groups[0], width))
     else:
+        cell = max(_CELL_WIDTH, *(_widest(group) for group in groups))
+        fits = max(1, (width - _NAME_WIDTH) // (cell + _GAP))
         for start in range(0, len(groups), fits):
-            console.print(_side_by_side(groups[start : start + fits]))
+            console.print(_side_by_side(groups[start : start + fits], width, cell))
     for line in _footer(scores):
         console.print(line, style="dim")
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
 def _one_group(scores: Scores, group: Group, width: int) -> Table:
-    """One line for each metric: value, interval, records; or why there is no value."""
-    table = _table()
+    """One line for each metric: value, interval, records; or why there is no value.
+
+    Numbers are never cut: they get their room first, names and reasons fold in what is left.
+    """
+    known = {n: e for n, e in group.estimates.items() if e.value is not None}
+    title = _interval_title(scores)
+    values = max(len("value"), *(len(shown(n, e.value)) for n, e in known.items()), 0)
+    ends = max(len(title), *(len(ends_shown(n, e)) for n, e in known.items()), 0)
+    counts = max(len("records"), *(len(f"{e.records:,}") for e in known.values()), 0)
+    left = width - values - counts - 3 * _GAP
     longest = max(_NAME_WIDTH, *(len(name) + 2 for name in group.estimates))
-    left = max(20, width - longest - 24)
-    table.add_column("metric", min_width=longest)
-    table.add_column("value", justify="right")
-    table.add_column(_interval_title(scores), justify="right", max_width=left)
-    table.add_column("records", justify="right")
+    longest = max(12, min(longest, left - ends))
+    reasons = max((len(why(n, group)) for n in group.estimates if n not in known), default=0)
+    table = _table()
+    table.add_column("metric", width=longest, overflow="fold")
+    table.add_column("value", justify="right", width=values, no_wrap=True)
+    table.add_column(title, justify="right", width=max(ends, min(reasons, left - longest)))
+    table.add_column("records", justify="right", width=counts, no_wrap=True)
     for family, names in _families(group):
         table.add_row(_bold(family))
         for name in names:
-            e = group[name]
-            if e.value is None:
-                table.add_row(f"  {name}", "—", why(name, group), style="dim")
+            cell = _folded(name, longest)
+            if name in known:
+                e = group[name]
+                table.add_row(cell, shown(name, e.value), ends_shown(name, e), f"{e.records:,}")
             else:
-                cells = shown(name, e.value), ends_shown(name, e), f"{e.records:,}"
-                table.add_row(f"  {name}", *cells)
+                table.add_row(cell, "—", why(name, group), style="dim")
     return table
 
 
-def _statistics(group: Group) -> Table:
+def _folded(name: str, width: int) -> str:
+    r"""Write a metric's name below its family, folded between its words where it is too long.
+
+    >>> _folded("judge_mean_absolute_difference", 24)
+    '  judge_mean_absolute_\n    difference'
+    """
+    lines, line = [], " "
+    for word in re.findall("[^_]*_|[^_]+", name):
+        if len(line) + len(word) > width - (line == " ") and line.strip():
+            lines.append(line)
+            line = "   "
+        line += word if line.strip() else f" {word}"
+    return "\n".join([*lines, line])
+
+
+def _statistics(group: Group, width: int) -> Table:
     """The whole statistics of the measures of repeated runs."""
     fields = ("median", "mean", "mode", "min", "max", "std_dev", "count")
-    table = _table()
-    table.add_column("statistics", min_width=18)
-    for field in fields:
-        table.add_column(field.replace("std_dev", "std"), justify="right")
+    rows = [["statistics", *(field.replace("std_dev", "std") for field in fields)]]
     for name, found in group.statistics.items():
         if found is not None:
-            values = [getattr(found, f) for f in fields]
-            table.add_row(f"  {name}", *(_number(v, 3) for v in values))
+            rows.append([f"  {name}", *(_number(getattr(found, f), 3) for f in fields)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[0] = max(18, widths[0])
+    table = _table(_GAP if sum(widths) + _GAP * len(fields) <= width else 1)
+    for name, wide in zip(rows[0], widths, strict=True):
+        side: Literal["left", "right"] = "left" if name == "statistics" else "right"
+        table.add_column(name, justify=side, max_width=wide, overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*row)
     return table
 
 
-def _side_by_side(groups: Sequence[Group]) -> Table:
+def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
     """One column for each group: the value, and below it the interval."""
+    known = {
+        family: [n for n in names if any(g[n].value is not None for g in groups)]
+        for family, names in _families(groups[0])
+    }
+    longest = max((len(n) + 2 for names in known.values() for n in names), default=0)
+    longest = max(_NAME_WIDTH, min(longest, width - len(groups) * (cell + _GAP)))
     table = _table()
-    table.add_column(one_line(", ".join(groups[0].group)), min_width=_NAME_WIDTH)
+    table.add_column(one_line(", ".join(groups[0].group)), width=longest, overflow="fold")
     for group in groups:
         values = " / ".join("—" if v is None else str(v) for v in group.group.values())
-        table.add_column(one_line(values), justify="right", min_width=_CELL_WIDTH, overflow="fold")
+        table.add_column(one_line(values), justify="right", width=cell, overflow="fold")
     table.add_row("records", *(f"{g.records:,}" for g in groups))
     table.add_row("errors", *(f"{g.errors:,}" for g in groups))
-    for family, names in _families(groups[0]):
-        known = [n for n in names if any(g[n].value is not None for g in groups)]
-        if known:
+    for family, names in known.items():
+        if names:
             table.add_row(_bold(family))
-        for name in known:
+        for name in names:
             cells = [_two_lines(name, group[name]) for group in groups]
-            table.add_row(f"  {name}", *cells)
+            table.add_row(_folded(name, longest), *cells)
     return table
+
+
+def _widest(group: Group) -> int:
+    """Give the width of the longest number of a group."""
+    known = [(n, e) for n, e in group.estimates.items() if e.value is not None]
+    texts = [t for n, e in known for t in (shown(n, e.value), _short_ends(n, e))]
+    return max(map(len, texts), default=0)
 
 
 def _two_lines(name: str, e: Estimate) -> Text:
@@ -149,10 +193,10 @@ def _two_lines(name: str, e: Estimate) -> Text:
     return cell
 
 
-def _table() -> Table:
+def _table(gap: int = _GAP) -> Table:
     from rich.table import Table  # noqa: PLC0415
 
-    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
 
 
 def _text(text: str, style: str = "") -> Text:

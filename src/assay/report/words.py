@@ -27,7 +27,9 @@ def sentences(found: Comparison) -> list[str]:
     """Say what was found, one paragraph for each pair of sides, then what holds over all."""
     pairs = list(dict.fromkeys((p.a, p.b) for p in found.pairs))
     lines = [" ".join(_against(found, a, b)) for a, b in pairs]
-    if not pairs:
+    if not found.tested:
+        lines.append("No chosen metric is a mean over records, so none is compared task by task.")
+    elif not pairs:
         lines.append("The sides have nothing in common that could be compared task by task.")
     lines += _over_all(found)
     if found.without_side:
@@ -86,7 +88,7 @@ def _quality(pair: Pair, found: Comparison) -> str:
             low, high = (_bare(e, pair) for e in (pair.low, pair.high))
             near = f" ({_signed(pair.difference, pair)} points; {level}: {low} to {high})"
         said = f"No difference {what} could be shown between {b} and {a}{near}"
-    return said + _missed(pair)
+    return said + _missed(pair, found.comparisons)
 
 
 def _other(pair: Pair, found: Comparison) -> str:
@@ -96,17 +98,19 @@ def _other(pair: Pair, found: Comparison) -> str:
     if not pair.shown(found.level):
         return f"No difference in {pair.metric} could be shown between {b} and {a}."
     more = "higher" if pair.difference > 0 else "lower"
-    return f"{pair.metric} is {plain(abs(pair.difference), 3)} {more} in {b} than in {a}."
+    always = ", at every task by the same" if pair.alike else ""
+    return f"{pair.metric} is {plain(abs(pair.difference), 3)} {more} in {b} than in {a}{always}."
 
 
-def _missed(pair: Pair) -> str:
-    """Say what the data could not have seen."""
+def _missed(pair: Pair, comparisons: int) -> str:
+    """Say what the data could not have seen, all comparisons considered."""
     tasks = _count(pair.tasks, "task")
+    among = f" among {comparisons} comparisons" if comparisons > 1 else ""
     if pair.detectable is None:
-        could = f"; {tasks} cannot show any"
+        could = f"; {tasks} cannot show any{among}"
     else:
         size = points(pair.detectable, pair)
-        could = f"; {tasks} show one of {size} or more four times in five"
+        could = f"; {tasks} show one of {size} or more four times in five{among}"
     if pair.tasks_for_5_points is None or pair.tasks_for_5_points <= pair.tasks:
         return could
     return f"{could}, and to see one of 5 points you need about {rounded(pair.tasks_for_5_points)}"
@@ -119,7 +123,7 @@ def _cost(found: Comparison, a: str, b: str) -> list[str]:
     if pair and pair.mean_a and pair.mean_b is not None:
         if pair.shown(found.level):
             parts.append(f"costs {_ratio(pair.mean_b / pair.mean_a)} per attempt")
-        elif pair.mean_a == pair.mean_b:
+        elif math.isclose(pair.mean_a, pair.mean_b, rel_tol=1e-9):
             parts.append("costs the same per attempt")
         else:
             parts.append("is not shown to differ in cost per attempt")
@@ -178,12 +182,10 @@ def _over_all(found: Comparison) -> list[str]:
     parts = [f"The cheapest pass: {one_line(best.name)}, {money(best.cost_of_pass)}."]
     for step in found.steps:
         way = f"from {one_line(step.start)} to {one_line(step.end)}"
-        if step.cost_of_further_pass:
-            parts.append(
-                f"Going {way}, each further pass costs {money(step.cost_of_further_pass)}."
-            )
-        elif step.cost_difference > 0:
-            parts.append(f"Going {way} costs more and gains no passes.")
+        parts.append(f"Going {way}, each further pass costs {money(step.cost_of_further_pass)}.")
+    for worse in found.dominated:
+        name, by = one_line(worse.name), one_line(worse.by)
+        parts.append(f"{name} costs no less than {by} and passes no more often.")
     return [" ".join(parts)]
 
 

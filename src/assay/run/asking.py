@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import random
@@ -13,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 from assay.judge.consensus import passes, weighted_score
 from assay.judge.prompt import again, schema
 from assay.judge.reading import UnreadableError, read
-from assay.models.failure import CallError
 from assay.models.model import Request, Settings, Usage
 from assay.run.budget import Amount, ceiling
-from assay.run.engine import OUTPUT_TOKENS, SETTINGS, TRIES
-from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS
+from assay.run.calling import call_row, called, cost_of, pause, used_of
+from assay.run.engine import OUTPUT_TOKENS, TRIES
+from assay.store.store import JUDGMENT_COLUMNS
+from assay.text.safe import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.judge.reading import Reading
+    from assay.models.failure import CallError
     from assay.models.model import Message, Model, Reply
     from assay.run.budget import Budget
     from assay.run.engine import Tally
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 ASKS = 4
 """Once, and again up to three times."""
 KEY = ("subject", "tier", "task_id", "attempt")
-LONGEST_PAUSE = 60.0
 _GRAMMARS = ("local/", "llamacpp/")
 """Servers whose constrained output also keeps a text short."""
 
@@ -45,11 +45,14 @@ Key = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is already known of one judge's opinion of one attempt."""
+    """A valid judgment that is there already."""
 
-    fingerprint: str
-    status: str
     score: float | None
+    at: float
+
+
+Knowledge = dict[tuple[str, str], Known]
+"""The valid judgments of one attempt, by judge and fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,15 @@ class Brief:
     key: Key
     asked: tuple[Message, ...]
     digest: str
-    known: Mapping[str, Known]
+    known: Mapping[tuple[str, str], Known]
+
+    @classmethod
+    def of(
+        cls, key: Key, asked: tuple[Message, ...], known: Mapping[tuple[str, str], Known]
+    ) -> Brief:
+        """Make it, with a hash of what is asked."""
+        text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
+        return cls(key, asked, hashlib.blake2b(text, digest_size=12).hexdigest(), known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +97,18 @@ class Spent:
     latency_ms: float | None = None
 
     def add(self, reply: Reply, cost: float | None) -> None:
-        """Add one reply; a cost that is not known makes the whole not known."""
-        usage, first = reply.usage, self.tries == 0
-        self.prompt_tokens = _plus(self.prompt_tokens, usage.prompt_tokens)
-        self.completion_tokens = _plus(self.completion_tokens, usage.completion_tokens)
-        self.latency_ms = _plus(self.latency_ms, reply.latency_ms)
-        known = cost is not None and (first or self.cost_usd is not None)
-        self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
+        """Add one reply; what is not known of one makes the whole not known."""
+        usage = reply.usage
+        self.prompt_tokens = self._plus(self.prompt_tokens, usage.prompt_tokens)
+        self.completion_tokens = self._plus(self.completion_tokens, usage.completion_tokens)
+        self.latency_ms = self._plus(self.latency_ms, reply.latency_ms)
+        self.cost_usd = self._plus(self.cost_usd, cost)
         self.tries += 1
 
-
-def _plus(total: Any, more: Any) -> Any:
-    return more if total is None else total + (more or 0)
+    def _plus(self, total: Any, more: Any) -> Any:
+        if self.tries == 0:
+            return more
+        return None if total is None or more is None else total + more
 
 
 class FailedError(Exception):
@@ -127,39 +138,46 @@ class Judge:
         if not options.keys() & {"schema", "response_format"}:
             bounded = subject.base_url is None and subject.model.startswith(_GRAMMARS)
             options["schema"] = schema(desk.rubric, bounded=bounded)
-        known = {n: v for n, v in options.items() if n in SETTINGS}
-        rest = {n: v for n, v in options.items() if n not in SETTINGS}
-        known["extra"] = {**known.get("extra", {}), **rest}
         mark = json.dumps([subject.model, subject.base_url, subject.settings], default=str)
-        return cls(subject, model, limiter, Settings.of(known), mark, desk)
+        return cls(subject, model, limiter, Settings.from_suite(options), mark, desk)
 
     def fingerprint(self, brief: Brief) -> str:
         """Hash rubric, judge and judged text; the rubric's own mark stands in front."""
         whole = hashlib.blake2b(f"{self.mark}\0{brief.digest}".encode(), digest_size=12)
         return f"{self.desk.rubric.mark}:{whole.hexdigest()}"
 
+    def standing(self, brief: Brief) -> Known | None:
+        """Give the valid judgment that is there already."""
+        return brief.known.get((self.subject.name, self.fingerprint(brief)))
+
     def stands(self, brief: Brief) -> bool:
         """Whether a valid judgment is there already."""
-        known = brief.known.get(self.subject.name)
-        return (
-            known is not None
-            and known.status == "ok"
-            and known.fingerprint == self.fingerprint(brief)
+        return self.standing(brief) is not None
+
+    def outdated(self, brief: Brief) -> bool:
+        """Whether the one that stands is older than another by the same judge and rubric."""
+        own, rubric = self.standing(brief), f"{self.desk.rubric.mark}:"
+        return own is not None and any(
+            judge == self.subject.name and mark.startswith(rubric) and other.at > own.at
+            for (judge, mark), other in brief.known.items()
         )
 
     async def opinion(self, brief: Brief) -> float | None:
         """Give its score: the one that stands, else a new one; null if it gives none."""
-        if self.stands(brief):
-            return brief.known[self.subject.name].score
+        standing = self.standing(brief)
+        if standing is not None:
+            return standing.score
         asked, spent, reply = brief.asked, Spent(), None
         for number in range(1, ASKS + 1):
             try:
-                reply, row = await self._call(brief, Request(asked, self.settings, brief.key[3]))
+                _, tier, task, attempt = brief.key
+                request = Request(asked, self.settings, attempt, label=f"{tier}\0{task}")
+                reply, row = await self._call(brief, request)
             except FailedError as failed:
                 return await self._put(brief, spent, failed.row, "error", str(failed), reply)
-            spent.add(reply, self._cost(reply))
+            spent.add(reply, cost_of(self.desk.prices, self.subject, reply))
             try:
-                reading = read(reply.text, self.desk.rubric)
+                reading = read(reply.text, self.desk.rubric, truncated=reply.truncated)
             except UnreadableError as error:
                 if number == ASKS:
                     return await self._put(brief, spent, row, "invalid", str(error), reply)
@@ -171,54 +189,38 @@ class Judge:
 
     async def _call(self, brief: Brief, request: Request) -> tuple[Reply, Row]:
         """Call, trying again where that can help; gives the reply and its row of the ledger."""
-        desk = self.desk
+        desk, most = self.desk, self._most(request)
         for tries in range(1, TRIES + 1):
-            await self.limiter.enter()
-            sent = time.monotonic()
+            await self.limiter.enter(self.model.name)
             try:
-                reply = await self._once(request)
-            except CallError as error:
-                self.limiter.failed(error)
-                waited = (time.monotonic() - sent) * 1000
-                row = self._ledger(brief, error.kind, Usage(), None, waited)
+                made = await called(
+                    self.model, request, most, desk.budget, desk.tally,
+                    lambda reply: used_of(desk.prices, self.subject, reply),
+                )  # fmt: skip
+                row = call_row(desk.run, "judge", brief.key, self.model.name, made, most)
+                if made.reply:
+                    self.limiter.succeeded()
+                    return made.reply, row
+                error = made.error
+                assert error is not None
+                self.limiter.failed(error, self.model.name)
                 if not error.retryable or tries == TRIES or desk.tally.stopping:
-                    raise FailedError(error, row) from error
+                    raise FailedError(error, row)
                 await desk.writer.put(None, [row])
-                longest = min(0.25 * 2**tries, 20.0)
-                pause = error.retry_after or desk.jitter.uniform(longest / 2, longest)
-            else:
-                self.limiter.succeeded()
-                row = self._ledger(brief, "ok", reply.usage, self._cost(reply), reply.latency_ms)
-                return reply, row
             finally:
                 self.limiter.leave()
             desk.tally.retries += 1
-            await asyncio.sleep(min(pause, LONGEST_PAUSE))
+            await self.limiter.rest(pause(error, tries, desk.jitter))
         raise AssertionError
 
-    async def _once(self, request: Request) -> Reply:
-        """Call once, within the budget."""
-        desk = self.desk
+    def _most(self, request: Request) -> Amount:
+        """Say the most a call may take; the schema and the tools are sent with it."""
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
-        tokens, output = ceiling(turns), request.settings.max_tokens or OUTPUT_TOKENS
-        cost = desk.prices.cost(self.subject, Usage(tokens, output))
-        most = Amount(cost, tokens + output)
-        await desk.budget.reserve(most)
-        used = Amount(0.0, 0)
-        try:
-            reply = await self.model.call(request)
-            usage = reply.usage
-            known = [n for n in (usage.prompt_tokens, usage.completion_tokens) if n is not None]
-            used = Amount(self._cost(reply), sum(known) if known else None)
-        finally:
-            desk.budget.settle(most, used)
-        return reply
-
-    def _cost(self, reply: Reply) -> float | None:
-        """What a reply cost: by its own account, else by its tokens."""
-        if reply.cost_usd is not None:
-            return reply.cost_usd
-        return self.desk.prices.cost(self.subject, reply.usage)
+        settings = request.settings
+        sent = [*settings.tools, *filter(None, (settings.schema, settings.extra))]
+        tokens, output = ceiling(turns, sent), settings.max_tokens or OUTPUT_TOKENS
+        cost = self.desk.prices.cost(self.subject, Usage(tokens, output))
+        return Amount(cost, tokens + output)
 
     async def _put(
         self,
@@ -240,10 +242,10 @@ class Judge:
             "judge": self.subject.name,
             "fingerprint": self.fingerprint(brief),
             "status": status,
-            "error": _storable(error) if error else None,
+            "error": storable(error),
             "score": score,
             "passed": passes(score, rubric.pass_mark),
-            "reply": _storable(reply.text) if reply else None,
+            "reply": storable(reply.text) if reply else None,
             "at": time.time(),
         }
         if reading:
@@ -255,25 +257,3 @@ class Judge:
             }
         await self.desk.writer.put(tuple(map(values.get, JUDGMENT_COLUMNS)), [call])
         return score
-
-    def _ledger(
-        self, brief: Brief, status: str, usage: Usage, cost: float | None, latency: float | None
-    ) -> Row:
-        values = {
-            **dict(zip(KEY, brief.key, strict=True)),
-            "run": self.desk.run,
-            "kind": "judge",
-            "model": self.model.name,
-            "status": status,
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cost_usd": cost,
-            "latency_ms": latency,
-            "at": time.time(),
-        }
-        return tuple(map(values.get, CALL_COLUMNS))
-
-
-def _storable(value: str) -> str:
-    """Replace what no database takes as text: NUL, and halves of surrogate pairs."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import random
 import time
@@ -12,14 +11,16 @@ from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from assay.models.failure import CallError
-from assay.models.model import Message, Reply, Request, Settings, Usage
+from assay.models.model import Message, Reply, Request, Settings, Usage, most_output
 from assay.run.budget import Amount, Budget, ExhaustedError, TooMuchError, ceiling
-from assay.run.limiter import LONGEST_PAUSE, ClosedError, Limiter
+from assay.run.calling import Made, call_row, called, pause, used_of
+from assay.run.limiter import ClosedError, Limiter
+from assay.run.resume import task_columns
 from assay.run.turns import most_calls
 from assay.run.writer import Writer
-from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS
-from assay.suite.plan import fingerprint_of, messages, settings, side_mark, work_of
+from assay.store.store import RECORD_COLUMNS
+from assay.suite.plan import conversation, fingerprint_of, settings, side_mark, work_of
+from assay.text.safe import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,15 +32,11 @@ if TYPE_CHECKING:
     from assay.suite.values import Price, Suite
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
-NOTHING = Usage()
-NOTHING_USED, NOT_KNOWN = Amount(0.0, 0), Amount(None, None)
-_NO_LIMIT = contextlib.nullcontext()
 NO_REPLY = Reply("")
 TRIES = 6
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
 _in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
-_in_order_of_calls: Callable[[dict[str, Any]], Row] = itemgetter(*CALL_COLUMNS)
 
 
 @dataclass(slots=True)
@@ -61,6 +58,8 @@ class Side:
     model: Model
     limiter: Limiter
     settings: Settings
+    output: int
+    """The most tokens that may come out of a call."""
     mark: str
     price: Price | None
 
@@ -75,21 +74,6 @@ class Call:
     turns: str
     fingerprint: str
     most: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What came of one call: a reply or an error, what it used, and how long it took."""
-
-    used: Amount
-    took_ms: float
-    reply: Reply | None = None
-    error: CallError | None = None
-
-    @property
-    def kind(self) -> str | None:
-        """What kind of error it was."""
-        return self.error.kind if self.error else None
 
 
 class Engine:
@@ -190,16 +174,16 @@ class Engine:
 
     def _ready(self, attempt: Attempt) -> Call:
         side = self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
-        turns = messages(self.suite, attempt)
+        turns = conversation(attempt.tier, attempt.task)
         chosen = side.settings
         if attempt.seed is not None and chosen.seed is None:
             chosen = replace(chosen, seed=attempt.seed)
         work = work_of(attempt)
-        request = Request(
-            tuple(Message(t["role"], t["content"]) for t in turns), chosen, attempt.number, work
-        )
+        said = tuple(Message(t["role"], t["content"]) for t in turns)
+        label = f"{attempt.tier.name}\0{attempt.task.id}"
+        request = Request(said, chosen, attempt.number, work, label)
         tokens = ceiling(turns, chosen.tools)
-        output = chosen.max_tokens or OUTPUT_TOKENS
+        output = side.output
         calls = most_calls(attempt.task.turns)
         if calls > 1:  # each call also sends what was said before
             tokens, output = calls * (tokens + calls * output), calls * output
@@ -212,16 +196,15 @@ class Engine:
         """Work out what the attempts of a side share; settings no wire knows go as they are."""
         subject = attempt.subject
         options = settings(self.suite, attempt)
-        known = {n: v for n, v in options.items() if n in SETTINGS}
-        rest = {n: v for n, v in options.items() if n not in SETTINGS}
-        known["extra"] = {**known.get("extra", {}), **rest}
+        chosen = Settings.from_suite(options)
         if self.suite.confidence == "logprobs":
-            known["logprobs"] = True
+            chosen = replace(chosen, logprobs=True)
         model = self.models[subject.name]
         side = self._sides[subject.name, attempt.tier.name] = Side(
             model,
             self.limiters[model.account],
-            Settings.of(known),
+            chosen,
+            most_output(model, chosen) or OUTPUT_TOKENS,
             side_mark(attempt, options),
             self.prices.of(subject),
         )
@@ -236,7 +219,7 @@ class Engine:
         limiter = call.side.limiter
         began, start = time.monotonic(), time.time()
         for tries in range(1, TRIES + 1):
-            await limiter.enter()
+            await limiter.enter(call.side.model.name)
             try:
                 if self.tally.stopping and tries == 1:
                     return
@@ -248,7 +231,7 @@ class Engine:
                     return
                 error = made.error
                 assert error is not None
-                limiter.failed(error)
+                limiter.failed(error, call.side.model.name)
                 if not error.retryable or tries == TRIES or self.tally.stopping:
                     await self.writer.put(self._row(call, start, began, tries, made), [row])
                     return
@@ -256,64 +239,23 @@ class Engine:
             finally:
                 limiter.leave()
             self.tally.retries += 1
-            await limiter.rest(_pause(error, tries, self.jitter))
+            await limiter.rest(pause(error, tries, self.jitter))
 
     async def _called(self, call: Call) -> Made:
-        """Call once, within the budget; what may have been paid for stays set aside."""
-        await self.budget.reserve(call.most)
-        used, began = NOTHING_USED, time.monotonic()
-        try:
-            if self.tally.stopping:
-                raise ClosedError
-            left = self.budget.left
-            async with asyncio.timeout(left) if left is not None else _NO_LIMIT:
-                reply = await call.side.model.call(call.request)
-            used = self._used(call, reply)
-            return Made(used, (time.monotonic() - began) * 1000, reply)
-        except TimeoutError:
-            error = CallError("timeout", "The time of the run was over before the answer came.")
-        except CallError as wrong:
-            error = wrong
-        finally:
-            self.budget.settle(call.most, used)
-        if error.perhaps_paid:
-            used = NOT_KNOWN
-            self.budget.hold(call.most)
-        return Made(used, (time.monotonic() - began) * 1000, error=error)
-
-    def _used(self, call: Call, reply: Reply) -> Amount:
-        prompt, completion = reply.usage.prompt_tokens, reply.usage.completion_tokens
-        tokens = None if prompt is None or completion is None else prompt + completion
-        return Amount(self._cost(call, reply), tokens)
-
-    def _cost(self, call: Call, reply: Reply) -> float | None:
-        """What a reply cost: by its own account, else by its tokens."""
-        if reply.cost_usd is not None:
-            return reply.cost_usd
-        return self.prices.cost(call.attempt.subject, reply.usage)
+        """Call once, within the budget."""
+        return await called(
+            call.side.model,
+            call.request,
+            call.most,
+            self.budget,
+            self.tally,
+            lambda reply: used_of(self.prices, call.attempt.subject, reply),
+        )
 
     def _ledger_row(self, call: Call, made: Made) -> Row:
-        attempt, reply, used = call.attempt, made.reply, made.used
-        usage = reply.usage if reply else NOTHING
-        return _in_order_of_calls(
-            {
-                "run": self.run,
-                "kind": "attempt",
-                "subject": attempt.subject.name,
-                "tier": attempt.tier.name,
-                "task_id": attempt.task.id,
-                "attempt": attempt.number,
-                "model": call.side.model.name,
-                "status": "ok" if reply else made.kind,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost_usd": used.usd if reply else None,
-                "latency_ms": reply.latency_ms if reply else made.took_ms,
-                "at": time.time(),
-                "held_usd": call.most.usd if used.usd is None else None,
-                "held_tokens": call.most.tokens if used.tokens is None else None,
-            }
-        )
+        attempt = call.attempt
+        key = attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
+        return call_row(self.run, "attempt", key, call.side.model.name, made, call.most)
 
     def _row(
         self,
@@ -336,19 +278,17 @@ class Engine:
                 "attempt": attempt.number,
                 "fingerprint": call.fingerprint,
                 "status": said.status if reply else "error",
-                "error": _storable(str(error)) if error else None,
+                "error": storable(str(error)) if error else None,
                 "error_kind": error.kind if error else None,
-                "model": _storable(said.model),
-                "input": _storable(task.input),
+                "model": storable(said.model),
+                "input": storable(task.input),
                 "messages": call.turns,
-                "target": _storable(task.target),
-                "category": _storable(task.category),
-                "capability": _storable(task.capability),
-                "response": _storable(said.text) if reply else None,
-                "reasoning": _storable(said.reasoning),
+                **task_columns(task),
+                "response": storable(said.text) if reply else None,
+                "reasoning": storable(said.reasoning),
                 "tool_calls": _json(said.tool_calls),
                 "logprobs": _json(said.logprobs),
-                "finish": _storable(said.finish),
+                "finish": storable(said.finish),
                 "truncated": said.truncated if reply else None,
                 "refused": said.refused if reply else None,
                 "seed": call.request.settings.seed,
@@ -366,27 +306,10 @@ class Engine:
                 "duration_seconds": None if latency is None else latency / 1000,
                 "started": start,
                 "ended": time.time(),
-                "pass_score": task.pass_score,
-                "extra": json.dumps(dict(task.extra), default=str) if task.extra else None,
                 "passed": said.passed,
                 "work": json.dumps(said.work) if said.work else None,
             }
         )
-
-
-def _pause(error: CallError, tries: int, jitter: random.Random) -> float:
-    """Say how long to wait before the next try: as told, else longer each time."""
-    if error.retry_after:
-        return min(error.retry_after, LONGEST_PAUSE)
-    longest = min(0.25 * 2**tries, 20.0)
-    return jitter.uniform(longest / 2, longest)
-
-
-def _storable(value: str | None) -> str | None:
-    """Replace what no database takes as text: NUL, and halves of surrogate pairs."""
-    if value is None or (value.isascii() and "\0" not in value):
-        return value
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _json(items: Any) -> str | None:

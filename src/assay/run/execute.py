@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import platform
 import secrets
 import signal
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from assay import __version__
 from assay.errors import UsageError
 from assay.models.providers import find
 from assay.run.budget import Budget
 from assay.run.engine import Engine, Tally
 from assay.run.observe import keep
 from assay.run.prices import Prices
+from assay.run.resume import begin, held, place_of, settings_of
 from assay.run.settle import settle
 from assay.run.turns import Scripted
 from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite
-from assay.suite.plan import attempts, count, fingerprint
+from assay.suite.plan import attempts, count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from assay.models.model import Model
@@ -51,23 +50,6 @@ class Outcome:
     def missing(self) -> int:
         """How many attempts were not made, or failed."""
         return self.tally.total - self.tally.done + sum(self.tally.errors.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What a resumed run finds: what still stands, what failed, what changed, what is new."""
-
-    reused: int
-    failed: int
-    changed: int
-    new: int
-    gone: int
-    texts: tuple[str, ...]
-
-    @property
-    def asks(self) -> bool:
-        """Whether a person should agree first: something that was paid for would be made anew."""
-        return bool(self.changed or self.gone)
 
 
 def check_subject(subject: Subject) -> str | None:
@@ -99,62 +81,15 @@ def new_run(suite: Suite) -> Run:
     return Run(
         id=f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         suite=suite.name,
-        path=suite.path,
+        path=place_of(suite),
         text=suite.text,
         data_hash=suite.data_hash,
         status="running",
         attempts=count(suite),
         created=moment.timestamp(),
         ended=None,
-        settings=_settings(suite),
+        settings=settings_of(suite),
     )
-
-
-def _settings(suite: Suite) -> dict[str, Any]:
-    match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
-    return {
-        "assay": __version__,
-        "python": platform.python_version(),
-        "seed": suite.seed,
-        "runs": suite.runs,
-        "tasks": len(suite.tasks),
-        "subjects": [s.name for s in suite.subjects],
-        "tiers": [t.name for t in suite.tiers],
-        "limits": asdict(suite.limits),
-        "answer": asdict(suite.answer),
-        "match": match,
-        "confidence": suite.confidence,
-        **({"judge": suite.judge.plain()} if suite.judge else {}),
-    }
-
-
-def difference(run: Run, suite: Suite, store: Store) -> Difference:
-    """Compare what a run has with what its suite asks for now."""
-    made = store.made(run.id)
-    reused = failed = changed = new = 0
-    seen = 0
-    for attempt in attempts(suite):
-        found = made.get(_key(attempt))
-        if found is None:
-            new += 1
-            continue
-        seen += 1
-        if found[0] != fingerprint(suite, attempt):
-            changed += 1
-        elif found[1] == "error":
-            failed += 1
-        else:
-            reused += 1
-    texts = []
-    if run.text != suite.text:
-        texts.append(f"the suite's text ({suite.path})")
-    if run.data_hash != suite.data_hash:
-        texts.append("its tasks or examples")
-    if run.settings.get("answer") != _settings(suite)["answer"]:
-        texts.append("how answers are found (old responses are only scored anew)")
-    if run.settings.get("match") != _settings(suite)["match"]:
-        texts.append("how answers are matched (old responses are only scored anew)")
-    return Difference(reused, failed, changed, new, len(made) - seen, tuple(texts))
 
 
 def execute(
@@ -169,17 +104,30 @@ def execute(
     """Make the attempts of a run that have no good record yet."""
     if fresh:
         store.add_run(run)
-        made: dict[Any, tuple[str, str]] = {}
-    else:
-        store.set_run(
-            run.id,
-            status="running",
-            text=suite.text,
-            data_hash=suite.data_hash,
-            attempts=count(suite),
-            settings={**run.settings, **_settings(suite)},
-        )
-        made = store.made(run.id)
+    tally = Tally(count(suite))
+
+    def lost() -> None:
+        tally.exhausted = "Another process went on with this run."
+        tally.stopping = True
+
+    with held(store, run.id, lost):
+        return _execute(suite, run, store, tally, watch, record, fresh=fresh)
+
+
+def _execute(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    tally: Tally,
+    watch: Callable[[Tally, Budget, list[Row]], None],
+    record: Path | None,
+    *,
+    fresh: bool,
+) -> Outcome:
+    """Make the attempts of a run that this process holds."""
+    todo: Iterable[Attempt] = attempts(suite)
+    if not fresh:
+        todo, tally.total = begin(run, suite, store)
     keep(suite, run, store)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
     recorder = None
@@ -191,9 +139,6 @@ def execute(
     if any(task.turns for task in suite.tasks):
         models = {name: Scripted(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id))
-    todo = list(_still_to_make(suite, made)) if made else attempts(suite)
-    total = len(todo) if isinstance(todo, list) else count(suite)
-    tally = Tally(total)
     try:
         interrupted = asyncio.run(_run(suite, run, store, models, iter(todo), tally, budget, watch))
     except BaseException:
@@ -208,17 +153,6 @@ def execute(
     store.set_run(run.id, status=status, ended=time.time())
     settle(suite, run, store)
     return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted)
-
-
-def _key(attempt: Attempt) -> tuple[str, str, str, int]:
-    return attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
-
-
-def _still_to_make(suite: Suite, made: dict[Any, tuple[str, str]]) -> Iterator[Attempt]:
-    for attempt in attempts(suite):
-        found = made.get(_key(attempt))
-        if not found or found[1] == "error" or found[0] != fingerprint(suite, attempt):
-            yield attempt
 
 
 async def _run(

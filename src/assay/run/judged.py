@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.judge.consensus import consensus, differs, passes
+from assay.store.bills import bills_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from assay.store.store import Run, Store
 
@@ -21,7 +22,10 @@ _COLUMNS: dict[str, Any] = {
     "judge_scores": pl.List(pl.Float64),
     "impl_rate": pl.Float64,
     "judge_passed": pl.Boolean,
-    "judge_cost_usd": pl.Float64,
+}
+_READ = {
+    *(*KEY, "judge", "fingerprint", "status", "score", "passed", "confidence"),
+    *("claimed_score", "claimed_passed", "at"),
 }
 
 
@@ -31,6 +35,8 @@ class Panel:
 
     rules: Mapping[str, Any]
     judgments: pl.DataFrame
+    bills: pl.DataFrame
+    """What was paid for judging each attempt, by whomever."""
 
     @classmethod
     def of(cls, run: Run, store: Store) -> Panel | None:
@@ -40,57 +46,70 @@ class Panel:
             return None
         counts = pl.col("judge").is_in([*rules["judges"], *rules["more"]])
         counts &= pl.col("fingerprint").str.starts_with(rules["mark"])
-        return cls(rules, store.judgments(run.id).filter(counts))
+        return cls(rules, store.judgments(run.id, _READ).filter(counts), bills_of(store, run.id))
 
     def join(self, records: pl.DataFrame) -> pl.DataFrame:
         """Add the consensus to records; where no judgment is valid, the list of scores is empty."""
         found = self.consensus(records)
         asked = pl.col("status").ne_missing("error") & pl.col("judge_scores").is_null()
         nothing = pl.lit([], dtype=pl.List(pl.Float64))
-        return records.join(found, on=KEY, how="left", maintain_order="left").with_columns(
+        joined = records.join(found, on=KEY, how="left", maintain_order="left").with_columns(
             pl.when(asked).then(nothing).otherwise(pl.col("judge_scores")).alias("judge_scores")
+        )
+        return joined.join(self.bills, on=KEY, how="left", maintain_order="left")
+
+    def current(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Choose one judgment by each judge, made since the attempt was: the last valid one."""
+        made = records.select(*KEY, "ended")
+        ok = pl.col("status") == "ok"
+        return (
+            self.judgments.join(made, on=KEY)
+            .filter(pl.col("ended").is_null() | (pl.col("at") >= pl.col("ended")))
+            .sort(ok, "at", maintain_order=True)
+            .unique([*KEY, "judge"], keep="last", maintain_order=True)
+            .sort("judge", maintain_order=True)
         )
 
     def consensus(self, records: pl.DataFrame) -> pl.DataFrame:
         """Make one row for each attempt that was judged since it was made."""
         mark = self.rules["rubric"]["pass_mark"]
-        made = records.select(*KEY, "ended")
-        current = self.judgments.join(made, on=KEY).filter(
-            pl.col("ended").is_null() | (pl.col("at") >= pl.col("ended"))
-        )
         valid = (pl.col("status") == "ok") & pl.col("score").is_not_null()
-        cost = pl.col("cost_usd")
-        bill = pl.when(cost.is_not_null().all()).then(cost.sum())
-        table = current.group_by(KEY, maintain_order=True).agg(
-            pl.col("score").filter(valid),
-            pl.col("confidence").filter(valid),
-            bill.alias("judge_cost_usd"),
+        table = (
+            self.current(records)
+            .group_by(KEY, maintain_order=True)
+            .agg(
+                pl.col("score").filter(valid),
+                pl.col("confidence").filter(valid),
+            )
         )
         rows = []
-        for *key, scores, sure, paid in table.iter_rows():
+        for *key, scores, sure in table.iter_rows():
             score = consensus(scores, sure, self.rules["consensus"])
-            rows.append((*key, scores, score, passes(score, mark), paid))
+            rows.append((*key, scores, score, passes(score, mark)))
         types = dict(zip(KEY, (pl.String, pl.String, pl.String, pl.Int64), strict=True))
         return pl.DataFrame(rows, schema={**types, **_COLUMNS}, orient="row")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, records: Iterable[pl.DataFrame]) -> dict[str, Any]:
         """Count the judgments: valid, invalid, failed, and those whose claim is another."""
         names = ("score", "passed", "claimed_score", "claimed_passed")
-        valid = self.judgments.filter(pl.col("status") == "ok")
-        statuses = self.judgments["status"].value_counts().rows()
-        by_judge = self.judgments.group_by("judge").len().sort("judge").rows()
-        cost = self.judgments["cost_usd"].drop_nulls()
+        current = pl.concat([self.judgments.clear(), *map(self._counted, records)])
+        valid = current.filter(pl.col("status") == "ok")
+        statuses = dict(current["status"].value_counts().rows())
+        cost = self.bills["judge_cost_usd"].drop_nulls()
         return {
             "valid": valid.height,
-            "invalid": dict(statuses).get("invalid", 0),
-            "errors": dict(statuses).get("error", 0),
+            "invalid": statuses.get("invalid", 0),
+            "errors": statuses.get("error", 0),
             "differing_claims": sum(differs(*row) for row in valid.select(names).iter_rows()),
-            "by_judge": dict(by_judge),
+            "by_judge": dict(current.group_by("judge").len().sort("judge").rows()),
             "cost_usd": float(cost.sum()) if len(cost) else None,
         }
+
+    def _counted(self, records: pl.DataFrame) -> pl.DataFrame:
+        return self.current(records).select(self.judgments.columns)
 
 
 def judgment_facts(run: Run, store: Store) -> dict[str, Any] | None:
     """Count the judgments of a run; None where there is no panel."""
     panel = Panel.of(run, store)
-    return panel.facts() if panel else None
+    return panel.facts(store.records(run.id, {*KEY, "ended"})) if panel else None

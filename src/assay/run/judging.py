@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import signal
 from dataclasses import dataclass, field
@@ -14,12 +13,14 @@ from assay.errors import UsageError
 from assay.judge.consensus import disagree
 from assay.judge.prompt import Case, messages
 from assay.run.asking import KEY, Brief, Desk, Judge, Known
-from assay.run.budget import Budget, ExhaustedError
+from assay.run.budget import Budget, ExhaustedError, TooMuchError
 from assay.run.engine import Tally
 from assay.run.execute import model_of
-from assay.run.limiter import MOST, Limiter
+from assay.run.limiter import MOST, ClosedError, Limiter
+from assay.run.observe import key_of
 from assay.run.prices import Prices
 from assay.run.writer import Writer
+from assay.store.bills import renew
 from assay.store.connect import StoreError
 from assay.store.store import JUDGMENT_COLUMNS, Store
 
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.models.model import Model
-    from assay.run.asking import Key
+    from assay.run.asking import Key, Knowledge
     from assay.store.store import Row, Run
     from assay.suite.values import Judging, Limits, Price, Subject
 
-_READ = (*KEY, "status", "input", "messages", "target", "response", "work")
+_READ = {*KEY, "status", "input", "messages", "target", "response", "work"}
+_KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}
 _STATUS, _NAME = JUDGMENT_COLUMNS.index("status"), JUDGMENT_COLUMNS.index("judge")
 
 
@@ -48,6 +50,11 @@ class Judged:
     interrupted: bool
     usd: float | None = None
     """What it cost, as far as that is known."""
+
+    @property
+    def valid(self) -> int:
+        """How many valid judgments were made."""
+        return self.tally.done - sum(self.tally.errors.values()) - sum(self.invalid.values())
 
 
 class _Judgments(Store):
@@ -91,12 +98,17 @@ def judge_run(
 ) -> Judged:
     """Judge the attempts of a run that have no valid judgment yet.
 
-    `began` is when the run began, for a limit of seconds that holds for all of it.
+    `began` is when the run began, for a limit of seconds that holds for all of it. Judges who were
+    asked before stay those who count until one of the new ones has given a valid judgment.
     """
     check_judging(judging, limits, prices)
     before = store.find(run.id)
     settings = {**before.settings, "judge": judging.plain()}
-    store.set_run(run.id, status="running", settings=settings)
+    store.set_run(run.id, status="running")
+
+    def adopt() -> None:
+        store.set_run(run.id, settings=settings)
+
     models = {s.name: model_of(s, limits.timeout) for s in (*judging.judges, *judging.more)}
     recorder = None
     if record is not None:
@@ -106,9 +118,11 @@ def judge_run(
         models = {name: recorder.wrap(model) for name, model in models.items()}
     spent = store.spent(run.id)
     budget = Budget.of(limits, spent, began)
-    bench = Bench(run.id, judging, models, store, Prices(prices), budget, watch)
+    bench = Bench(run.id, judging, models, store, Prices(prices), budget, watch, adopt)
     status = "stopped"
     try:
+        if not before.settings.get("judge"):
+            bench.count()
         interrupted = asyncio.run(bench.sit(limits))
         if not (interrupted or bench.tally.exhausted):
             status = "failed" if bench.tally.errors else _settled(before)
@@ -137,16 +151,22 @@ class Bench:
     prices: Prices
     budget: Budget
     watch: Callable[[Tally, Budget, list[Row]], None]
+    adopt: Callable[[], None] | None = None
+    """Makes these judges those who count; called once, when there is something to count."""
     tally: Tally = field(default_factory=lambda: Tally(0))
     invalid: dict[str, int] = field(default_factory=dict)
     unjudged: int = 0
     judges: tuple[Judge, ...] = ()
     more: tuple[Judge, ...] = ()
+    known: dict[Key, Knowledge] = field(default_factory=dict)
+    limiters: dict[str, Limiter] = field(default_factory=dict)
 
     async def sit(self, limits: Limits) -> bool:
         """Judge until all is done or it is interrupted; says whether it was."""
         fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
-        limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in self.models.values()}
+        self.limiters = {
+            m.account: Limiter(fixed, m.limit, m.account) for m in self.models.values()
+        }
         writer = Writer(_Judgments(self.store), self._committed)
         try:
             rubric = self.judging.rubric
@@ -154,12 +174,12 @@ class Bench:
 
             def ready(subjects: Sequence[Subject]) -> tuple[Judge, ...]:
                 models = [(s, self.models[s.name]) for s in subjects]
-                return tuple(Judge.of(s, m, limiters[m.account], desk) for s, m in models)
+                return tuple(Judge.of(s, m, self.limiters[m.account], desk) for s, m in models)
 
             self.judges, self.more = ready(self.judging.judges), ready(self.judging.more)
-            todo = list(self._todo())
-            most = sum(x.most if x.adapts else int(x.limit) for x in limiters.values())
-            return await self._together(iter(todo), max(1, min(most, MOST, len(todo))))
+            wanting = self._plan()
+            most = sum(limiter.places for limiter in self.limiters.values())
+            return await self._together(self._todo(), max(1, min(most, MOST, wanting)))
         finally:
             await writer.close()
             for model in self.models.values():
@@ -174,7 +194,7 @@ class Bench:
         def interrupt() -> None:
             nonlocal signals
             signals += 1
-            self.tally.stopping = True
+            self.stop()
             if signals > 1:
                 main.cancel()
 
@@ -182,48 +202,100 @@ class Bench:
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
                 loop.add_signal_handler(number, interrupt)
+        left = self.budget.left
+        timer = None if left is None else loop.call_later(left, self._out_of_time)
         try:
             await main
         except BaseException as error:
-            self.tally.stopping = True  # what is under way is paid for: it is ended and written
+            self.stop()  # what is under way is paid for: it is ended and written
             if isinstance(error, asyncio.CancelledError | StoreError):
                 for task in tasks:
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if not (signals and isinstance(error, asyncio.CancelledError)):
                 raise
+        finally:
+            if timer:
+                timer.cancel()
         return signals > 0
 
-    def _todo(self) -> Iterator[Brief]:
-        """Find the attempts that lack a judgment; counts the judgments to be made."""
-        known = self._known()
-        for frame in self.store.records(self.run):
-            for row in frame.select(_READ).iter_rows(named=True):
-                if row["status"] == "error" or row["response"] is None:
-                    continue
-                key = row["subject"], row["tier"], row["task_id"], row["attempt"]
-                asked = messages(self.judging.rubric, _case(row))
-                text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
-                digest = hashlib.blake2b(text, digest_size=12).hexdigest()
-                brief = Brief(key, asked, digest, known.get(key, {}))
-                missing = sum(not judge.stands(brief) for judge in self.judges)
-                if missing or self._lacks_more(brief):
-                    self.tally.total += missing
-                    yield brief
+    def stop(self) -> None:
+        """Ask nobody else; what is under way is ended and written."""
+        self.tally.stopping = True
+        for limiter in self.limiters.values():
+            limiter.close()
+        self.budget.wake()
 
-    def _known(self) -> dict[Key, dict[str, Known]]:
-        found: dict[Key, dict[str, Known]] = {}
-        table = self.store.judgments(self.run)
-        for *key, judge, mark, status, score in table.select(
-            *KEY, "judge", "fingerprint", "status", "score"
-        ).iter_rows():
-            found.setdefault(tuple(key), {})[judge] = Known(mark, status, score)
+    def _out_of_time(self) -> None:
+        self.tally.exhausted = "The budget of time is used up."
+        self.stop()
+
+    def count(self) -> None:
+        """Make these judges those who count."""
+        if self.adopt:
+            self.adopt()
+            self.adopt = None
+
+    def panel(self, task: str) -> tuple[Judge, ...]:
+        """Say who is asked about a task; nobody if nothing is to be asked about it."""
+        return self.judges if task else ()
+
+    def _plan(self) -> int:
+        """Count what is to be asked; says of how many attempts. Keeps no prompt."""
+        self.known = self._knowledge()
+        wanting, standing = 0, False
+        older: list[tuple[Key, str, str]] = []
+        for brief in self.briefs():
+            panel = self.panel(brief.key[2])
+            missing = sum(not judge.stands(brief) for judge in panel)
+            self.tally.total += missing
+            wanting += self._wanting(brief)
+            standing |= missing < len(panel)
+            older += [
+                (brief.key, judge.subject.name, judge.fingerprint(brief))
+                for judge in (*panel, *self.more)
+                if judge.outdated(brief)
+            ]
+        renew(self.store, self.run, older)
+        if standing or not wanting:
+            self.count()
+        return wanting
+
+    def _todo(self) -> Iterator[Brief]:
+        """Find the attempts that lack a judgment, as the workers want them."""
+        return (brief for brief in self.briefs() if self._wanting(brief))
+
+    def briefs(self) -> Iterator[Brief]:
+        """Give the attempts that judges are asked about, some at a time."""
+        for row in self._rows():
+            panel = self.panel(row["task_id"])
+            if panel:
+                key = key_of(row)
+                asked = messages(panel[0].desk.rubric, case_of(row))
+                yield Brief.of(key, asked, self.known.get(key, {}))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for frame in self.store.records(self.run, _READ):
+            for row in frame.iter_rows(named=True):
+                if row["status"] != "error" and row["response"] is not None:
+                    yield row
+
+    def _knowledge(self) -> dict[Key, Knowledge]:
+        """Find the valid judgments that are there."""
+        found: dict[Key, Knowledge] = {}
+        table = self.store.judgments(self.run, _KNOWN)
+        for row in table.iter_rows(named=True):
+            if row["status"] == "ok":
+                said = Known(row["score"], row["at"])
+                found.setdefault(key_of(row), {})[row["judge"], row["fingerprint"]] = said
         return found
 
-    def _lacks_more(self, brief: Brief) -> bool:
-        """Whether judges whose judgments stand disagree, and others were not asked yet."""
-        stand = [brief.known[j.subject.name].score for j in self.judges if j.stands(brief)]
-        scores = [score for score in stand if score is not None]
+    def _wanting(self, brief: Brief) -> bool:
+        """Whether a judge is to be asked: one who was not yet, or more since others disagree."""
+        stand = [judge.standing(brief) for judge in self.panel(brief.key[2])]
+        if None in stand:
+            return True
+        scores = [one.score for one in stand if one and one.score is not None]
         if not disagree(scores, self.judging.disagreement):
             return False
         return not all(judge.stands(brief) for judge in self.more)
@@ -235,6 +307,8 @@ class Bench:
                 self.tally.errors["error"] = self.tally.errors.get("error", 0) + 1
             elif row[_STATUS] == "invalid":
                 self.invalid[row[_NAME]] = self.invalid.get(row[_NAME], 0) + 1
+            else:
+                self.count()
         self.watch(self.tally, self.budget, rows)
 
     async def _work(self, todo: Iterator[Brief]) -> None:
@@ -243,14 +317,16 @@ class Bench:
                 await self._attempt(brief)
             except _StoppedError:
                 return
+            except TooMuchError as error:  # smaller ones go on
+                self.tally.exhausted = f"Judging task {brief.key[2]} {error}."
             except ExhaustedError as error:
                 self.tally.exhausted = str(error)
-                self.tally.stopping = True
+                self.stop()
                 return
 
     async def _attempt(self, brief: Brief) -> None:
         """Ask all judges about one attempt, and more of them where they disagree."""
-        given = [await self._opinion(brief, judge) for judge in self.judges]
+        given = [await self._opinion(brief, judge) for judge in self.panel(brief.key[2])]
         scores = [score for score in given if score is not None]
         if disagree(scores, self.judging.disagreement):
             self.tally.total += sum(not judge.stands(brief) for judge in self.more)
@@ -264,13 +340,22 @@ class Bench:
     async def _opinion(self, brief: Brief, judge: Judge) -> float | None:
         if self.tally.stopping and not judge.stands(brief):
             raise _StoppedError
-        return await judge.opinion(brief)
+        try:
+            return await judge.opinion(brief)
+        except ClosedError as error:
+            if self.tally.stopping:
+                raise _StoppedError from error
+            self.tally.exhausted = str(error)  # the others are asked all the same
+            return None
 
 
-def _case(row: Mapping[str, Any]) -> Case:
+def case_of(row: Mapping[str, Any]) -> Case:
     """Take from a record what a judge sees: never the subject, the tier or its system text."""
     turns = json.loads(row["messages"] or "[]")
     users = [t["content"] for t in turns if t.get("role") == "user"]
     done = json.loads(row["work"] or "{}")
     task = users[-1] if users else row["input"] or ""
-    return Case(task, row["response"] or "", row["target"], done.get("diff"))
+    talk = [(t["role"], t["content"] or "") for t in done.get("turns") or ()]
+    if talk and talk[0] == ("user", task):
+        talk = talk[1:]
+    return Case(task, row["response"] or "", row["target"], done.get("diff"), tuple(talk))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import InputError, UsageError
+from assay.errors import InputError, UsageError, unknown
 from assay.models.model import Message, Request, Settings
+from assay.run.advice import advice
 from assay.run.prices import Prices
+from assay.store.store import RECORD_COLUMNS
 from assay.suite.plan import Attempt, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from assay.models.model import Model
     from assay.suite.values import Subject, Suite
@@ -19,7 +21,13 @@ if TYPE_CHECKING:
 
 def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
     """List what a run of a suite would leave out, not know, or not be able to hold."""
-    return [*_agents(suite), *_ignored(suite, model_of), *_prices(suite), *_loose(suite)]
+    return [
+        *_agents(suite),
+        *_ignored(suite, model_of),
+        *_prices(suite),
+        *_loose(suite),
+        *advice(suite),
+    ]
 
 
 def _agents(suite: Suite) -> Iterator[str]:
@@ -60,12 +68,27 @@ def check(suite: Suite) -> None:
     problems = list(dict.fromkeys(_unwritable(suite)))
     if problems:
         raise InputError(problems)
-    unknown = Prices(suite.prices).unknown(s for s in suite.subjects if not _tells_cost(s))
-    if suite.limits.usd is not None and unknown:
+    prices = Prices(suite.prices)
+    open_ = prices.unknown(s for s in suite.subjects if not _tells_cost(s))
+    open_ += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
+    if suite.limits.usd is not None and open_:
         raise UsageError(
-            f"limits.usd cannot be kept: the price of {', '.join(unknown)} is not known. Say it "
+            f"limits.usd cannot be kept: the price of {', '.join(open_)} is not known. Say it "
             "under 'prices' (0 if nothing is charged), or limit tokens instead."
         )
+
+
+def check_columns(suite: Suite, by: Sequence[str]) -> None:
+    """Refuse to group by what no record of a suite will have."""
+    from assay.define import MEASURES  # noqa: PLC0415 - it loads polars
+    from assay.record import BY_NAME  # noqa: PLC0415
+
+    own = {name for task in suite.tasks for name in task.extra}
+    known = {*BY_NAME, *MEASURES, *RECORD_COLUMNS, *own}
+    for name in by:
+        if name not in known:
+            shown = f"Tasks have: {', '.join(sorted(own))}." if own else ""
+            raise UsageError(unknown("--by column", name, known, shown))
 
 
 def _unwritable(suite: Suite) -> Iterator[str]:
@@ -96,6 +119,11 @@ def _wrong(model: Model, options: Mapping[str, Any]) -> str | None:
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         return f"its settings cannot be written ({type(error).__name__}: {error})."
     return None
+
+
+def _is_code(subject: Subject) -> bool:
+    """Whether a subject is a function, which may call anything."""
+    return subject.agent is None and subject.model.startswith("python:")
 
 
 def _tells_cost(subject: Subject) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -18,35 +20,69 @@ FAST, SLOW = 0.25, 10.0
 
 
 class Progress:
-    """Says how far a run is: rate, time left, share correct so far, cost, errors by kind."""
+    """Says how far a run is: rate, time left, share correct so far, cost, errors by kind.
+
+    A thread of its own writes, so that a run that waits is still seen to live, and a slow or
+    closed screen holds up nothing.
+    """
 
     def __init__(
         self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO | None = None
     ) -> None:
         self.out = sys.stderr if out is None else out
-        self.right, self.live = right, self.out.isatty()
+        self.right, self.live = right, _is_terminal(self.out)
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []
         self.correct = self.judged = 0
+        self.state: tuple[Tally, Budget] | None = None
+        self.stops = False
         self.lock = threading.Lock()
+        self.ended = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    @property
+    def pause(self) -> float:
+        """Seconds from one line to the next."""
+        return FAST if self.live else SLOW
 
     def __call__(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
         """Take in what was committed; called by the writer's thread."""
         with self.lock:
             self.waiting += rows
+            self.state = tally, budget
+        self.show()
+        if self.thread is None and not self.ended.is_set():
+            self.thread = threading.Thread(target=self._renew, name="assay-progress", daemon=True)
+            self.thread.start()
+
+    def _renew(self) -> None:
+        while not self.ended.wait(min(FAST, self.pause)):
+            self.show()
+
+    def show(self) -> None:
+        """Write the line, if it is time to."""
+        with self.lock:
             now = time.monotonic()
-            if now - self.shown < (FAST if self.live else SLOW):
+            if self.state is None:
                 return
-            self.shown = now
+            stops = self.state[0].stopping and not self.stops
+            if now - self.shown < self.pause and not stops:
+                return
+            self.shown, self.stops = now, self.state[0].stopping
             self._count()
-            line = self.line(tally, budget, now)
-            self.out.write(f"\r\x1b[K{line[:200]}" if self.live else f"{line}\n")
+            line = self.line(*self.state, now)
+            self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # a closed screen must not end what is paid for
+            self.out.write(text)
             self.out.flush()
 
     def _count(self) -> None:
-        correct, judged = self.right(self.waiting)
-        self.correct, self.judged = self.correct + correct, self.judged + judged
-        self.waiting = []
+        rows, self.waiting = self.waiting, []
+        with suppress(Exception):  # a rule that fails is told when the scores are made
+            correct, judged = self.right(rows)
+            self.correct, self.judged = self.correct + correct, self.judged + judged
 
     def line(self, tally: Tally, budget: Budget, now: float) -> str:
         """Write the state in one line."""
@@ -62,14 +98,29 @@ class Progress:
         if tally.retries:
             parts.append(f"{tally.retries:,} retried")
         if tally.stopping:
-            parts.append("stopping …")
+            parts.insert(0, "stopping; Ctrl-C again stops at once")
         return " · ".join(parts)
 
     def end(self) -> None:
-        """Leave the terminal clean."""
+        """Stop renewing, and leave the terminal clean."""
+        self.ended.set()
+        if self.thread is not None:
+            self.thread.join()
         if self.live:
-            self.out.write("\r\x1b[K")
-            self.out.flush()
+            self._write("\r\x1b[K")
+
+
+def _is_terminal(out: TextIO | None) -> bool:
+    try:
+        return out is not None and out.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+def _cut(line: str) -> str:
+    """Cut a line to the width of the terminal: one that wraps cannot be renewed."""
+    width = max(20, shutil.get_terminal_size().columns) - 1
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _span(seconds: float) -> str:

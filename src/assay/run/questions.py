@@ -8,19 +8,18 @@ resumable. What the judges say becomes a verdict about each behaviour.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from assay.checks.declare import Found, Verdict
-from assay.judge.prompt import messages
-from assay.run.asking import Brief, Judge
+from assay.run.asking import Judge
 from assay.run.budget import Budget
 from assay.run.execute import model_of
-from assay.run.judging import _READ, Bench, Judged, _case
+from assay.run.judging import Bench, Judged
 from assay.run.observe import given_by, key_of, rows_of
 from assay.run.prices import Prices
+from assay.run.settle import BATCH
 from assay.store.verdicts import keep_verdicts
 from assay.suite.rubric import Category, Item, Rubric
 
@@ -31,12 +30,14 @@ if TYPE_CHECKING:
     from assay.checks.behaviour import Behaviour
     from assay.run.engine import Tally
     from assay.store.store import Row, Run, Store
+    from assay.store.verdicts import Given
     from assay.suite.values import Suite
 
 ABOUT = " on behaviours"
 """What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
 YES, NO = 0.75, 0.25
 """From which and up to which part of a point it is a yes, or a no."""
+_SAID = {"subject", "tier", "task_id", "attempt", "judge", "fingerprint", "status", "items"}
 _UNCLEAR = "what is shown does not tell whether it is true"
 
 
@@ -96,56 +97,42 @@ class _Hearing(Bench):
 
     questions: Mapping[str, tuple[Behaviour, ...]] = field(default_factory=dict)
     panels: dict[str, tuple[Judge, ...]] = field(default_factory=dict)
-    briefs: list[Brief] = field(default_factory=list)
 
-    def _todo(self) -> Iterator[Brief]:
-        """Find what was not asked yet; every task gets judges with a rubric of its own."""
-        known = self._known()
-        for task, several in self.questions.items():
+    def panel(self, task: str) -> tuple[Judge, ...]:
+        """Give a task judges with a rubric of its own."""
+        several = self.questions.get(task)
+        if several and task not in self.panels:
             rubric = _rubric(several)
             self.panels[task] = tuple(
                 Judge.of(j.subject, j.model, j.limiter, replace(j.desk, rubric=rubric))
                 for j in self.judges
             )
-        for frame in self.store.records(self.run):
-            for row in frame.select(_READ).iter_rows(named=True):
-                panel = self.panels.get(row["task_id"])
-                if panel is None or row["status"] == "error" or row["response"] is None:
-                    continue
-                asked = messages(panel[0].desk.rubric, _case(row))
-                text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
-                digest = hashlib.blake2b(text, digest_size=12).hexdigest()
-                brief = Brief(key_of(row), asked, digest, known.get(key_of(row), {}))
-                self.briefs.append(brief)
-                missing = sum(not judge.stands(brief) for judge in panel)
-                if missing:
-                    self.tally.total += missing
-                    yield brief
-
-    async def _attempt(self, brief: Brief) -> None:
-        given = [await self._opinion(brief, judge) for judge in self.panels[brief.key[2]]]
-        self.unjudged += all(score is None for score in given)
+        return self.panels.get(task, ())
 
     def keep(self, run: Run) -> None:
         """Keep what the judges said as verdicts about the behaviours."""
-        rows = {key_of(row): row for row in rows_of(run, self.store)}
-        marks = {
-            (brief.key, judge.subject.name): judge.fingerprint(brief)
-            for brief in self.briefs
-            for judge in self.panels[brief.key[2]]
+        said = {
+            (key_of(one), one["judge"], one["fingerprint"]): one["items"]
+            for one in self.store.judgments(self.run, _SAID).iter_rows(named=True)
+            if one["status"] == "ok"
         }
-        table = self.store.judgments(self.run)
-        given = []
-        for one in table.iter_rows(named=True):
-            key = key_of(one)
-            if one["status"] != "ok" or marks.get((key, one["judge"])) != one["fingerprint"]:
-                continue
-            items = json.loads(one["items"] or "{}")
-            who = one["judge"].removesuffix(ABOUT)
-            for behaviour in self.questions[key[2]]:
-                said = _verdict(items.get(behaviour.mark, {}))
-                given.append(given_by(who, rows[key], behaviour, said))
+        given: list[Given] = []
+        for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
+            for judge in self.panel(brief.key[2]):
+                name = judge.subject.name
+                items = json.loads(said.get((brief.key, name, judge.fingerprint(brief))) or "null")
+                if items is not None:
+                    given += [
+                        given_by(name.removesuffix(ABOUT), row, b, _verdict(items.get(b.mark, {})))
+                        for b in self.questions[brief.key[2]]
+                    ]
+            if len(given) >= BATCH:
+                keep_verdicts(self.store, self.run, given)
+                given.clear()
         keep_verdicts(self.store, self.run, given)
+
+    def _asked_about(self, run: Run) -> Iterator[dict[str, Any]]:
+        return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)
 
 
 def _rubric(questions: tuple[Behaviour, ...]) -> Rubric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from assay.text.extract import AnswerRule
 from assay.text.match import MatchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Sequence, Set
 
     import polars as pl
 
@@ -33,13 +34,15 @@ class RunSource:
     """With which its records are priced anew."""
     checks: Suite | None = None
     """The suite by whose behaviours and checks it is scored, in place of its own."""
+    own: tuple[str, ...] = ()
+    """Columns of the tasks, under their own names, that records are grouped by."""
 
     @property
     def path(self) -> str:
         """What messages call it."""
         return f"run {self.run.id}"
 
-    def frames(self, names: Names | None = None) -> Iterator[pl.DataFrame]:
+    def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
         """Read the records, or some of their columns, with what was observed in them."""
         from assay.run.observe import FILLED, NEEDED, Observer, beside  # noqa: PLC0415
 
@@ -54,7 +57,7 @@ class RunSource:
             for frame in self._judged(wanted):
                 yield observer.add(frame)
 
-    def _judged(self, names: Names | set[str] | None) -> Iterator[pl.DataFrame]:
+    def _judged(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records with what the judges said of them."""
         if "judge" not in self.run.settings:
             return self._frames(names)
@@ -64,7 +67,7 @@ class RunSource:
         frames = self._frames(None if names is None else {*names, *NEEDED})
         return frames if panel is None else (panel.join(frame) for frame in frames)
 
-    def _frames(self, names: Names | set[str] | None) -> Iterator[pl.DataFrame]:
+    def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records some thousand at a time, priced anew where that is wanted."""
         if self.prices is None:
             return self.store.records(self.run.id, names)
@@ -76,9 +79,26 @@ class RunSource:
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Cut the records into chunks of the columns that are wanted."""
         first = 1
-        for frame in self.frames(None if names.all else names):
+        wanted = None if names.all else frozenset((*names, "extra")) if self.own else names
+        for read in self.frames(wanted):
+            frame = self._with_own(read)
             yield Rows(self.path, frame.lazy(), range(first, first + frame.height))
             first += frame.height
+
+    def _with_own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the tasks' own columns, which records keep as JSON, where they have such."""
+        missing = [name for name in self.own if name not in frame.columns]
+        if not missing or "extra" not in frame.columns:
+            return frame
+        import polars as pl  # noqa: PLC0415
+
+        extras = [json.loads(text) if text else {} for text in frame["extra"]]
+        found = {
+            name: [_written(extra.get(name)) for extra in extras]
+            for name in missing
+            if any(name in extra for extra in extras)
+        }
+        return frame.with_columns(pl.Series(n, v, dtype=pl.String) for n, v in found.items())
 
     def options(self) -> dict[str, Any]:
         """Give the options with which its suite wants it scored."""
@@ -95,6 +115,10 @@ class RunSource:
             ),
             "confidence_from": settings.get("confidence"),
         }
+
+
+def _written(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def resolve(names: Sequence[str], store: Store) -> list[str | RunSource]:

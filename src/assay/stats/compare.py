@@ -9,32 +9,35 @@ size that the differences are worth (for shares and scores), or Student's widene
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from assay.stats.dealing import ENOUGH, FLIPS, Passes, dealt_out
 from assay.stats.interval import t_quantile, z_quantile
 from assay.stats.lazy import special
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from assay.stats.dealing import Tries
     from assay.stats.interval import Floats
 
 Kind = Literal["rate", "score", "number"]
 """What the values are: true or false, numbers between 0 and 1, or any numbers."""
 
-FLIPS = 9_999
 BLOCKS = 1_000
 EXACT = 15
 """Up to so many tasks that differ, all flips of their signs are gone through."""
 
 FEW, RELABELLED = 60, 500
-"""Up to so many tasks repeated passes are dealt out anew: evenly repeated ones, and others."""
+"""Up to so many tasks tries are dealt out anew: evenly repeated passes, and uneven tries."""
 
-WORK = 200_000
+ROUNDING = 1e-9
+"""What varies by less than this share of the values does not vary, but for the last digits."""
 
 MCNEMAR, ALL_FLIPS, SOME_FLIPS, RELABELS = (
     "exact McNemar",
@@ -53,6 +56,8 @@ class Paired:
     tries_a: Floats
     tries_b: Floats
     kind: Kind
+    each: Tries | None = None
+    """Every single try, where sides were tried unevenly and the values are not passes."""
 
     @property
     def tasks(self) -> int:
@@ -83,8 +88,23 @@ class Paired:
 
     @property
     def variance(self) -> float:
-        """The squared standard error of the mean difference."""
-        return float(self.differences.var(ddof=1)) / self.tasks if self.tasks > 1 else 0.0
+        """The squared standard error of the mean difference; 0 where only rounding varies.
+
+        Single tries, where there are any, show a long tail that the tasks' differences may miss.
+        """
+        if self.tasks < 2:
+            return 0.0
+        found = float(self.differences.var(ddof=1)) / self.tasks
+        if self.each is not None:
+            noise = float(self.each.noise.sum()) / self.tasks**2
+            found = (found + max(found, noise)) / 2
+        scale = max(float(np.abs(self.a).max()), float(np.abs(self.b).max()))
+        return found if found > (ROUNDING * scale) ** 2 / self.tasks else 0.0
+
+    @property
+    def alike(self) -> bool:
+        """Whether numbers differ by the same at every task, which says nothing of chance."""
+        return self.kind == "number" and self.variance == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +118,20 @@ class Difference:
     method: str
 
 
-def compare(paired: Paired, confidence: float, seed: int) -> Difference:
+def compare(paired: Paired, confidence: float, seed: int, comparisons: int = 1) -> Difference:
     """Estimate and test the mean difference; test and interval never contradict each other.
+
+    Numbers that differ by the same at every task have no interval: nothing tells how they vary.
+    With several `comparisons` p is found finely enough to be corrected for them.
 
     >>> ones, first = np.ones(20), np.zeros(20)
     >>> found = compare(Paired(first, ones, ones, ones, "rate"), 0.95, 0)
     >>> found.value, round(found.low, 2), f"{found.p:.2g}", found.method
     (1.0, 0.68, '1.9e-06', 'exact McNemar')
     """
-    p, method = tested(paired, seed)
+    p, method = tested(paired, seed, (1 - confidence) / comparisons)
     value = float(paired.differences.mean())
-    ends = interval(paired, confidence)
+    ends = None if paired.alike else interval(paired, confidence)
     if ends is None:
         return Difference(value, None, None, p, method)
     low, high = min(ends[0], value), max(ends[1], value)
@@ -121,15 +144,25 @@ def compare(paired: Paired, confidence: float, seed: int) -> Difference:
     return Difference(value, low, high, p, method)
 
 
-def tested(paired: Paired, seed: int) -> tuple[float, str]:
-    """Test that the sides do not differ; gives p and how it was found."""
+def tested(paired: Paired, seed: int, bar: float) -> tuple[float, str]:
+    """Test that the sides do not differ; gives p and how it was found.
+
+    `bar` is where p is judged in the end; p can fall below it, if the results let it.
+    """
     differences = paired.differences
     if paired.once:
         return mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR
+    if deals(paired):
+        return relabelled(paired, seed, bar), RELABELS
+    return sign_flip(differences, seed, bar)
+
+
+def deals(paired: Paired) -> bool:
+    """Whether tries are dealt out anew; else signs are flipped."""
+    if paired.each is not None:
+        return True
     even = bool(np.all(paired.tries_a == paired.tries_b))
-    if paired.kind == "rate" and paired.tasks <= (FEW if even else RELABELLED):
-        return relabelled(paired, seed), RELABELS
-    return sign_flip(differences, seed)
+    return paired.kind == "rate" and paired.tasks <= (FEW if even else RELABELLED)
 
 
 def mcnemar(more: int, less: int) -> float:
@@ -142,8 +175,10 @@ def mcnemar(more: int, less: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def sign_flip(differences: Floats, seed: int) -> tuple[float, str]:
+def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float, str]:
     """Test that differences are symmetric around 0 by flipping their signs.
+
+    Where no flip drawn is as extreme, Hoeffding's inequality bounds p, else more are drawn.
 
     >>> sign_flip(np.array([1.0, 2.0, 3.0]), seed=0)
     (0.25, 'exact sign-flip permutation')
@@ -155,58 +190,33 @@ def sign_flip(differences: Floats, seed: int) -> tuple[float, str]:
     exact = len(moved) <= EXACT
     if len(moved) > BLOCKS:
         moved = _in_blocks(moved, seed)
-    signs = _all_signs(len(moved)) if exact else _some_signs(len(moved), seed)
-    sums = np.abs(signs @ moved.astype(np.float32))
-    extreme = int((sums >= abs(float(moved.sum())) - 1e-5 * len(moved)).sum())
+    values, own = moved.astype(np.float32), abs(float(moved.sum())) - 1e-5 * len(moved)
     if exact:
-        return extreme / len(signs), ALL_FLIPS
-    return (extreme + 1) / (len(signs) + 1), SOME_FLIPS
+        signs = _all_signs(len(moved))
+        return int((np.abs(signs @ values) >= own).sum()) / len(signs), ALL_FLIPS
+    extreme = int((np.abs(_some_signs(len(moved), seed) @ values) >= own).sum())
+    if extreme:
+        return (extreme + 1) / (FLIPS + 1), SOME_FLIPS
+    bound = 2 * math.exp(-(own**2) / (2 * float(np.square(moved).sum())))
+    rounds = 1
+    while bound > bar and rounds * FLIPS < 20 / bar and extreme < ENOUGH:
+        signs = _drawn_signs(len(moved), [seed, rounds])
+        extreme += int((np.abs(signs @ values) >= own).sum())
+        rounds += 1
+    return min(max(bound, 1e-300), (extreme + 1) / (rounds * FLIPS + 1)), SOME_FLIPS
 
 
-def relabelled(paired: Paired, seed: int) -> float:
-    """Test passes by dealing the tries of each task out to the sides anew.
+def relabelled(paired: Paired, seed: int, bar: float) -> float:
+    """Test by dealing the tries of each task out to the sides anew.
 
     On few tasks that has many more outcomes than flipping signs, and so sees more. And it holds
     with one try here and five there, where a task's difference is skewed even between equal sides.
-    Means are divided by their error, which counts that sides may differ from task to task.
     """
-    rng = np.random.default_rng(seed)
+    if paired.each is not None:
+        return dealt_out(paired.each, seed, bar)
     a, b = (n.astype(np.int64) for n in (paired.tries_a, paired.tries_b))
     passes = np.rint(paired.a * a + paired.b * b).astype(np.int64)
-    draws = min(FLIPS, max(999, WORK // paired.tasks))
-    dealt = np.empty((draws, paired.tasks))
-    kinds, which = np.unique(np.stack([passes, a, b]), axis=1, return_inverse=True)
-    for index, (passed, first, second) in enumerate(kinds.T.tolist()):
-        tasks = np.flatnonzero(which == index)
-        chances = _dealing(passed, first, second)
-        dealt[:, tasks] = np.searchsorted(chances, rng.random((draws, len(tasks))), side="right")
-    found = _studentised(dealt / b - (passes - dealt) / a)
-    own = _studentised(paired.differences[None])
-    return float((found >= own - 1e-9).sum() + 1) / (draws + 1)
-
-
-@lru_cache(maxsize=1024)
-def _dealing(passed: int, first: int, second: int) -> Floats:
-    """Give the chances that at most 0, 1, … of a task's passes fall to the second side."""
-    k = np.arange(second + 1)
-    log = sum(
-        special.gammaln(n + 1)
-        - special.gammaln(np.maximum(x, 0) + 1)
-        - special.gammaln(np.maximum(n - x, 0) + 1)
-        for n, x in ((passed, k), (first + second - passed, second - k))
-    )
-    fits = (k <= passed) & (second - k <= first + second - passed)
-    chance = np.where(fits, np.exp(log - np.max(log[fits])), 0.0)
-    upto: Floats = np.cumsum(chance) / chance.sum()
-    upto[-1] = 1.0
-    return upto
-
-
-def _studentised(differences: Floats) -> Floats:
-    """Divide the mean of each row by its error, had the mean been 0."""
-    error = np.sqrt(np.square(differences).sum(axis=1))
-    divided: Floats = np.abs(differences.sum(axis=1)) / np.where(error > 0, error, 1.0)
-    return divided
+    return dealt_out(Passes(passes, a, b, paired.differences), seed, bar)
 
 
 def _in_blocks(values: Floats, seed: int) -> Floats:
@@ -224,6 +234,10 @@ def _all_signs(count: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=2)
 def _some_signs(count: int, seed: int) -> NDArray[np.float32]:
+    return _drawn_signs(count, seed)
+
+
+def _drawn_signs(count: int, seed: int | list[int]) -> NDArray[np.float32]:
     whole = -(-count // 8)
     drawn = np.frombuffer(np.random.default_rng(seed).bytes(FLIPS * whole), dtype=np.uint8)
     bits = np.unpackbits(drawn.reshape(FLIPS, whole), axis=1, count=count)
@@ -235,12 +249,16 @@ def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
     if paired.tasks < 2:
         return None
     if paired.kind == "number":
-        return _skewed_interval(paired.differences, confidence)
+        return _skewed_interval(paired, confidence)
     more, less = paired.discordance
     if paired.once:
         return tango(more, less, paired.tasks, z_quantile(confidence))
     quantile = float(t_quantile(np.array(paired.tasks), confidence))
-    return tango(more, less, worth(paired), quantile)
+    low, high = tango(more, less, worth(paired), quantile)
+    if paired.each is not None and paired.variance > 0:
+        ends = _skewed_interval(paired, confidence)
+        low, high = max(-1.0, min(low, ends[0])), min(1.0, max(high, ends[1]))
+    return low, high
 
 
 def worth(paired: Paired) -> float:
@@ -250,7 +268,7 @@ def worth(paired: Paired) -> float:
     """
     more, less = paired.discordance
     each = more + less - (more - less) ** 2
-    if paired.variance <= 1e-12 or each <= 0:
+    if paired.variance == 0 or each <= 0:
         return float(paired.tasks)
     most = float(paired.tries.sum()) if paired.kind == "rate" else np.inf
     return min(each / paired.variance, most)
@@ -290,12 +308,13 @@ def _score(more: float, less: float, n: float, at: float) -> float:
     return float((more - less - at) / np.sqrt(variance / n))
 
 
-def _skewed_interval(values: Floats, confidence: float) -> tuple[float, float]:
+def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
     """Give Student's interval, as wide as Hall's transformation for skew makes it where wider."""
-    n, mean, spread = len(values), float(values.mean()), float(values.std(ddof=1))
-    quantile = float(t_quantile(np.array(n), confidence)) / np.sqrt(n)
-    if spread <= 1e-12 * abs(mean):
+    values, n = paired.differences, paired.tasks
+    mean, spread = float(values.mean()), math.sqrt(n * paired.variance)
+    if spread == 0:
         return mean, mean
+    quantile = float(t_quantile(np.array(n), confidence)) / np.sqrt(n)
     skew = float(np.mean((values - mean) ** 3)) / spread**3
     steps = [quantile, -quantile]
     if abs(skew) > 1e-6:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.stats.compare import Paired, worth
+from assay.stats.compare import Paired, deals, worth
 from assay.stats.interval import t_quantile
 from assay.stats.lazy import special
 
@@ -46,6 +46,8 @@ class Design:
     """On how many tasks this rests."""
     tasks_vary: float = 0.0
     """The variance of the pass rate from task to task."""
+    flips: bool = False
+    """Whether signs are flipped, which on few tasks has few outcomes."""
 
     @classmethod
     def of(cls, paired: Paired) -> Design:
@@ -53,7 +55,7 @@ class Design:
         tasks = paired.tasks
         spread = math.sqrt(tasks * paired.variance)
         if paired.kind == "number" or (paired.kind == "score" and spread > 0):
-            return cls(once=False, discordance=None, spread=spread, seen=tasks)
+            return cls(False, None, spread, tasks, flips=not deals(paired))
         pairs = worth(paired)
         more, less = paired.discordance
         alike = max(more + less - (more - less) ** 2 / 2, 1 / pairs)
@@ -61,10 +63,17 @@ class Design:
         vary = max(middle * (1 - middle) - alike / 2, 0.0)
         least = alike * tasks / pairs  # what varies less than single tries must is partly luck
         spread = math.sqrt((spread**2 + max(spread**2, least)) / 2) if spread else math.sqrt(least)
-        return cls(paired.once, alike, spread, tasks, vary)
+        flips = not paired.once and not deals(paired)
+        return cls(paired.once, alike, spread, tasks, vary, flips)
 
     def power(self, tasks: int, difference: float, level: float = 0.05) -> float:
-        """Give how probable it is that so many tasks show a difference of this size."""
+        """Give how probable it is that so many tasks show a difference of this size.
+
+        `level` is where p is judged: with several comparisons, the level by their number. Holm's
+        method judges at least one there and the others no more strictly.
+        """
+        if self.flips and 2.0 ** (1 - tasks) > level:
+            return 0.0
         if self.once:
             assert self.discordance is not None
             likely = special.betaincinv(

@@ -221,7 +221,8 @@ def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
     """Read what judges said about a record."""
     query = select(JUDGMENT).where(JUDGMENT.c.run == run, *_at(JUDGMENT, key))
     with guarded(store.address), store.engine.connect() as connection:
-        return [dict(r) for r in connection.execute(query.order_by(JUDGMENT.c.judge)).mappings()]
+        ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
+        return [dict(r) for r in connection.execute(ordered).mappings()]
 
 
 def scenario(store: Store, run: str, task: str) -> str | None:

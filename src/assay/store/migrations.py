@@ -55,6 +55,25 @@ def _leases(connection: Connection) -> None:
     _add_columns(connection, RUN, "owner", "beat")
 
 
+def _several_judgments(connection: Connection) -> None:
+    """Let judgments by other rubrics stand beside each other: their key has the fingerprint."""
+    key = inspect(connection).get_pk_constraint(JUDGMENT.name)["constrained_columns"]
+    if "fingerprint" in key:
+        return
+    names = ", ".join(column.name for column in JUDGMENT.c)
+    old = f"{JUDGMENT.name}_old"
+    for text in (
+        f"CREATE TABLE {old} AS SELECT {names} FROM {JUDGMENT.name}",  # noqa: S608
+        f"DROP TABLE {JUDGMENT.name}",
+    ):
+        connection.exec_driver_sql(text)
+    JUDGMENT.create(connection)
+    connection.exec_driver_sql(
+        f"INSERT INTO {JUDGMENT.name} ({names}) SELECT {names} FROM {old}"  # noqa: S608
+    )
+    connection.exec_driver_sql(f"DROP TABLE {old}")
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns that a table lacks; one that was just made has them."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -71,6 +90,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _scenarios,
     _held,
     _leases,
+    _several_judgments,
 )
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 

@@ -157,7 +157,7 @@ class Store:
         self._write(RECORD, RECORD_COLUMNS, records, calls)
 
     def write_judgments(self, judgments: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write judgments and calls in one transaction; a judge's older judgment is replaced."""
+        """Write judgments and calls in one transaction; the same judgment is replaced."""
         self._write(JUDGMENT, JUDGMENT_COLUMNS, judgments, calls)
 
     def _write(
@@ -245,15 +245,21 @@ class Store:
             for row in connection.execution_options(yield_per=ROWS).execute(query):
                 yield row[0], tuple(row[1:])
 
-    def judgments(self, run_id: str) -> pl.DataFrame:
-        """Read the judgments of a run, in a fixed order."""
+    def judgments(self, run_id: str, columns: Container[str] | None = None) -> pl.DataFrame:
+        """Read the judgments of a run, or some of their columns, in a fixed order."""
         c = JUDGMENT.c
-        query = select(JUDGMENT).where(c.run == run_id)
-        query = query.order_by(*self._order(c.attempt, c.task_id, c.subject, c.tier, c.judge))
-        schema = {column.name: _TYPES[column.type.python_type] for column in c}
+        chosen = [column for column in c if columns is None or column.name in columns]
+        order = self._order(c.attempt, c.task_id, c.subject, c.tier, c.judge, c.at)
+        query = select(*chosen).where(c.run == run_id).order_by(*order)
+        schema = {column.name: _TYPES[column.type.python_type] for column in chosen}
+        parts = [pl.DataFrame(schema=schema)]
         with guarded(self.address), self.engine.connect() as connection:
-            rows = [tuple(row) for row in connection.execute(query)]
-        return pl.DataFrame(rows, schema=schema, orient="row")
+            rows = connection.execution_options(yield_per=ROWS).execute(query)
+            parts += [
+                pl.DataFrame([tuple(r) for r in part], schema=schema, orient="row")
+                for part in rows.partitions()
+            ]
+        return pl.concat(parts)
 
     def made(self, run_id: str) -> dict[tuple[str, str, str, int], tuple[str, str]]:
         """Say which attempts of a run have a record: their fingerprint and status."""

@@ -109,9 +109,9 @@ JUDGMENT = Table(
     Column("cost_usd", Double),
     Column("latency_ms", Double),
     Column("at", Double, nullable=False),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "judge"),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "judge", "fingerprint"),
 )
-"""What a judge said about an attempt, item by item."""
+"""What a judge said about an attempt, item by item; by another rubric it is another judgment."""
 
 CALL = Table(
     "assay_call",

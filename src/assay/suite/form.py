@@ -28,6 +28,8 @@ from assay.suite.table import Field, Table
 from assay.text.extract import AnswerRule
 from assay.text.match import MatchRule
 
+LONG = 2**63 - 1
+"""The largest whole number that a store keeps."""
 _NAME = Text("a name", one_line=True)
 _WORDS = Text("text (a template)")
 _OPTIONAL = Either((Nothing(), _WORDS))
@@ -53,7 +55,7 @@ _TEXT = Text(strict=True)
 
 _OTHER_SETTINGS = (
     Field("stop", Each(_TEXT, "text or a list of texts", lone=True), "Where a response ends."),
-    Field("seed", Number(-(2**63), 2**63 - 1, whole=True), "Makes what can be repeated repeatable."),
+    Field("seed", Number(-LONG, LONG, whole=True), "Makes what can be repeated repeatable."),
     Field("logprobs", Flag(), "Whether the log-probabilities of tokens are asked for."),
     Field("schema", Named(Anything()), "A JSON schema that the output must satisfy."),
     Field(
@@ -352,7 +354,7 @@ SUITE = Table(
         *WORK,
         Field("settings", OPTIONS, "Settings of the model for all subjects and tiers."),
         Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
-        Field("seed", Number(0, 2**63 - 1, whole=True), "Makes what can be repeated repeatable."),
+        Field("seed", Number(0, LONG, whole=True), "Makes what can be repeated repeatable."),
         Field("limits", LIMITS, "What a run may use."),
         Field("prices", Named(PRICE), "Prices by model or subject, before the built-in ones."),
         Field("judge", Either((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),

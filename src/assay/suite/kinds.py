@@ -46,7 +46,7 @@ def shown(node: Node) -> str:
     if isinstance(node.value, dict):
         return "a mapping"
     if isinstance(node.value, list):
-        return "a list"
+        return "a list" if node.value else "an empty list"
     if node.value is None:
         return "nothing"
     text = node.text if len(node.text) <= 40 else node.text[:40] + "…"

@@ -20,7 +20,6 @@ from assay.suite.tasks import Rows, bad_columns, data_hash, unique
 from assay.suite.tiers import resolve_tiers
 from assay.suite.tree import Node, TreeError, parse
 from assay.suite.values import (
-    DEFAULT_PROMPT,
     Agent,
     Example,
     Judging,

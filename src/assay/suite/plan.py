@@ -72,11 +72,6 @@ def _seed(seed: int | None, task: str, number: int) -> int | None:
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) >> 1
 
 
-def messages(suite: Suite, attempt: Attempt) -> list[dict[str, str]]:  # noqa: ARG001
-    """Write what an attempt sends."""
-    return conversation(attempt.tier, attempt.task)
-
-
 def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
     """Write what one task in one tier sends: system text, examples, earlier turns, the question."""
     values = variables(task, tier.examples)

@@ -171,6 +171,15 @@ def _numbers(name: str) -> list[pl.Expr]:
     ]
 
 
+def are_numbers(texts: pl.Series) -> pl.Series:
+    """Say which texts `match: numeric` reads as numbers.
+
+    >>> are_numbers(pl.Series(["$1,000", "12%", "a dozen"])).to_list()
+    [True, True, False]
+    """
+    return texts.alias("t").to_frame().select(_numbers("t")[0].is_not_null()).to_series()
+
+
 def _numeric(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
     """Compare numbers; a target that is none is compared as text.
 

@@ -178,7 +178,7 @@ const panel = one("[data-progress]");
 if (panel) {
   const api = `/api/runs/${encodeURIComponent(panel.dataset.run)}`;
   let before = null;
-  let wasRunning = false;
+  let wasRunning = one("[data-status]").textContent === "running" || Boolean(stale);
   const show = (state) => {
     one("progress", panel).value = state.made;
     one("[data-made]", panel).textContent =

@@ -1,0 +1,36 @@
+"""`assay rm`: it asks, in words that a suite's name cannot bend."""
+
+from contextlib import closing
+
+from click.testing import CliRunner
+
+from assay.cli.rm import command
+from assay.store.lease import Owner
+from assay.store.store import Store
+from store.samples import RUN, run
+
+
+def test_a_hostile_name_of_a_suite_does_not_reach_the_terminal(tmp_path):
+    address = str(tmp_path / "s.db")
+    with closing(Store(address)) as store:
+        store.add_run(run(suite="s\x1b]0;owned\x07\x1b[2J"))
+        asked = CliRunner().invoke(command, [RUN, "--store", address], input="n\n")
+        assert f"Delete run {RUN} of s with 0 records?" in asked.output
+        assert "\x1b" not in asked.output
+        assert [r.id for r in store.runs()] == [RUN]
+        gone = CliRunner().invoke(command, [RUN, "--store", address, "--yes"])
+        assert gone.exit_code == 0
+        assert store.runs() == []
+
+
+def test_a_run_that_is_being_made_is_not_deleted(tmp_path):
+    address = str(tmp_path / "s.db")
+    with closing(Store(address)) as store:
+        store.add_run(run())
+        maker = Owner.here().text
+        assert store.take(RUN, maker)
+        refused = CliRunner().invoke(command, [RUN, "--store", address, "--yes"])
+        assert "being made right now" in str(refused.exception)
+        store.release(RUN, maker)
+        assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
+        assert store.runs() == []

@@ -1,0 +1,176 @@
+"""What `assay run` tells before, during and after a run, with functions as models."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.command import Result, assay, refused
+
+CODE = """
+print("on import")
+
+def answer(text):
+    print("inside a call")
+    if "broken" in text:
+        raise ValueError("first line\\n\\x1b[31msecond line")
+    return "Paris"
+"""
+TASKS = (
+    "[{id: fr, input: 'France?', target: Paris, hard: no}, "
+    "{id: de, input: 'Germany?', target: Berlin, hard: yes}]"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    (tmp_path / "told_model.py").write_text(CODE)
+    yield tmp_path
+    sys.modules.pop("told_model", None)
+
+
+def write(**more: Any) -> None:
+    keys = {"tasks": TASKS, "subjects": "['python:told_model:answer']", **more}
+    text = "".join(f"{key}: {value}\n" for key, value in keys.items())
+    Path("s.yaml").write_text(f"suite: s\n{text}")
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = assay("run", *arguments)
+    assert result.code == code, result.err
+    assert "Traceback" not in result.err
+    return result
+
+
+def test_what_a_function_prints_stays_out_of_the_results(folder: Path) -> None:
+    write(answer="last_line")
+    result = run("s.yaml", "--format", "json")
+    assert result.json["groups"][0]["metrics"]["accuracy"] == 0.5
+    assert "on import" in result.err
+    assert result.err.count("inside a call") == 2
+
+
+def test_each_kind_of_error_has_an_example_on_one_line(folder: Path) -> None:
+    write(tasks="[{id: a, input: fine}, {id: b, input: broken}, {id: c, input: broken too}]")
+    result = run("s.yaml", code=4)
+    assert "Attempts that could not be made: 2 function. For example:" in result.err
+    lines = [x for x in result.err.splitlines() if x.startswith("  function, task b: ")]
+    assert len(lines) == 1
+    assert lines[0].endswith("failed with ValueError: first line second line")
+    assert "\x1b" not in result.err
+    shown = assay("show", "latest", "b").out
+    assert shown.splitlines()[0].endswith("T0, attempt 1): error")
+    assert "\nbroken\n" in shown
+    assert "Error (function): python:told_model:answer failed with ValueError" in shown
+
+
+def test_a_rule_that_finds_no_answer_is_told_before_and_after(folder: Path) -> None:
+    write()
+    before = run("s.yaml", "--dry-run").err
+    assert "marker 'FINAL_ANSWER:', but no prompt of T0 asks for it" in before
+    told = "No answer was found in 2 of 2 responses by the rule 'marker'"
+    assert told in run("s.yaml").err
+    again = assay("score", "latest")
+    assert told in again.err
+    assert "answer: last_line" in again.err
+    other = assay("score", "latest", "--answer", "last_line")
+    assert "No answer" not in other.err
+    write(prompt="'{{ input }} End with FINAL_ANSWER: and the answer.'")
+    assert "asks for it" not in run("s.yaml", "--dry-run").err
+
+
+def test_a_limit_of_money_needs_the_price_of_a_function_too(folder: Path) -> None:
+    write(limits="{usd: 1}")
+    for more in ([], ["--dry-run"]):
+        said = refused("run", "s.yaml", *more)
+        assert "limits.usd cannot be kept: the price of python:told_model:answer" in said
+    write(limits="{usd: 1}", prices="{'python:told_model:answer': {input: 0, output: 0}}")
+    run("s.yaml")
+
+
+def test_a_budget_too_small_for_one_attempt_says_so(folder: Path) -> None:
+    write(limits="{tokens: 10}")
+    said = run("s.yaml", code=4).err
+    assert "tokens, more than limits.tokens (10). Raise limits in the suite, then: assay" in said
+
+
+def test_a_prompt_without_its_task_is_told(folder: Path) -> None:
+    write(prompt="What is the capital?")
+    assert "The prompt of T0 uses nothing of a task" in run("s.yaml", "--dry-run").err
+    write(tiers="{T0: {}, T1: {prompt: 'Hello {{ id }}'}}")
+    assert "uses nothing" not in run("s.yaml", "--dry-run").err
+
+
+def test_a_target_that_is_no_number_is_told(folder: Path) -> None:
+    write(match="numeric")
+    said = run("s.yaml", "--dry-run").err
+    assert "the target of task 'fr' ('Paris') and 1 more is no number" in said
+
+
+def test_groups_are_checked_before_the_first_call_and_may_be_columns_of_tasks(
+    folder: Path,
+) -> None:
+    write(answer="last_line")
+    said = refused("run", "s.yaml", "--by", "hrad")
+    assert "--by column 'hrad' is not known. Did you mean 'hard'?" in said
+    assert assay("runs", "--format", "json").json == {"runs": []}
+    groups = run("s.yaml", "--by", "hard", "--format", "json").json["groups"]
+    found = {g["group"]["hard"]: g["metrics"]["accuracy"] for g in groups}
+    assert found == {"no": 1.0, "yes": 0.0}
+    scored = assay("score", "latest", "--by", "hard", "--format", "json").json["groups"]
+    assert [g["group"] for g in scored] == [g["group"] for g in groups]
+
+
+def test_a_resumed_run_says_its_new_number_and_where_its_suite_is_from(folder: Path) -> None:
+    write(runs=2)
+    run("s.yaml")
+    write(runs=3)
+    result = run("--resume", "--yes")
+    assert ": 6 attempts of s." in result.err
+    Path("s.yaml").unlink()
+    assert "s.yaml is gone; the suite is taken as run" in run("--resume").err
+
+
+def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
+    write(answer="last_line")
+    run("s.yaml")
+    write(answer="last_line", prompt="'{{ input }}!'")
+    said = refused("run", "--resume")
+    assert "Nothing was done. --yes goes on without asking." in said
+    assert "Usage:" not in said
+
+
+def test_runs_as_csv_are_plain_numbers(folder: Path) -> None:
+    write()
+    run("s.yaml")
+    rows = list(csv.DictReader(io.StringIO(assay("runs", "--format", "csv").out)))
+    assert [(r["made"], r["attempts"], r["errors"], r["cost_usd"]) for r in rows] == [
+        ("2", "2", "0", "")
+    ]
+
+
+def test_the_plan_counts_as_people_do(folder: Path) -> None:
+    write(tasks="[{input: a}]")
+    out = run("s.yaml", "--dry-run").out
+    assert out.startswith("s: 1 attempt\n1 task × 1 subject × 1 tier × 1 run\n")
+
+
+def test_no_subject_is_told_as_such(folder: Path) -> None:
+    write(subjects="[]")
+    assert "subjects must be a list of models, not an empty list." in refused("run", "s.yaml")
+
+
+def test_nobody_is_led_to_delete(folder: Path) -> None:
+    assert "Did you mean 'run'?" in refused("rum")
+
+
+def test_help_has_the_exit_codes(folder: Path) -> None:
+    said = run("--help").out
+    assert all(f"{code} " in said.partition("Exit codes:")[2] for code in (0, 2, 4, 130))

@@ -1,0 +1,156 @@
+"""One judge and one attempt: what is set aside, what is held, and what is not read."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from assay.judge.prompt import Case, messages, schema
+from assay.models.failure import CallError
+from assay.models.model import Reply, Usage
+from assay.run.asking import Brief, Desk, Judge
+from assay.run.budget import Budget
+from assay.run.engine import Tally
+from assay.run.judging import case_of
+from assay.run.limiter import ClosedError, Limiter
+from assay.run.prices import Prices
+from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS
+from assay.suite.rubric import Category, Item, Rubric
+from assay.suite.values import Limits, Price, Subject
+
+RUBRIC = Rubric("r", (Category("works", 1.0, (Item("works", "It works."),)),), 0.5)
+FULL, NONE = (json.dumps({"items": {"works": {"evidence": "e", "score": n}}}) for n in (1, 0))
+KNOWN = Usage(100, 50)
+
+
+class Kept:
+    """Keeps what is to be written."""
+
+    def __init__(self):
+        self.rows, self.calls = [], []
+
+    async def put(self, row, calls):
+        if row:
+            self.rows.append(dict(zip(JUDGMENT_COLUMNS, row, strict=True)))
+        self.calls += [dict(zip(CALL_COLUMNS, call, strict=True)) for call in calls]
+
+
+class Model:
+    """Gives its replies one after the other; a function among them is called first."""
+
+    name = account = "judge"
+    limit = None
+
+    def __init__(self, *replies):
+        self.replies, self.calls = list(replies), 0
+
+    async def call(self, request):
+        self.calls += 1
+        reply = self.replies.pop(0)
+        if callable(reply):
+            reply = reply(request)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def ask(model, budget=None):
+    """Let one judge judge; gives its score, what was kept, the budget."""
+
+    async def main():
+        limits = Limits()
+        desk = Desk(
+            "run",
+            RUBRIC,
+            Prices({"judge": Price(1.0, 2.0)}),
+            budget or Budget(limits),
+            Tally(1),
+            Kept(),
+        )
+        limiter = Limiter(1, None, "judge")
+        model.limiter, model.desk = limiter, desk
+        judge = Judge.of(Subject("judge", "python:m:judge"), model, limiter, desk)
+        brief = Brief.of(("s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
+        return await judge.opinion(brief), desk
+
+    return asyncio.run(main())
+
+
+def test_a_verdict_that_is_cut_off_is_asked_for_again():
+    model = Model(Reply(f"It says {FULL}", usage=KNOWN, truncated=True), Reply(NONE, usage=KNOWN))
+    score, desk = ask(model)
+    assert (score, model.calls) == (0.0, 2)
+    assert desk.writer.rows[0]["tries"] == 2
+
+
+def test_the_schema_is_part_of_what_is_set_aside():
+    held = []
+
+    def look(request):
+        held.append(model.desk.budget._tokens_held)
+        sent = sum(len(m.content) for m in request.messages)
+        held.append(sent + len(json.dumps(schema(RUBRIC))))
+        return Reply(FULL, usage=KNOWN)
+
+    model = Model(look)
+    ask(model)
+    assert held[0] >= held[1]
+
+
+@pytest.mark.parametrize("usage", [Usage(100, None), Usage(None, 50), Usage()])
+def test_what_is_known_by_half_stays_set_aside(usage):
+    _, desk = ask(Model(Reply(FULL, usage=usage)))
+    (call,) = desk.writer.calls
+    assert call["held_tokens"] == desk.budget._tokens_held > 4096
+    assert call["held_usd"] == pytest.approx(desk.budget._usd_held)
+    assert call["cost_usd"] is None
+    again = Budget.of(
+        Limits(),
+        {
+            "usd": None,
+            "prompt_tokens": 0,
+            "completion_tokens": 0,
+            "held_usd": call["held_usd"],
+            "held_tokens": call["held_tokens"],
+        },
+    )
+    assert again._tokens_held == call["held_tokens"]
+
+
+def test_a_call_that_may_have_been_paid_for_stays_set_aside():
+    lost = CallError("timeout", "no answer", sent=True)
+    score, desk = ask(Model(lost, Reply(FULL, usage=KNOWN)))
+    assert score == 1.0
+    assert [bool(call["held_tokens"]) for call in desk.writer.calls] == [True, False]
+
+
+def test_a_judge_that_rests_does_not_keep_anybody_waiting():
+    def fail(_):
+        asyncio.get_running_loop().call_later(0.05, model.limiter.close)
+        return CallError("server", "busy", retry_after=50.0)
+
+    model = Model(fail, Reply(FULL, usage=KNOWN))
+    with pytest.raises(ClosedError):
+        ask(model)
+    assert model.calls == 1
+
+
+ROW = {"messages": None, "input": "question", "target": "4", "response": "joined", "work": None}
+
+
+def test_a_judge_sees_all_turns_of_a_conversation():
+    turns = [
+        {"role": "user", "content": "question"},
+        {"role": "assistant", "content": "Which one?"},
+        {"role": "user", "content": "The second."},
+        {"role": "assistant", "content": "Then four."},
+    ]
+    case = case_of({**ROW, "work": json.dumps({"turns": turns})})
+    assert case == replace(
+        case_of(ROW),
+        talk=(("assistant", "Which one?"), ("user", "The second."), ("assistant", "Then four.")),
+    )
+    asked = messages(RUBRIC, case)[1].content
+    assert all(asked.count(turn["content"]) == 1 for turn in turns)
+    assert asked.index("Which one?") < asked.index("The second.") < asked.index("Then four.")
