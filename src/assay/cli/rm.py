@@ -22,12 +22,12 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     click.get_current_context().call_on_close(at.close)
     found = [at.find(name) for name in runs]
     for run in found:
-        if not at.take(run.id, Owner.here().text):
-            raise UsageError(
-                f"Run {run.id} is being made right now; stop it first (Ctrl-C), then delete it."
-            )
         records = sum(at.statuses(run.id).values())
         question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
         if yes or click.confirm(question, err=True):
+            if not at.take(run.id, Owner.here().text):
+                raise UsageError(
+                    f"Run {run.id} is being made right now; stop it first (Ctrl-C), then delete it."
+                )
             at.remove(run.id)
             click.echo(f"Deleted {run.id}.", err=True)
