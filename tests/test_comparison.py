@@ -221,7 +221,10 @@ def test_uneven_tries_of_numbers_are_dealt_out_and_averaged_by_configuration():
     rng = random.Random(1)
     data = [
         {
-            **{"tier": t, "subject": s, "task_id": str(k), "attempt": i + 1},
+            "tier": t,
+            "subject": s,
+            "task_id": str(k),
+            "attempt": i + 1,
             "cost_usd": round(rng.lognormvariate(0, 0.3) * (1 + (t == "T1")), 4),
         }
         for t, tries in (("T0", 2), ("T1", 5))

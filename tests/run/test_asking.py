@@ -1,6 +1,7 @@
 """One judge and one attempt: what is set aside, what is held, and what is not read."""
 
 import asyncio
+import gc
 import json
 from dataclasses import replace
 
@@ -12,12 +13,12 @@ from assay.models.model import Reply, Usage
 from assay.run.asking import Brief, Desk, Judge
 from assay.run.budget import Budget
 from assay.run.engine import Tally
-from assay.run.judging import case_of
+from assay.run.judging import Bench, case_of
 from assay.run.limiter import ClosedError, Limiter
 from assay.run.prices import Prices
-from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS
+from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
 from assay.suite.rubric import Category, Item, Rubric
-from assay.suite.values import Limits, Price, Subject
+from assay.suite.values import Judging, Limits, Price, Subject
 
 RUBRIC = Rubric("r", (Category("works", 1.0, (Item("works", "It works."),)),), 0.5)
 FULL, NONE = (json.dumps({"items": {"works": {"evidence": "e", "score": n}}}) for n in (1, 0))
@@ -154,3 +155,59 @@ def test_a_judge_sees_all_turns_of_a_conversation():
     asked = messages(RUBRIC, case)[1].content
     assert all(asked.count(turn["content"]) == 1 for turn in turns)
     assert asked.index("Which one?") < asked.index("The second.") < asked.index("Then four.")
+
+
+def bench(tmp_path, models, attempts):
+    """Judge made-up attempts by these models, one call at a time; gives the bench."""
+    store = Store(str(tmp_path / "store.db"))
+    store.add_run(Run("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {}))
+    common = {"run": "run", "subject": "s", "tier": "T0", "attempt": 1, "fingerprint": "f"}
+    rows = [
+        {**common, "task_id": f"t{i}", "status": "ok", "input": "q", "response": f"r{i}"}
+        for i in range(attempts)
+    ]
+    store.write([tuple(map(row.get, RECORD_COLUMNS)) for row in rows], [])
+    judging = Judging(tuple(Subject(name, f"python:m:{name}") for name in models), RUBRIC)
+    limits = Limits(concurrency=1)
+    found = Bench(
+        "run", judging, models, store, Prices({}), Budget(limits), lambda *_: None, lambda: None
+    )
+    assert asyncio.run(found.sit(limits)) is False
+    store.close()
+    return found
+
+
+class Closing(Model):
+    """A model for a bench, which closes what it sat with."""
+
+    def __init__(self, name, reply):
+        super().__init__()
+        self.name = self.account = name
+        self.reply, self.alive = reply, []
+
+    async def call(self, request):
+        self.calls += 1
+        self.alive.append(sum(isinstance(one, Brief) for one in gc.get_objects()))
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+    async def close(self):
+        pass
+
+
+def test_prompts_are_made_when_they_are_wanted(tmp_path):
+    model = Closing("good", Reply(FULL, usage=KNOWN))
+    found = bench(tmp_path, {"good": model}, 30)
+    assert (model.calls, found.tally.total, found.tally.done) == (30, 30, 30)
+    assert max(model.alive) <= 3
+
+
+def test_an_account_that_is_closed_keeps_no_other_judge_from_judging(tmp_path):
+    good = Closing("good", Reply(FULL, usage=KNOWN))
+    refused = Closing("refused", CallError("auth", "The key is wrong.", status=401))
+    found = bench(tmp_path, {"refused": refused, "good": good}, 30)
+    assert good.calls == 30
+    assert refused.calls < 30
+    assert "refused" in found.tally.exhausted
+    assert found.unjudged == 0

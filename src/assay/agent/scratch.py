@@ -112,9 +112,10 @@ def _locked(path: Path) -> IO[bytes]:
 
 def _remove(folder: Path) -> None:
     """Remove the folder of a run; its lock goes last, so that what is left can be told."""
-    for one in folder.iterdir():
-        if one.name != LOCK:
-            remove(one)
+    with contextlib.suppress(FileNotFoundError):
+        for one in folder.iterdir():
+            if one.name != LOCK:
+                remove(one)
     remove(folder)
 
 

@@ -89,6 +89,9 @@ def _git(words: list[str], environment: dict[str, str]) -> None:
 
 def remove(folder: Path) -> None:
     """Remove a folder, also one whose owner made it hard to remove."""
+    if folder.is_symlink():
+        folder.unlink(missing_ok=True)
+        return
     if not folder.exists():
         return
     with contextlib.suppress(OSError, RecursionError):
