@@ -12,8 +12,9 @@ from test_docs import BLOCK, PAGES, run, steps  # noqa: E402
 
 
 def main() -> None:
-    """Run every block of every page in a folder of its own and put the output below it."""
-    for page in PAGES:
+    """Run every block of each page (or of those named) and put the output below it."""
+    named = [Path(name).resolve() for name in sys.argv[1:]]
+    for page in [page for page in PAGES if not named or page.resolve() in named]:
         with tempfile.TemporaryDirectory() as folder:
             copytree(ROOT / "examples", Path(folder, "examples"))
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _NAME_WIDTH = 24
 _CELL_WIDTH = 15
 _GAP = 2
+_VALUE_WIDTH = 10
+"""Room for a value in the table of all metrics, so that a measured time does not move columns."""
 
 
 def render(scores: Scores, format: str) -> str:  # noqa: A002
@@ -97,7 +99,8 @@ def _one_group(scores: Scores, group: Group, width: int) -> Table:
     """
     known = {n: e for n, e in group.estimates.items() if e.value is not None}
     title = _interval_title(scores)
-    values = max(len("value"), *(len(shown(n, e.value)) for n, e in known.items()), 0)
+    usual = _VALUE_WIDTH if set(METRICS) <= set(group.estimates) else len("value")
+    values = max(usual, *(len(shown(n, e.value)) for n, e in known.items()), 0)
     ends = max(len(title), *(len(ends_shown(n, e)) for n, e in known.items()), 0)
     counts = max(len("records"), *(len(f"{e.records:,}") for e in known.values()), 0)
     left = width - values - counts - 3 * _GAP

@@ -178,6 +178,7 @@ async def _run(
             watch(tally, budget, rows)
 
     engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
+    committed([])
     loop = asyncio.get_running_loop()
     main = asyncio.ensure_future(engine.make(todo))
     signals = 0
