@@ -92,6 +92,10 @@ class Design:
             spread *= math.sqrt(max(each, 0.0) / self.discordance)
         degrees = max(self.seen - 1, 1)
         spreads = spread * np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
+        if self.discordance is not None and not self.flips:  # dealt out: chance is that of tries
+            limit = float(special.ndtri(1 - level / 2))
+            shifts = difference * math.sqrt(tasks) / np.maximum(spreads, 1e-12)
+            return float(special.ndtr(shifts - limit).mean())
         return sum(_t_power(tasks, difference, x, level) for x in spreads.tolist()) / len(_SHARES)
 
     def _discordance(self, alike: float, difference: float) -> float:
