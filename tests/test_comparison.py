@@ -252,3 +252,17 @@ def test_uneven_tries_of_numbers_are_dealt_out_and_averaged_by_configuration():
     assert pair.difference == pytest.approx(statistics.mean(means[1]) - statistics.mean(means[0]))
     assert pair.low < 1.05 < pair.high
     assert assay.compare(data[::-1], metrics="cost_usd_mean").pairs == (pair,)
+
+
+def test_latencies_and_durations_that_are_the_same_are_compared_once():
+    data = [
+        {"tier": t, "task_id": k, "passed": True, "latency_ms": 100.0 * (k + i)}
+        for i, t in enumerate(("T0", "T1"))
+        for k in range(1, 5)
+    ]
+    same = [dict(row, duration_seconds=row["latency_ms"] / 1000) for row in data]
+    metrics = [pair.metric for pair in assay.compare(same).pairs]
+    assert metrics == ["pass_rate", "latency_mean_ms"]
+    same[0]["duration_seconds"] = 9.0
+    metrics = [pair.metric for pair in assay.compare(same).pairs]
+    assert metrics == ["pass_rate", "latency_mean_ms", "duration_seconds"]

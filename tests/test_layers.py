@@ -16,7 +16,7 @@ ROOT = Path(assay.__file__).parent
 LAYERS = (
     *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue", "shape"),
     *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "tiers"),
-    *("sides", "pairs", "comparison", "checks", "suite", "gates", "models"),
+    *("sides", "overlap", "pairs", "comparison", "checks", "suite", "gates", "models"),
     "agent",
     *("judge", "store", "run", "report", "web", "cli", "pytest_plugin"),
 )

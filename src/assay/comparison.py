@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay import tiers
+from assay.grouped import GROUP
 from assay.pairs import MEASURED, PAIRED, Compared, Pair, Units
 from assay.pipeline import Work
 from assay.scores import json_value
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.estimate import Estimate
+    from assay.overlap import Overlap
     from assay.scores import Group
     from assay.source.load import Source
 
@@ -34,6 +36,9 @@ class Side:
     group: Group
     tier_uplift: float | None
     composite_difference: float | None
+    attempts: int = 0
+    unpriced: int = 0
+    """So many attempts, of which so many have no cost."""
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.group[metric]
@@ -70,6 +75,8 @@ class Comparison:
     pairs: tuple[Pair, ...]
     tested: tuple[str, ...] = ()
     """The metrics that are means over records; only these are compared task by task."""
+    overlaps: tuple[Overlap, ...] = field(default=(), repr=False)
+    """What sides have in common that are compared or named together."""
     without_side: int = 0
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
@@ -93,6 +100,10 @@ class Comparison:
         """Find the comparison of a side with the baseline, or with another one."""
         wanted = (a or self.baseline, b, metric)
         return next((p for p in self.pairs if (p.a, p.b, p.metric) == wanted), None)
+
+    def overlap(self, a: str, b: str) -> Overlap | None:
+        """Find what two sides have in common, whichever is named first."""
+        return next((one for one in self.overlaps if {one.a, one.b} == {a, b}), None)
 
     @property
     def comparisons(self) -> int:
@@ -177,12 +188,20 @@ def compare(
     which = [(first, g) for g in range(len(names)) if g != first]
     if all_pairs:
         which += [pair for pair in combinations(range(len(names)), 2) if first not in pair]
+    priced = _priced(frame, len(names))
     made = tuple(
-        _side(name, group, groups[first]) for name, group in zip(names, groups, strict=True)
+        _side(name, group, groups[first], *priced[i])
+        for i, (name, group) in enumerate(zip(names, groups, strict=True))
     )
     further, dominated = tiers.steps(
         [(s.name, s.number("cost_usd_mean"), s.number("pass_rate")) for s in made]
     )
+    named_together = [(one.start, one.end) for one in further]
+    named_together += [(one.by, one.name) for one in dominated]
+    overlaps = {pair: units.overlap(names, *pair) for pair in which}
+    for a, b in ((names.index(a), names.index(b)) for a, b in named_together):
+        if (a, b) not in overlaps and (b, a) not in overlaps:
+            overlaps[a, b] = units.overlap(names, a, b)
     return Comparison(
         by=columns,
         baseline=base,
@@ -191,8 +210,9 @@ def compare(
         across=_across(made),
         steps=tuple(further),
         dominated=tuple(dominated),
-        pairs=tuple(units.pairs(names, which, confidence, seed)),
+        pairs=tuple(units.pairs(names, which, overlaps, confidence, seed)),
         tested=tuple(one.name for one in compared),
+        overlaps=tuple(overlaps.values()),
         without_side=measured.frame.height - frame.height,
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),
@@ -208,15 +228,39 @@ def _compared(
     same = pl.col("passed").eq_missing(pl.col("correct")).all()
     if not metrics and not decided and frame.select(same).item():
         names[0] = "accuracy"
+    if not metrics and _same_time(frame):
+        names.remove("duration_seconds")
     found = [Compared.of(name, frame.schema, work.options) for name in names]
     return [one for one in found if one]
 
 
-def _side(name: str, group: Group, baseline: Group) -> Side:
+def _same_time(frame: pl.DataFrame) -> bool:
+    """Whether the durations are the latencies in seconds, so that one of them says it all."""
+    if not {"latency_ms", "duration_seconds"} <= set(frame.columns):
+        return False
+    seconds = pl.col("latency_ms").cast(pl.Float64) / 1000
+    apart = (seconds - pl.col("duration_seconds")).abs() > 1e-3 * seconds.abs() + 1e-3
+    timed = frame.filter(pl.col("duration_seconds").is_not_null())
+    return not timed.select(apart.fill_null(value=True).any()).item()
+
+
+def _priced(frame: pl.DataFrame, sides: int) -> list[tuple[int, int]]:
+    """Count each side's attempts, and those of them without a cost."""
+    fine = frame.filter(pl.col("status").ne_missing("error"))
+    counted = fine.group_by(GROUP).agg(
+        pl.len().alias("attempts"), pl.col("cost_usd").null_count().alias("unpriced")
+    )
+    found = {group: (attempts, unpriced) for group, attempts, unpriced in counted.iter_rows()}
+    return [found.get(side, (0, 0)) for side in range(sides)]
+
+
+def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int) -> Side:
     own, base = (g["composite_median"].value for g in (group, baseline))
     assert not isinstance(own, str)
     assert not isinstance(base, str)
-    return Side(name, group, tiers.uplift(own, base), tiers.difference(own, base))
+    return Side(
+        name, group, tiers.uplift(own, base), tiers.difference(own, base), attempts, unpriced
+    )
 
 
 def _across(sides: Sequence[Side]) -> tiers.Across:

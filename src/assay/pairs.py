@@ -10,6 +10,7 @@ import polars as pl
 
 from assay.define import METRICS
 from assay.grouped import GROUP
+from assay.overlap import Overlap
 from assay.shape import shape_of
 from assay.stats.compare import RELABELLED, Difference, Paired, cliffs_delta, compare
 from assay.stats.dealing import Tries
@@ -115,11 +116,16 @@ class Compared:
         return cls(name, values, "score" if metric.range == (0, 1) else "number")
 
     def by_task(
-        self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame
+        self,
+        tables: Sequence[pl.DataFrame],
+        key: list[str],
+        frame: pl.DataFrame,
+        tried: pl.Series,
     ) -> tuple[Paired, int, int]:
-        """Pair two sides; also gives how many tasks only the one has, and only the other.
+        """Pair two sides; also gives how many tasks only the one tried, and only the other.
 
-        `frame` has the records: where sides were tried unevenly, single tries are kept.
+        `tried` has the tasks that both tried, with a value or without. `frame` has the
+        records: where sides were tried unevenly, single tries are kept.
         """
         total, count = f"{self.name}/s", f"{self.name}/n"
         a, b = (
@@ -133,7 +139,8 @@ class Compared:
         means = pl.col(total, f"{total}/b").mean()
         tries = pl.col(count, f"{count}/b").sum().cast(pl.Float64)
         tasks = both.group_by(CLUSTER).agg(means, tries).sort(CLUSTER)
-        only = [t[CLUSTER].n_unique() - tasks.height for t in (a, b)]
+        alone = ~pl.col(CLUSTER).is_in(tried.implode(), nulls_equal=True)
+        only = [t.filter(alone)[CLUSTER].n_unique() for t in (a, b)]
         columns = (total, f"{total}/b", count, f"{count}/b")
         a_, b_, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
         uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
@@ -180,6 +187,8 @@ class Units:
     others: list[str]
     frame: pl.DataFrame
     """The records that were added up."""
+    every: pl.DataFrame
+    """All records, errors too."""
 
     @classmethod
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
@@ -193,17 +202,27 @@ class Units:
                 one.values.count().cast(pl.Float64).alias(f"{one.name}/n"),
             )
         ]
-        frame = frame.filter(fine)
-        table = frame.group_by(GROUP, CLUSTER, *others).agg(sums)
-        return cls(table, compared, others, frame)
+        scored = frame.filter(fine)
+        table = scored.group_by(GROUP, CLUSTER, *others).agg(sums)
+        return cls(table, compared, others, scored, frame)
+
+    def overlap(self, names: Sequence[str], a: int, b: int) -> Overlap:
+        """Find what two sides, given by their numbers, both tried."""
+        key = self._key([self.table.filter(pl.col(GROUP) == g) for g in (a, b)])
+        return Overlap.of(self.every, (names[a], names[b]), (a, b), key)
 
     def pairs(
-        self, names: Sequence[str], which: Iterable[tuple[int, int]], confidence: float, seed: int
+        self,
+        names: Sequence[str],
+        which: Iterable[tuple[int, int]],
+        overlaps: Mapping[tuple[int, int], Overlap],
+        confidence: float,
+        seed: int,
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in all that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
         paired = [
-            (names[a], names[b], one, *self._paired(one, [sides[a], sides[b]]))
+            (names[a], names[b], one, *self._paired(one, [sides[a], sides[b]], overlaps[a, b]))
             for a, b in which
             for one in self.compared
             if all(sides[g][f"{one.name}/n"].sum() > 0 for g in (a, b))
@@ -216,9 +235,14 @@ class Units:
         adjusted = iter(holm([pair.p for pair in found if pair.p is not None]))
         return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in found]
 
-    def _paired(self, one: Compared, tables: Sequence[pl.DataFrame]) -> tuple[Paired, int, int]:
-        key = [CLUSTER, *(n for n in self.others if _shared(n, *tables))]
-        return one.by_task(tables, key, self.frame)
+    def _paired(
+        self, one: Compared, tables: Sequence[pl.DataFrame], overlap: Overlap
+    ) -> tuple[Paired, int, int]:
+        return one.by_task(tables, self._key(tables), self.frame, overlap.clusters)
+
+    def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
+        """Name the columns that a try of both sides must have in common."""
+        return [CLUSTER, *(n for n in self.others if _shared(n, *tables))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def test_words_say_what_to_do(study):
         first,
     )
     assert "34 tasks tried by both; 2 only by T0, left out" in second
-    assert last.startswith("The cheapest pass: T0, $0.080.")
+    assert last.startswith("The cheapest pass: T0, $0.080 (each over its own tasks). Going ")
     few = compared(EXAMPLES / "records.jsonl")["words"][0]
     assert few.startswith("No difference in accuracy could be shown between T1 and T0 (+12 points")
     needed = re.search(r"to see one of 5 points you need about (\d,\d00|\d\d0) tasks\.", few)

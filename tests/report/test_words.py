@@ -140,3 +140,86 @@ def test_what_would_be_seen_is_said_for_all_comparisons():
     one, two = alone.pair("T1", "pass_rate"), both.pair("T1", "pass_rate")
     assert one.detectable < two.detectable
     assert one.tasks_for_5_points < two.tasks_for_5_points
+
+
+def test_costs_of_a_pair_are_those_of_the_tasks_of_both():
+    """On the five common tasks T1 passes more often; on its own ones it is dear and fails."""
+    data = rows(T0=(2, 5, 0.1), T1=(4, 5, 0.2))
+    data += [{"tier": "T0", "task_id": f"a{k}", "passed": True, "cost_usd": 0.1} for k in range(9)]
+    data += [{"tier": "T1", "task_id": f"b{k}", "passed": False, "cost_usd": 9} for k in range(9)]
+    first, last = sentences(assay.compare(data))
+    assert "a pass costs $0.25 on both" in first
+    assert "(5 tasks tried by both; 9 only by T0 and 9 only by T1, left out.)" in first
+    assert last == "The cheapest pass: T0, $0.13 (each over its own tasks)."
+
+
+def test_a_side_that_never_passed_on_the_tasks_of_both():
+    data = rows(T0=(2, 5, 0.1), T1=(0, 5, 0.2))
+    data += [{"tier": "T1", "task_id": "b", "passed": True, "cost_usd": 0.2}]
+    first, _ = sentences(assay.compare(data))
+    assert "it never passed on the tasks of both; a pass of T0 costs $0.25." in first
+
+
+def test_attempts_without_a_cost_are_told():
+    data = rows(T0=(10, 10, 0.1), T1=(5, 10, 0.05))
+    data = [dict(r, cost_usd=None) if not r["passed"] else r for r in data]
+    first, last = sentences(assay.compare(data))
+    assert first.endswith("a pass costs $0.050 instead of $0.10, as far as costs are known.")
+    assert last == (
+        "The cheapest pass: T1, $0.050, as far as costs are known. 5 of 10 attempts of T1 have no "
+        "cost; what they cost is not in these figures."
+    )
+
+
+def test_subjects_of_one_side_only_are_told():
+    data = [
+        {"batch": b, "subject": s, "task_id": k, "passed": k < 3, "cost_usd": 0.1}
+        for b, subjects in (("one", "XY"), ("two", "XZ"))
+        for s in subjects
+        for k in range(6)
+    ]
+    first, last = sentences(assay.compare(data, by="batch"))
+    assert first.endswith(
+        "(Only subject X compared; Y (6 records of one) and Z (6 records of two) left out.)"
+    )
+    assert last == "The cheapest pass: one, $0.20, tied with two (each over its own tasks)."
+
+
+def test_a_further_pass_has_a_price_only_if_there_is_a_difference():
+    last = said(T0=(2, 6, 0.1), T1=(4, 6, 0.3))[-1]
+    assert last.endswith("each further pass costs $0.60, if the difference is real.")
+    apart = rows(T0=(2, 6, 0.1)) + [dict(r, task_id=f"b{r['task_id']}") for r in rows(T1=(4, 6, 1))]
+    assert sentences(assay.compare(apart))[-1] == (
+        "The cheapest pass: T0, $0.30 (each over its own tasks)."
+    )
+
+
+def test_the_cheapest_pass_is_not_claimed_over_what_is_not_known():
+    assert said(T0=(2, 4, 0.1), T1=(2, 4, 0.1))[-1] == "The cheapest pass: T0, $0.20, tied with T1."
+    assert said(T0=(2, 4, 0.1), T1=(2, 4, None))[-1] == (
+        "A pass of T0 costs $0.20; what one costs is not known for T1."
+    )
+    assert said(T0=(2, 4, 0.1), T1=(1, 4, 0.1), T2=(4, 4, None))[-1].startswith(
+        "The cheapest pass: T0, $0.20; not known for T2."
+    )
+    assert said(T0=(0, 4, 0.1), T1=(2, 4, None))[-1] == (
+        "What a pass costs is not known for T1; nothing else passed."
+    )
+
+
+def test_tasks_without_a_verdict_were_tried_nevertheless():
+    data = [dict(r, cost_usd=None) for r in rows(T0=(2, 6, 0), T1=(4, 6, 0))]
+    data[-1] |= {"passed": None}
+    data[-2] |= {"status": "error"}
+    found = assay.compare([*data, {"tier": "T1", "task_id": "x", "passed": True}])
+    assert sentences(found)[0].endswith(
+        "(6 tasks tried by both; 2 of them without a verdict on a side and 1 only by T1, left out.)"
+    )
+    assert (found.pairs[0].only_a, found.pairs[0].only_b) == (0, 1)
+
+
+def test_one_comparison_needs_no_correction():
+    table = as_table(assay.compare(rows(T0=(2, 6, 0.1), T1=(4, 6, 0.3)), metrics="pass_rate"))
+    assert "as there is one comparison" in " ".join(table.split())
+    first = said(T0=(5, 10, 0.1), T1=(0, 10, 0.1))[0]
+    assert "it never passed: a pass costs more than $0.36 at 95 %; a pass of T0 costs" in first

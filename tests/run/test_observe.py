@@ -211,7 +211,7 @@ def test_show_tells_what_is_wrong_and_why(made):
     assert data["attempts"][0]["violated"] == ["shares"]
     whole = here(folder, "show", "latest", "--format", "json").json
     assert {one["task_id"] for one in whole["scenarios"]} == set(TASKS)
-    assert "no checked attempt" in here(folder, "show", "latest", "NONE", code=2).err
+    assert "'NONE' is not known" in here(folder, "show", "latest", "NONE", code=2).err
 
 
 def test_verdicts_are_about_one_response(folder):

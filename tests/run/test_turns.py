@@ -9,7 +9,7 @@ from assay.models.model import Message, Reply, Request, ToolCall, Usage
 from assay.models.replay import Recorder, Recording
 from assay.run.turns import ROUNDS, Scripted, most_calls
 from assay.suite.load import load_suite
-from assay.suite.plan import Attempt, fingerprint, messages
+from assay.suite.plan import Attempt, conversation, fingerprint
 from assay.suite.problems import SuiteError
 from run.test_observe import assay, here
 
@@ -181,7 +181,7 @@ def test_a_changed_script_is_a_changed_attempt(tmp_path):
         return suite, Attempt(suite.tasks[0], suite.subjects[0], suite.tiers[0], 1)
 
     suite, one = attempt(SUITE)
-    roles = [turn["role"] for turn in messages(suite, one)]
+    roles = [turn["role"] for turn in conversation(one.tier, one.task)]
     assert roles == ["user", "later", "later", "later"]
     other = attempt(SUITE.replace("contains: sent", "contains: send"))
     assert fingerprint(suite, one) != fingerprint(*other)

@@ -79,7 +79,7 @@ categories:
         (1, "pass_mark must be a number from 0 to 1, not 70"),
         (2, "Did you mean 'pass_mark'?"),
         (5, "weight must be a number above 0, not 0"),
-        (6, "items must be a list of items, not a list"),
+        (6, "items must be a list of items, not an empty list"),
         (9, "points must be a number above 0, not 'none'"),
         (10, "Did you mean 'text'?"),
         (10, "needs 'text'"),

@@ -42,8 +42,12 @@ def of(suite, tier, task="a"):
     return next(a for a in plan.attempts(suite) if a.tier.name == tier and a.task.id == task)
 
 
+def talk(attempt):
+    return plan.conversation(attempt.tier, attempt.task)
+
+
 def said(suite, tier):
-    return [(m["role"], m["content"]) for m in plan.messages(suite, of(suite, tier))]
+    return [(m["role"], m["content"]) for m in talk(of(suite, tier))]
 
 
 def test_every_attempt_is_there_once_and_always_in_the_same_order(suite):
@@ -83,7 +87,7 @@ def test_messages(suite):
 
 def test_no_prompt_shows_the_target(suite):
     for attempt in plan.attempts(suite):
-        assert "SECRET" not in str(plan.messages(suite, attempt))
+        assert "SECRET" not in str(talk(attempt))
 
 
 def test_settings_of_a_tier_go_over_the_subjects_over_the_suites(suite):
@@ -121,7 +125,7 @@ def test_estimates(suite):
     assert len(found) == 10
     one = found["local/n", "T0"]
     assert (one.attempts, one.output_tokens) == (6, 60)
-    turns = [plan.messages(suite, of(suite, "T0", t)) for t in "abc"]
+    turns = [talk(of(suite, "T0", t)) for t in "abc"]
     assert one.prompt_tokens == 2 * sum(map(plan.tokens_of, turns))
     assert found["local/m", "T0"].output_tokens is None
     assert one.example == turns[0]

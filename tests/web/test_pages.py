@@ -152,7 +152,7 @@ def test_gates_decide(site, open_page):
     page = open_page().page
     page.goto(f"{server.address}/gates?run={run}&tier=T0")
     assert page.get_by_text("Failed: release").count() == 1
-    assert page.locator("svg.scale .limit").count() == 1
+    assert page.locator("svg.scale .limit").count() == 2  # accuracy, and no must-not violated
     page.locator("select[name=tier]").select_option("T2")
     page.get_by_role("button", name="Decide").click()
     page.get_by_text("Passed: release").wait_for()

@@ -238,6 +238,11 @@ def _interval(found: Comparison) -> str:
 def _legend(found: Comparison) -> str:
     if not found.comparisons:
         return f"{_interval(found)}s stand beside the values."
+    if found.comparisons == 1:
+        return (
+            "p: paired, by task. Holm: the same, as there is one comparison. detects: the smallest "
+            "difference seen with 80 % power. --format json has all numbers."
+        )
     return (
         f"p: paired, by task. Holm: corrected for all {found.comparisons} comparisons. detects: "
         "the smallest difference seen with 80 % power, so corrected. --format json has all numbers."

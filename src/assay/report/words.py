@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from assay.estimate import Estimate
 from assay.report.plain import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from assay.comparison import Comparison, Side
-    from assay.estimate import Estimate
     from assay.pairs import Pair
+    from assay.tiers import Frontier
 
 QUALITY = ("pass_rate", "accuracy", "impl_rate_mean", "composite_score")
 """What a side is judged by, the first that there is."""
@@ -47,6 +50,13 @@ def _against(found: Comparison, a: str, b: str) -> list[str]:
         others = (p for p in found.pairs if (p.a, p.b) == (a, b) and p.metric != "cost_usd_mean")
         parts = [_other(p, found) for p in others if p.difference is not None]
     elif pair.difference is None:
+        overlap = found.overlap(a, b)
+        if overlap and overlap.tasks:
+            tried = _count(overlap.tasks, "task")
+            return [
+                f"{second} and {first} both tried {tried}, but none with a result on both sides, "
+                "so they cannot be compared task by task."
+            ]
         return [
             f"{second} and {first} have no task in common, so they cannot be compared task by task "
             f"(they tried {pair.only_b:,} and {pair.only_a:,})."
@@ -54,13 +64,13 @@ def _against(found: Comparison, a: str, b: str) -> list[str]:
     elif pair.shown(found.level):
         told = [_quality(pair, found), *cost]
         joint = " and " if len(told) > 1 and told[1].startswith(("costs", "is")) else "; "
-        return ["; ".join([joint.join(told[:2]), *told[2:]]) + ".", *_not_both(pair)]
+        return ["; ".join([joint.join(told[:2]), *told[2:]]) + ".", *_not_both(pair, found)]
     else:
         parts = [_quality(pair, found) + "."]
     if cost:
         begins = cost[0].startswith(("costs", "is"))
         parts.append(f"{second if begins else f'{second}:'} {'; '.join(cost)}.")
-    return [*parts, *(_not_both(pair) if pair else ())]
+    return [*parts, *(_not_both(pair, found) if pair else ())]
 
 
 def _quality(pair: Pair, found: Comparison) -> str:
@@ -127,7 +137,9 @@ def _cost(found: Comparison, a: str, b: str) -> list[str]:
             parts.append("costs the same per attempt")
         else:
             parts.append("is not shown to differ in cost per attempt")
-    passes = _pass(found[a], found[b], found.confidence)
+    passes = _pass(found, found[a], found[b])
+    if passes and (found[a].unpriced or found[b].unpriced):
+        passes += ", as far as costs are known"
     return [*parts, passes] if passes else parts
 
 
@@ -138,9 +150,14 @@ def _ratio(ratio: float) -> str:
     return f"{share:.2g} % {'more' if ratio >= 1 else 'less'}"
 
 
-def _pass(a: Side, b: Side, confidence: float) -> str:
-    """Say what a pass costs on both sides."""
-    old, new = a["cost_of_pass"], b["cost_of_pass"]
+def _pass(found: Comparison, a: Side, b: Side) -> str:
+    """Say what a pass costs on both sides, on the tasks that both tried."""
+    overlap = found.overlap(a.name, b.name)
+    if overlap and not overlap.whole:
+        first, second = overlap.passes if overlap.a == a.name else reversed(overlap.passes)
+        old, new, confidence = Estimate(first), Estimate(second), None
+    else:
+        old, new, confidence = a["cost_of_pass"], b["cost_of_pass"], found.confidence
     if not isinstance(old.value, float) or not isinstance(new.value, float):
         return ""
     if math.isfinite(old.value) and math.isfinite(new.value):
@@ -150,43 +167,152 @@ def _pass(a: Side, b: Side, confidence: float) -> str:
     if math.isfinite(new.value):
         return f"a pass costs {money(new.value)}; {_never(a.name, old, confidence)}"
     if math.isfinite(old.value):
-        return f"{_never('it', new, confidence)} instead of {money(old.value)}"
+        never = _never("it", new, confidence)
+        return f"{never}; a pass of {one_line(a.name)} costs {money(old.value)}"
     return _never("neither", new, confidence)
 
 
-def _never(name: str, e: Estimate, confidence: float) -> str:
-    """Say that nothing passed, and the lower bound of what a pass then costs."""
+def _never(name: str, e: Estimate, confidence: float | None) -> str:
+    """Say that nothing passed, and the lower bound of what a pass then costs.
+
+    Without a confidence only the tasks of both sides are meant.
+    """
     said = "neither ever passed" if name == "neither" else f"{one_line(name)} never passed"
+    if confidence is None:
+        return f"{said} on the tasks of both"
     if not isinstance(e.low, float) or not math.isfinite(e.low):
         return said
     return f"{said}: a pass costs more than {money(e.low)} at {confidence * 100:g} %"
 
 
-def _not_both(pair: Pair) -> list[str]:
-    """Count the tasks that stay out."""
+def _not_both(pair: Pair, found: Comparison) -> list[str]:
+    """Count the tasks and records that stay out."""
+    overlap = found.overlap(pair.a, pair.b)
+    tried = max(overlap.tasks, pair.tasks) if overlap else pair.tasks
     said = []
+    if tried > pair.tasks:
+        what = "verdict" if pair.metric in {"pass_rate", "accuracy"} else "value"
+        said.append(f"{tried - pair.tasks:,} of them without a {what} on a side")
     for name, count in ((pair.a, pair.only_a), (pair.b, pair.only_b)):
         if count:
             said.append(f"{count:,} only by {one_line(name)}")
-    if not said:
-        return []
-    return [f"({_count(pair.tasks, 'task')} tried by both; {' and '.join(said)}, left out.)"]
+    lines = []
+    if said:
+        lines.append(f"({_count(tried, 'task')} tried by both; {_joined(said)}, left out.)")
+    for common in overlap.common if overlap else ():
+        left = _joined(
+            [
+                f"{_listed(one.values)} ({_count(one.records, 'record')} of {one_line(one.side)})"
+                for one in common.alone
+            ]
+        )
+        plural = "" if len(common.values) == 1 else "s"
+        lines.append(
+            f"(Only {common.column}{plural} {_listed(common.values)} compared; {left} left out.)"
+        )
+    return lines
 
 
 def _over_all(found: Comparison) -> list[str]:
     best = found.across.frontier
     if best is None:
         return []
-    if best.name is None:
-        return ["Nothing passed on any side, so a pass has no price."]
-    parts = [f"The cheapest pass: {one_line(best.name)}, {money(best.cost_of_pass)}."]
-    for step in found.steps:
-        way = f"from {one_line(step.start)} to {one_line(step.end)}"
-        parts.append(f"Going {way}, each further pass costs {money(step.cost_of_further_pass)}.")
-    for worse in found.dominated:
-        name, by = one_line(worse.name), one_line(worse.by)
-        parts.append(f"{name} costs no less than {by} and passes no more often.")
+    parts = [_cheapest(found, best), *_further(found)]
+    for side in found.sides:
+        if side["cost_of_pass"].value is not None and side.unpriced:
+            have = "has" if side.unpriced == 1 else "have"
+            some = f"{side.unpriced:,} of {_count(side.attempts, 'attempt')}"
+            rest = "what it cost" if side.unpriced == 1 else "what they cost"
+            parts.append(
+                f"{some} of {one_line(side.name)} {have} no cost; {rest} is not in these figures."
+            )
     return [" ".join(parts)]
+
+
+def _cheapest(found: Comparison, best: Frontier) -> str:
+    """Name the side whose pass is cheapest, as far as that is known."""
+    known = {s.name: c for s in found.sides if (c := s.number("cost_of_pass")) is not None}
+    unknown = [s.name for s in found.sides if s.name not in known]
+    if best.name is None:
+        if any(found[name].number("pass_rate") for name in unknown):
+            return f"What a pass costs is not known for {_listed(unknown)}; nothing else passed."
+        return "Nothing passed on any side, so a pass has no price."
+    price, own = money(best.cost_of_pass), _own(found)
+    if len(known) == 1:
+        return (
+            f"A pass of {one_line(best.name)} costs {price}; what one costs is not known for "
+            f"{_listed(unknown)}."
+        )
+    tied = [
+        name
+        for name, cost in known.items()
+        if name != best.name and math.isclose(cost, best.cost_of_pass, rel_tol=1e-9)
+    ]
+    said = f"{one_line(best.name)}, {price}"
+    if tied:
+        said += f", tied with {_listed(tied)}"
+    if found[best.name].unpriced:
+        said += ", as far as costs are known"
+    if unknown:
+        said += f"; not known for {_listed(unknown)}"
+    return f"The cheapest pass: {said}{own}."
+
+
+def _further(found: Comparison) -> Iterator[str]:
+    """Say what further passes cost, and who costs more for no more.
+
+    Only of sides whose costs are all known, and where the tasks that both tried say the same.
+    """
+    priced = {side.name for side in found.sides if not side.unpriced}
+    for step in found.steps:
+        overlap = found.overlap(step.start, step.end)
+        if not {step.start, step.end} <= priced or not overlap:
+            continue
+        if not overlap.better(step.end) or not overlap.dearer(step.end):
+            continue
+        way = f"from {one_line(step.start)} to {one_line(step.end)}"
+        real = "" if _differ(found, step.start, step.end) else ", if the difference is real"
+        price = money(step.cost_of_further_pass)
+        own = _own(found, step.start, step.end)
+        yield f"Going {way}, each further pass costs {price}{real}{own}."
+    for worse in found.dominated:
+        overlap = found.overlap(worse.by, worse.name)
+        if not {worse.name, worse.by} <= priced or not overlap or not overlap.tasks:
+            continue
+        if overlap.better(worse.name) or overlap.dearer(worse.by):
+            continue
+        name, by = one_line(worse.name), one_line(worse.by)
+        own = _own(found, worse.by, worse.name)
+        yield f"{name} costs no less than {by} and passes no more often{own}."
+
+
+def _differ(found: Comparison, a: str, b: str) -> bool:
+    """Whether two sides were shown to pass differently often."""
+    tested = (
+        found.pair(end, metric, start)
+        for metric in ("pass_rate", "accuracy")
+        for start, end in ((a, b), (b, a))
+    )
+    return any(pair.shown(found.level) for pair in tested if pair)
+
+
+def _own(found: Comparison, *names: str) -> str:
+    """Remark that sides, all unless named, did not try the same tasks."""
+    overlaps = [found.overlap(*names)] if names else found.overlaps
+    apart = any(one and not one.whole for one in overlaps)
+    return " (each over its own tasks)" if apart else ""
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    """Join names; of many the first."""
+    shown = [one_line(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most:,} others"
+    return _joined(shown)
 
 
 def points(share: float, pair: Pair) -> str:
