@@ -13,8 +13,8 @@ BENCHES = {
     "web": web.run,
 }
 DEFAULT = ["startup", "score", "gates"]
-"""`run` has yet to reach its bound; `python -m bench run` shows how far it is. `compare` draws
-systems for some minutes."""
+"""`run` and `web` have yet to reach all their bounds; `python -m bench run` shows how far they are.
+`compare` draws systems for some minutes."""
 
 
 def main() -> None:
