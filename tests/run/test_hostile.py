@@ -286,7 +286,8 @@ def test_a_budget_holds_for_a_server_that_does_not_say_what_it_took(tmp_path: Pa
         path = suite(tmp_path, {"m": address}, tasks=100, limits=limits, settings=settings)
         result = assay("run", path, "--store", tmp_path / "s.db")
         assert result.code == 4, result.err
-        assert "The budget of tokens is used up. Raise limits in the suite, then: assay" in result.err
+        told = "The budget of tokens is used up. Raise limits in the suite, then: assay"
+        assert told in result.err
         assert 4 < len(seen) <= 400 // 32  # "2 + 2?" may be 6 tokens, 16 around it, 10 out
 
 

@@ -162,9 +162,7 @@ def tell(judged: Judged, again: str) -> int:
         click.echo(f"Interrupted; go on with: {again}", err=True)
         return 130
     if tally.exhausted:
-        click.echo(
-            f"{clean(tally.exhausted)} Raise limits in the suite, then: {again}", err=True
-        )
+        click.echo(f"{clean(tally.exhausted)} Raise limits in the suite, then: {again}", err=True)
         return 4
     if failed or judged.unjudged:
         click.echo(f"Try them again: {again}", err=True)
