@@ -31,3 +31,8 @@ def store_address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     return request.getfixturevalue("postgresql").database()
+
+
+def pytest_collection_modifyitems(items):
+    """Put the browser's tests last: its loop runs on in the thread of a worker that had one."""
+    items.sort(key=lambda item: "web" in item.path.parts)
