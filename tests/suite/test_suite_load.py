@@ -171,6 +171,10 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         ("a: 1\n---\nb: 2\n", "line 2: a second document"),
         ("a: " + "[" * 100_000, "nested more than"),
         ("a: !!python/object:os.system x\n", "has no meaning here"),
+        (
+            "suite: s\ntasks: [{id: a, input: x}, {id: a, input: y}]\nsubjects: [local/m]\n",
+            "the task id 'a' is already on line 2",
+        ),
         ("suite: s\ntasks: [q]\nsubjects: []\n", "a list of models, not an empty list"),
         ("suite: s\ntasks: []\nsubjects: [m]\n", "there are no tasks"),
         ("suite: s\ntasks: gone.jsonl\nsubjects: [m]\n", "gone.jsonl: no such file"),

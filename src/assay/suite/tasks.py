@@ -230,9 +230,10 @@ def unique(tasks: Iterable[tuple[int, Task]], rows: Rows) -> tuple[Task, ...]:
     seen: dict[str, int] = {}
     kept: list[Task] = []
     for place, task in tasks:
-        first = seen.setdefault(task.id, place)
-        if first != place:
+        first = seen.get(task.id)
+        if first is not None:
             rows.tell(place, f"the task id {task.id!r} is already on {rows.unit} {first}.")
+        seen.setdefault(task.id, place)
         kept.append(task)
     return tuple(kept)
 
