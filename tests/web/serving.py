@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -61,6 +62,15 @@ class Server:
     def json(self, path, **more):
         status, _, text = self.get(path, **more)
         return status, json.loads(text)
+
+    def digest(self, run):
+        """The scores of a run, waited for while they are being made."""
+        for _ in range(600):
+            found = self.json(f"/api/runs/{run}/digest")[1]
+            if found["current"]:
+                return found["digest"]
+            time.sleep(0.1)
+        raise AssertionError(f"no digest of {run} within a minute")
 
     def csrf(self):
         return self.json("/api/session")[1]["csrf"]

@@ -29,12 +29,11 @@ def quoted(text):
 
 def test_runs_and_their_scores(site):
     server, run = site
-    digest = server.json(f"/api/runs/{run}/digest")[1]
-    assert digest["current"] is True
-    assert digest["digest"]["whole"]["records"] == 192
+    digest = server.digest(run)
+    assert digest["whole"]["records"] == 192
     listed = server.json("/api/runs")[1]["runs"]
     found = next(r for r in listed if r["id"] == run)
-    accuracy = digest["digest"]["whole"]["estimates"]["accuracy"]
+    accuracy = digest["whole"]["estimates"]["accuracy"]
     assert [found["value"], found["low"], found["high"]] == accuracy[:3]
     assert found["metric"] == "accuracy"
 
@@ -52,7 +51,7 @@ def pages(server, run, query=""):
 
 def test_records_are_paged_filtered_and_counted(site):
     server, run = site
-    server.json(f"/api/runs/{run}/digest")
+    server.digest(run)
     rows = pages(server, run)
     assert len(rows) == 192
     names = [(r["task_id"], r["subject"], r["tier"], r["attempt"]) for r in rows]

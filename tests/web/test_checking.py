@@ -37,7 +37,7 @@ def test_a_violation_is_marked_where_it_stands(checked, open_page):
 
 def test_what_was_passed_agrees_with_the_scores(checked):
     server, run = checked
-    digest = server.json(f"/api/runs/{run}/digest")[1]["digest"]
+    digest = server.digest(run)
     rows = server.json(f"/api/runs/{run}/records?limit=200")[1]["records"]
     passed = [r["passed"] for r in rows if r["passed"] is not None]
     assert digest["whole"]["estimates"]["pass_rate"][0] == sum(passed) / len(passed)
