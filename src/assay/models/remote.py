@@ -93,7 +93,7 @@ class RemoteModel:
 
     def _refused(self, answer: Answer) -> CallError:
         if answer.status < 400:
-            where = answer.headers.get("Location", "nowhere")
+            where = answer.headers.get("location", "nowhere")
             said = f"The address answered HTTP {answer.status} and points to {where}."
             return CallError("bad_request", f"{said} Set base_url.", status=answer.status)
         return self._wire.error(answer.status, answer.headers, answer.body)

@@ -1,44 +1,25 @@
-"""The HTTP that all wire formats share: JSON out, bytes in, one timeout, one limit of size.
-
-It stands on pyreqwest, which needs half the CPU of aiohttp for a call and does most of it outside
-the interpreter's lock.
-"""
+"""The HTTP that all wire formats share: JSON out, bytes in, one timeout, one limit of size."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import zlib
 from dataclasses import dataclass
-from datetime import timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import (
-    BodyDecodeError,
-    DecodeError,
-    PyreqwestError,
-    RequestTimeoutError,
-)
+from urllib.parse import quote, urlsplit
 
 from assay import __version__
+from assay.models.connection import Connection, connect, proxy_for, proxy_login
 from assay.models.failure import CallError, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pyreqwest.client import Client
-    from pyreqwest.request import StreamRequest
+    from urllib.parse import SplitResult
 
 DEFAULT_TIMEOUT = 120.0
 MAX_BODY = 32 * 1024 * 1024
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-_SETTLE = 0.05
-"""Seconds that the client's thread is given to let go of the interpreter after its last call.
-
-Without them one process in fifty that exits right then is aborted; with them none of 150 was.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +33,9 @@ class Answer:
 
 
 class Transport:
-    """Connections to one address, opened when first used."""
+    """Connections to one address, opened when they are needed and kept for the next call."""
 
-    __slots__ = ("_base", "_client", "_headers", "_timeout", "max_body")
+    __slots__ = ("_base", "_head", "_idle", "_prefix", "_timeout", "max_body")
 
     def __init__(
         self,
@@ -63,84 +44,82 @@ class Transport:
         timeout: float = DEFAULT_TIMEOUT,
         max_body: int = MAX_BODY,
     ) -> None:
-        self._base = base_url.rstrip("/")
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            **headers,
-        }
+        self._base = urlsplit(base_url.rstrip("/"))
         self._timeout = timeout
-        self._client: Client | None = None
+        self._idle: list[Connection] = []
         self.max_body = max_body
+        self._head = "".join(
+            f"{name}: {value}\r\n"
+            for name, value in {
+                "Host": _host(self._base),
+                "User-Agent": f"assay/{__version__}",
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                **headers,
+            }.items()
+        )
+        self._prefix: str | None = None
 
     def __repr__(self) -> str:
-        return f"Transport({self._base})"
+        return f"Transport({self._base.geturl()})"
 
     async def post(self, path: str, body: Any) -> Answer:
         """Send JSON and read the answer to its end; whatever goes wrong is a CallError."""
-        client = self._client
-        if client is None:
-            client = self._client = self._opened()
+        if self._prefix is None:
+            self._find_way()
         data = json.dumps(body).encode()
-        try:
-            return await self._exchange(
-                client.post(self._base + path).body_bytes(data).build_streamed()
-            )
-        except RequestTimeoutError:
-            failed = CallError("timeout", f"There was no answer within {self._timeout:g} s.")
-        except PyreqwestError as wrong:
-            failed = self._failed(wrong)
-        raise failed
-
-    async def _exchange(self, request: StreamRequest) -> Answer:
+        target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
+        head = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: {len(data)}\r\n\r\n"
         started = perf_counter()
-        async with request as response:
-            read = response.body_reader.read_chunk
-            chunks: list[bytes] = []
-            size = 0
-            while (chunk := await read()) is not None:
-                chunks.append(bytes(chunk))
-                size += len(chunk)
-                if size > self.max_body:
-                    limit = f"{self.max_body / 1024 / 1024:g} MB"
-                    message = f"The response is larger than {limit}; it was dropped."
-                    raise CallError("too_large", message)
-            body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            latency_ms = (perf_counter() - started) * 1000
-            return Answer(response.status, response.headers, body, latency_ms)
+        while self._idle and not self._idle[-1].open:
+            self._idle.pop()
+        if self._idle:
+            connection = self._idle.pop()
+        else:
+            connection = await connect(self._base, self.max_body, self._timeout)
+        got = await connection.exchange(head.encode("latin-1") + data, self._timeout)
+        if connection.reusable:
+            self._idle.append(connection)
+        headers = connection.headers
+        if "content-encoding" in headers:
+            got = self._unpacked(got, headers["content-encoding"])
+        return Answer(connection.status, headers, got, (perf_counter() - started) * 1000)
 
-    def _failed(self, wrong: PyreqwestError) -> CallError:
-        """Say in a person's words what the client noticed; its own name the whole address."""
-        details = getattr(wrong, "details", None) or {}
-        causes = [str(cause["message"]) for cause in details.get("causes") or ()] or [str(wrong)]
-        reason = causes[-1].partition(" (os error")[0]
-        if "client error (Connect)" in causes:
-            where = urlsplit(self._base).netloc.rpartition("@")[2]
-            return CallError("connection", f"Cannot connect to {where}: {reason}.", sent=False)
-        if isinstance(wrong, BodyDecodeError):
-            return CallError("connection", f"The response broke off before its end: {reason}.")
-        if isinstance(wrong, DecodeError):
-            return malformed(f"it is no proper HTTP ({reason}).")
-        return CallError("connection", f"The connection was closed without an answer: {reason}.")
+    def _find_way(self) -> None:
+        """Address a proxy, if plain HTTP goes by one; encrypted calls go through a tunnel."""
+        self._prefix = self._base.path
+        if self._base.scheme == "http" and (proxy := proxy_for(self._base)):
+            self._prefix = f"http://{_host(self._base)}{self._base.path}"
+            self._head += proxy_login(proxy)
 
-    def _opened(self) -> Client:
-        builder = (
-            ClientBuilder()
-            .user_agent(f"assay/{__version__}")
-            .default_headers(self._headers)
-            .timeout(timedelta(seconds=self._timeout))
-            .follow_redirects(enable=False)
-        )
-        if urlsplit(self._base).hostname in _LOOPBACK:  # never behind a proxy
-            builder = builder.no_proxy()
-        return builder.build()
+    def _unpacked(self, body: bytes, encoding: str) -> bytes:
+        """Unpack a body that came packed although we did not ask for it, up to the limit."""
+        if encoding.lower() in {"", "identity"}:
+            return body
+        if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
+            raise malformed(f"it is packed as {encoding!r}, which was not asked for.")
+        unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        try:
+            whole = unpack.decompress(body, self.max_body)
+        except zlib.error as wrong:
+            raise malformed(f"it cannot be unpacked ({wrong}).") from None
+        if unpack.unconsumed_tail:
+            limit = f"{self.max_body / 1024 / 1024:g} MB"
+            raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
+        return whole
 
     async def close(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-            await asyncio.sleep(_SETTLE)
+        while self._idle:
+            self._idle.pop().close()
+        await asyncio.sleep(0)  # the loop lets go of them
+
+
+def _host(base: SplitResult) -> str:
+    """Give the host and port of an address as a header may hold them."""
+    host = base.netloc.rpartition("@")[2]
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 def parse(answer: Answer) -> Any:
@@ -151,6 +130,6 @@ def parse(answer: Answer) -> Any:
         value = None
     if isinstance(value, dict):
         return value
-    kind = answer.headers.get("Content-Type", "no content type")
+    kind = answer.headers.get("content-type", "no content type")
     start = answer.body[:80].decode("utf-8", "replace")
     raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")

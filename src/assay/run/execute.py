@@ -20,6 +20,7 @@ from assay.run.prices import Prices
 from assay.run.resume import begin, held, place_of, settings_of
 from assay.run.settle import settle
 from assay.run.turns import Scripted
+from assay.stats.lazy import fetch_early
 from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite
@@ -67,7 +68,8 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
         from assay.agent.command import CommandAgent  # noqa: PLC0415
 
         return CommandAgent(subject.name, subject.agent)
-    return find(subject.model, base_url=subject.base_url, key_env=subject.key_env, timeout=timeout)
+    where, key = subject.base_url, subject.key_env
+    return find(subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder)
 
 
 def open_suite(path: str | Path, text: str | None = None) -> Suite:
@@ -139,6 +141,7 @@ def _execute(
     if any(task.turns for task in suite.tasks):
         models = {name: Scripted(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id))
+    fetch_early("assay.pipeline")  # the scores follow
     try:
         interrupted = asyncio.run(_run(suite, run, store, models, iter(todo), tally, budget, watch))
     except BaseException:

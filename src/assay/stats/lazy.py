@@ -17,6 +17,11 @@ class _Special:
 special: Any = _Special()
 
 
-def fetch_early() -> None:
-    """Import it in the background, while the records are still being read."""
-    threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
+def fetch_early(*more: str) -> None:
+    """Import it, and other modules, in the background, while something else is waited for."""
+
+    def fetch() -> None:
+        for name in (*more, "scipy.special"):
+            import_module(name)
+
+    threading.Thread(target=fetch, name="assay-imports", daemon=True).start()

@@ -89,7 +89,7 @@ def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
 
 def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
     """Give what a template may use; never the target or what is checked."""
-    own = {name: getattr(task, name, None) for name in _FIELDS}
+    own = {name: getattr(task, name, None) for name in FIELDS}
     shown = [
         {**example.extra, "input": example.input, "output": example.output} for example in examples
     ]
@@ -97,7 +97,7 @@ def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[st
     return {**extra, **own, "examples": shown}
 
 
-_FIELDS = ("id", "input", "context", "category", "capability", "name")
+FIELDS = ("id", "input", "context", "category", "capability", "name")
 
 
 def shows_examples(texts: Sequence[str]) -> bool:

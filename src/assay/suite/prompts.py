@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.errors import unknown
-from assay.suite.plan import example_turns, shows_examples, variables
+from assay.suite.plan import FIELDS, example_turns, shows_examples, variables
 from assay.suite.tasks import HIDDEN, usable
-from assay.suite.template import TemplateError, render, variables_of
+from assay.suite.template import TemplateError, always_fits, render, variables_of
 from assay.suite.values import Message
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def _write_all(
             if "{" in text:
                 texts.setdefault(text, tier)
     for text, tier in texts.items():
+        if always_fits(text, FIELDS):
+            continue
         failed = 0
         for task in tasks:
             try:
