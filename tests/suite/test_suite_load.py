@@ -312,6 +312,17 @@ def test_foreign_columns(write):
     assert "Did you mean 'target'?" in "\n".join(mistakes(write(wrong)))
 
 
+def test_a_quote_that_is_not_closed_swallows_no_rows(write):
+    path = write(
+        "suite: s\ntasks: t.csv\nsubjects: [m]\n",
+        t_csv='id,input,target\na,"1 + 1?,2\nb,"2 + 2?",4\nc,3?,3\n',
+    )
+    (mistake,) = mistakes(path)
+    assert "t.csv" in mistake
+    assert "line 2" in mistake or ":2" in mistake
+    assert "a quote is opened" in mistake
+
+
 def test_a_hub_data_set_needs_its_package(write, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     path = write(MINIMAL.format(tasks="hf:owner/name"))

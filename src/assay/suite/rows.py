@@ -110,10 +110,18 @@ def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
     head = text.split("\n", 1)[0]
     separator = max(",;\t", key=head.count)
     csv.field_size_limit(max(len(text), 131_072))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     columns = next(reader, [])
     place = reader.line_num + 1
-    for cells in reader:
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            what = "a quote is opened in this row and not closed, or text follows a closed one."
+            problems.add(place, what, path)
+            return
         if len(cells) > len(columns):
             what = f"{len(cells)} cells where the header has {len(columns)}."
             problems.add(place, what, path)
