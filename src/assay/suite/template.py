@@ -94,11 +94,11 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
     try:
         pieces = _plain(source)
         if pieces is not None and all(name in variables for name in pieces[1::2]):
-            values = (variables[name] for name in pieces[1::2])
-            filled = ("" if value is None else str(value) for value in values)
-            return pieces[0] + "".join(
-                value + text for value, text in zip(filled, pieces[2::2], strict=True)
-            )
+            filled = list(pieces)
+            for at in range(1, len(filled), 2):
+                value = variables[filled[at]]
+                filled[at] = "" if value is None else str(value)
+            return "".join(filled)
         template = compiled(source)
         context = template.new_context({**_GLOBALS, **variables}, shared=True)
         return "".join(template.root_render_func(context))
