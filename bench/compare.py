@@ -1,6 +1,7 @@
 """`assay compare` on made-up systems: false alarms, coverage of intervals, and stated power.
 
-Systems are drawn with tasks of differing difficulty and several tries a task; all draws are seeded.
+Systems are drawn with tasks of differing difficulty and several tries a task: equal ones, and ones
+that differ task by task and are equally good on the whole; all draws are seeded.
 `python -m bench compare` takes some minutes; tests run a smaller version.
 """
 
@@ -9,20 +10,30 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit
 
 from assay.stats.compare import Difference, Kind, Paired, compare
-from assay.stats.dealing import Tries
 from assay.stats.multiple import holm
 from assay.stats.power import Design
+from assay.stats.tries import Tries
 from bench.measure import Result
 
 Floats = NDArray[np.float64]
-PAIRS = 2_000
-POWERS = 400
+How = Literal["alike", "unlike", "fixed", "mixed"]
+NAMES: dict[How, str] = {
+    "alike": "",
+    "unlike": ", differing task by task",
+    "fixed": ", always with the same result",
+    "mixed": ", of which the second always with the same result",
+}
+"""How two systems go about the same task; all can be equally good on the whole."""
+
+PAIRS = 5_000
+POWERS = 2_000
 AMONG = (1, 7)
 """Among so many comparisons the stated power is tried."""
 
@@ -34,27 +45,27 @@ class Passes:
     tasks: int
     tries: tuple[int, int]
     ease: tuple[float, float] = (1, 1)
+    how: How = "alike"
 
     def __str__(self) -> str:
-        return f"{self.tasks} tasks of ease {self.ease[0]:g}:{self.ease[1]:g}, {_times(self.tries)}"
+        ease = f"{self.ease[0]:g}:{self.ease[1]:g}"
+        return f"{self.tasks} tasks of ease {ease}, {_times(self.tries)}{NAMES[self.how]}"
 
     def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
         """Draw results, and the true difference, which the systems have on average."""
         shift = self.shift(difference)
-        where = logit(np.clip(rng.beta(*self.ease, self.tasks), 1e-6, 1 - 1e-6))
-        sides = [expit(where + half) for half in shift]
+        ease = rng.beta(*self.ease, (2, self.tasks))
+        ease[1] = ease[0] if self.how == "alike" else ease[1]
+        sides = expit(logit(np.clip(ease, 1e-6, 1 - 1e-6)) + np.array(shift)[:, None])
+        for side in {"fixed": (0, 1), "mixed": (1,)}.get(self.how, ()):
+            sides[side] = rng.random(self.tasks) < sides[side]
         first, second = (np.full(self.tasks, float(n)) for n in self.tries)
         a, b = (rng.binomial(n, p) / n for n, p in zip(self.tries, sides, strict=True))
         return Paired(a, b, first, second, "rate"), difference
 
     def shift(self, difference: float) -> tuple[float, float]:
         """Find by how much both systems' log-odds must move for this mean difference."""
-        if difference == 0:
-            return 0.0, 0.0
-        where = _where(self.ease)
-        middle = float(expit(where).mean())
-        ends = [_solve(where, middle + side * difference / 2) for side in (-1, 1)]
-        return ends[0], ends[1]
+        return _shift(self.ease, difference) if difference else (0.0, 0.0)
 
     @property
     def different(self) -> float:
@@ -75,6 +86,14 @@ def _where(ease: tuple[float, float]) -> Floats:
     return odds
 
 
+@lru_cache
+def _shift(ease: tuple[float, float], difference: float) -> tuple[float, float]:
+    where = _where(ease)
+    middle = float(expit(where).mean())
+    ends = [_solve(where, middle + side * difference / 2) for side in (-1, 1)]
+    return ends[0], ends[1]
+
+
 def _solve(where: Floats, wanted: float) -> float:
     low, high = -20.0, 20.0
     for _ in range(50):
@@ -90,19 +109,28 @@ class Costs:
     tasks: int
     tries: tuple[int, int]
     spread: float = 0.5
+    how: How = "alike"
     different: float = 1.0
 
     def __str__(self) -> str:
-        return f"{self.tasks} tasks, log-normal costs ({self.spread:g}), {_times(self.tries)}"
+        costs = f"log-normal costs ({self.spread:g})"
+        return f"{self.tasks} tasks, {costs}, {_times(self.tries)}{NAMES[self.how]}"
 
     def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
         """Draw costs for each task."""
-        base = rng.lognormal(0, self.spread, (self.tasks, 1))
+        whole = float(np.exp(self.spread**2 / 2))
+        base = rng.lognormal(0, self.spread, (2, self.tasks, 1))
+        base[1] = base[0] if self.how == "alike" else base[1]
+        noise = [rng.lognormal(0, self.spread, (self.tasks, n)) for n in self.tries]
+        for side in {"fixed": (0, 1), "mixed": (1,)}.get(self.how, ()):
+            noise[side][:] = whole
+        if self.how == "mixed":
+            base[1] = whole
         a, b = (
-            rng.lognormal(0, self.spread, (self.tasks, n)) * base * factor
-            for n, factor in zip(self.tries, (1, 1 + difference), strict=True)
+            own * by * factor
+            for own, by, factor in zip(noise, base, (1, 1 + difference), strict=True)
         )
-        return paired(a, b, "number"), difference * float(np.exp(self.spread**2))
+        return paired(a, b, "number"), difference * whole**2
 
 
 @dataclass(frozen=True)
@@ -112,18 +140,27 @@ class Scores:
     tasks: int
     tries: tuple[int, int]
     mean: float = 0.9
+    how: How = "alike"
     different: float = 0.1
 
     def __str__(self) -> str:
-        return f"{self.tasks} tasks, scores near {self.mean:g}, {_times(self.tries)}"
+        scores = f"scores near {self.mean:g}"
+        return f"{self.tasks} tasks, {scores}, {_times(self.tries)}{NAMES[self.how]}"
 
     def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
         """Draw scores for each task."""
-        a, b = (
-            rng.beta(3 * mean, 3 * (1 - mean), (self.tasks, n))
-            for n, mean in zip(self.tries, (self.mean, self.mean - difference), strict=True)
-        )
-        return paired(a, b, "score"), -difference
+        sides = []
+        for side, n, mean in zip(
+            (0, 1), self.tries, (self.mean, self.mean - difference), strict=True
+        ):
+            drawn = rng.beta(3 * mean, 3 * (1 - mean), (self.tasks, n))
+            if self.how == "fixed" or (self.how == "mixed" and side):
+                drawn[:] = drawn[:, :1]
+            elif self.how == "unlike":
+                own = np.clip(rng.beta(3 * mean, 3 * (1 - mean), (self.tasks, 1)), 0.01, 0.99)
+                drawn = rng.beta(3 * own, 3 * (1 - own), (self.tasks, n))
+            sides.append(drawn)
+        return paired(sides[0], sides[1], "score"), -difference
 
 
 def paired(a: Floats, b: Floats, kind: Kind) -> Paired:
@@ -148,19 +185,40 @@ SYSTEMS: tuple[System, ...] = (
     Passes(20, (5, 5), (0.5, 0.5)),
     Passes(20, (3, 3), (8, 1)),
     Passes(20, (1, 5), (30, 1)),
+    Passes(50, (1, 5), (30, 1)),
     Passes(50, (10, 2), (8, 1)),
     Passes(50, (3, 3), (0.5, 5)),
     Passes(200, (3, 3)),
+    Passes(10, (2, 2), how="fixed"),
+    Passes(20, (2, 2), (8, 2), how="fixed"),
+    Passes(50, (3, 1), how="fixed"),
+    Passes(10, (3, 3), how="unlike"),
+    Passes(20, (5, 5), (8, 2), how="unlike"),
+    Passes(20, (1, 5), (8, 2), how="unlike"),
+    Passes(50, (10, 10), (0.5, 0.5), how="unlike"),
+    Passes(10, (10, 10), (70, 30), how="mixed"),
+    Passes(20, (3, 3), (70, 30), how="mixed"),
+    Passes(50, (10, 2), (70, 30), how="mixed"),
     Costs(10, (3, 3)),
     Costs(20, (1, 1)),
     Costs(50, (3, 3)),
     Costs(20, (1, 10)),
     Costs(20, (1, 10), 1.0),
     Costs(20, (10, 2)),
+    Costs(10, (2, 2), how="fixed"),
+    Costs(20, (3, 3), how="unlike"),
+    Costs(20, (1, 5), how="unlike"),
+    Costs(20, (3, 3), how="mixed"),
+    Costs(50, (1, 5), how="mixed"),
     Scores(10, (3, 3)),
     Scores(10, (1, 5)),
     Scores(20, (1, 5)),
     Scores(20, (5, 1)),
+    Scores(10, (2, 2), how="fixed"),
+    Scores(20, (3, 3), how="unlike"),
+    Scores(20, (1, 5), how="unlike"),
+    Scores(20, (5, 5), how="mixed"),
+    Scores(20, (5, 5), 0.7, how="mixed"),
 )
 POWERED = (
     Passes(20, (1, 1)),
@@ -170,6 +228,11 @@ POWERED = (
     Passes(20, (3, 3), (3, 6)),
     Passes(50, (3, 3), (8, 2)),
     Passes(100, (10, 10)),
+    Passes(10, (3, 3)),
+    Passes(12, (3, 3), (3, 6)),
+    Passes(20, (2, 2), how="fixed"),
+    Passes(20, (5, 5), (8, 2), how="unlike"),
+    Passes(50, (1, 5)),
 )
 
 
@@ -192,6 +255,11 @@ def simulated(system: System, difference: float, pairs: int) -> tuple[float, flo
     return float(np.mean(told)), float(np.mean(held))
 
 
+@lru_cache(maxsize=10_000)
+def _stated(design: Design, tasks: int, level: float) -> float | None:
+    return design.detectable(tasks, level)
+
+
 def power(system: Passes, pairs: int, comparisons: int = 1) -> float:
     """Give how often the difference is seen that earlier results said would be seen.
 
@@ -202,7 +270,7 @@ def power(system: Passes, pairs: int, comparisons: int = 1) -> float:
     seen = []
     for seed in range(pairs):
         before, _ = system.draw(rng, 0.0)
-        stated = Design.of(before).detectable(system.tasks, 0.05 / comparisons)
+        stated = _stated(Design.of(before), system.tasks, 0.05 / comparisons)
         if stated is None or not system.possible(stated):
             continue
         after, _ = system.draw(rng, stated)

@@ -1,185 +1,241 @@
 """Simulated releases: how often gates raise a false alarm, and how often they catch a regression.
 
-Each release tries fresh tasks. What a task is worth varies (Beta), so tasks are not alike; the
-functions called are the ones that `assay gate` and `assay run --until-decided` decide with.
+Each release tries fresh tasks. What a task is worth varies (Beta), so tasks are not alike. Every
+release is decided by `decide`, with a policy as a user writes it and all else as it ships.
 """
 
-import numpy as np
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
 
-from assay.gates.ends import rate_ends
-from assay.gates.running import DISCORDANT
-from assay.gates.sequential import bets
+import numpy as np
+import polars as pl
+
+from assay.gates.decide import decide, needed_metrics
+from assay.gates.load import load_policy
+from assay.gates.policy import Gate, Policy
+from assay.gates.records import Records, read_records
+from assay.gates.running import Plan, Planned
 from assay.run.until import sizes
-from assay.stats.compare import Paired, interval
 from bench.measure import Result
 
 RELEASES = 2_000
+SEED = 2026
 LEVEL = 0.05
 ALARMS = 6.0
 GOOD, BAD = 0.90, 0.80
 """A system that is as good as it has to be, and one that regressed."""
 SMALL, TASKS, PAIRED, MOST = 20, 200, 300, 2_000
-MARGIN, WORSE = 0.02, 0.10
-POWER = 90.0
+MARGIN, DROP = 0.02, 0.10
+POWER, SURE = 90.0, 94.0
+"""What a fixed gate must catch; a sequential one, which has no fixed size, is to catch 95 %."""
+LESS = 40.0
 SPREAD = 3.0
 """How much tasks vary: the smaller, the nearer each is to always or never passing."""
+ZONE = Gate("", "pass_rate").indifference
+"""The zone of `--until-decided`, as it is unless a policy says otherwise."""
+WIDE = 0.05
+"""The margin of the comparison that is decided early; there it is the zone."""
+
+CONFIDENT = {"on": "confident", "error_rate": LEVEL, "thresholds": {"pass_rate": GOOD}}
+FIVE = {
+    "on": "confident",
+    "gates": [
+        {"metric": "pass_rate", "threshold": GOOD, "category": f"c{i}"} for i in range(5)
+    ],
+}  # fmt: skip
+
+
+def no_worse(margin: float) -> dict[str, object]:
+    """Give a policy that compares with a baseline."""
+    return {"error_rate": LEVEL, "gates": [{"metric": "pass_rate", "no_worse_than": margin}]}
+
+
+@dataclass(frozen=True)
+class World:
+    """Systems of one kind, and the policy that decides about them."""
+
+    given: str
+    """The policy, as JSON."""
+    rate: float = GOOD
+    tasks: int = TASKS
+    tries: int = 1
+    categories: int = 1
+    """How many gates have as many tasks each; the first is at the rate, the others are good."""
+    drop: float | None = None
+    """By how much it is worse than its baseline; None where there is none."""
+    sequential: bool = False
+
+    def release(self, number: int) -> tuple[str, int]:
+        """Decide about one release; gives the verdict, and how many tasks it took."""
+        policy, template, plan = prepared(self)
+        rng = np.random.default_rng([SEED, *self.given.encode(), round(1e6 * self.rate),
+                                     round(1e6 * (self.drop or 0)), number])  # fmt: skip
+        passed, earlier = self.draw(rng)
+        now = self.filled(template, passed)
+        before = None if earlier is None else self.filled(template, earlier)
+        if not self.sequential:
+            return decide(policy, now, before).verdict, self.tasks
+        found = decide(policy, now, before, plan)  # more tasks never take a decision back
+        looks = list(sizes(self.tasks))
+        return found.verdict, looks[bisect_left(looks, found.gates[0].tasks)]
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
+        """Draw which attempts pass, and which passed before."""
+        rates = np.repeat([self.rate] + [GOOD] * (self.categories - 1), self.tasks)
+        chances = np.repeat(rng.beta(rates * SPREAD, (1 - rates) * SPREAD), self.tries)
+        before = None if self.drop is None else rng.random(len(chances)) < chances
+        return rng.random(len(chances)) < chances * (1 - (self.drop or 0) / GOOD), before
+
+    def filled(self, template: Records, passed: np.ndarray) -> Records:
+        """Put what passed into records."""
+        return replace(template, frame=template.frame.with_columns(pl.Series("passed", passed)))
+
+
+@lru_cache(maxsize=64)
+def prepared(world: World) -> tuple[Policy, Records, Plan]:
+    """Read a world's policy, and records of its tasks."""
+    policy = load_policy("policy.json", None, world.given)
+    rows = [
+        {"task_id": f"t{t}", "attempt": a + 1, "passed": True, "category": f"c{t // world.tasks}"}
+        for t in range(world.tasks * world.categories)
+        for a in range(world.tries)
+    ]
+    plan = Plan(tuple(Planned(f"t{t}") for t in range(world.tasks)), world.tries)
+    return policy, read_records(pl.DataFrame(rows), needed_metrics(policy), policy.options), plan
+
+
+@dataclass(frozen=True)
+class Row:
+    """A gate, its false alarms and catches in percent, and the tasks it takes."""
+
+    name: str
+    alarms: float
+    caught: float | None
+    tasks: float
+    power: float = POWER
+    rival: int | None = None
+    """How many tasks a test of fixed size takes, with the same error rates."""
+
+    def results(self) -> Iterator[Result]:
+        """Give what has to hold."""
+        yield Result(f"{self.name}: false alarms", self.alarms, ALARMS, " %")
+        if self.caught is not None:
+            yield Result(f"{self.name}: regressions caught", self.caught, self.power, " %", True)
+        if self.rival:
+            saved = 100 * (1 - self.tasks / self.rival)
+            yield Result(f"{self.name}: saved of {self.rival} tasks", saved, LESS, " %", True)
 
 
 def run() -> list[Result]:
-    rng = np.random.default_rng(2026)
-    everything = [*points(rng), *confident(rng), *against_a_baseline(rng), *sequential(rng)]
+    os.environ["POLARS_MAX_THREADS"] = "1"  # frames are small, and each process has its own
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        gates = [*confident(pool), *against_a_baseline(pool), *sequential(pool)]
     print(f"{RELEASES:,} releases; a gate is stated to be wrong at most {LEVEL:.0%} of the time\n")
-    print(f"{'gate':<58}{'false alarms':>14}{'caught':>9}{'tasks':>8}")
-    for name, alarms, caught, tasks, _ in everything:
-        print(f"{name:<58}{alarms:>12.1f} %{_percent(caught):>9}{tasks:>8.0f}")
-    results = []
-    for name, alarms, caught, tasks, fixed in everything:
-        if name.startswith("point"):
-            continue
-        results.append(Result(f"{name}: false alarms", alarms, ALARMS, " %"))
-        if caught is not None:
-            results.append(Result(f"{name}: regressions caught", caught, POWER, " %", True))
-        if fixed:
-            saved = 100 * (1 - tasks / fixed)
-            results.append(Result(f"{name}: saved of {fixed} tasks", saved, 40, " %", True))
-    return results
+    print(f"{'gate':<62}{'false alarms':>14}{'caught':>9}{'tasks':>8}")
+    for row in [*points(), *gates]:
+        caught = "—" if row.caught is None else f"{row.caught:.1f} %"
+        print(f"{row.name:<62}{row.alarms:>12.1f} %{caught:>9}{row.tasks:>8.0f}")
+    return [result for row in gates for result in row.results()]
 
 
-Row = tuple[str, float, float | None, float, int | None]
-"""A gate, its false alarms and catches in percent, the tasks it takes, and those of its rival."""
+def made(pool: ProcessPoolExecutor, world: World) -> tuple[float, float]:
+    """Simulate all releases: the share that failed, in percent, and the tasks on average."""
+    found = list(pool.map(world.release, range(RELEASES), chunksize=100))
+    failed = 100 * float(np.mean([word == "fail" for word, _ in found]))
+    return failed, float(np.mean([tasks for _, tasks in found]))
 
 
-def points(rng: np.random.Generator) -> list[Row]:
+def points() -> list[Row]:
     """Gates that compare a point: every test must pass; not below the last release."""
-    must = [100 * np.mean(passes(rng, rate, SMALL).mean(1) < 1) for rate in (0.95, 0.85)]
-    last, same, worse = (passes(rng, r, TASKS).mean(1) for r in (GOOD, GOOD, BAD))
-    least = [100 * np.mean(now < GOOD) for now in (same, worse)]
-    below = [100 * np.mean(now < last) for now in (same, worse)]
-    return [
-        ("point: all of 20 must pass, the system is right in 95 %", *must, SMALL, None),
-        ("point: below the threshold", *least, TASKS, None),
-        ("point: below the last release", *below, TASKS, None),
-    ]
+    rng = np.random.default_rng(SEED)
+
+    def rates(rate: float, tasks: int) -> np.ndarray:
+        chances = rng.beta(rate * SPREAD, (1 - rate) * SPREAD, (RELEASES, tasks))
+        means: np.ndarray = (rng.random(chances.shape) < chances).mean(axis=1)
+        return means
+
+    last, same, worse = (rates(r, TASKS) for r in (GOOD, GOOD, BAD))
+    must = rates(0.95, SMALL) < 1, rates(0.85, SMALL) < 1
+    kinds = {
+        "point: all of 20 must pass, the system is right in 95 %": (*must, SMALL),
+        "point: below the threshold": (same < GOOD, worse < GOOD, TASKS),
+        "point: below the last release": (same < last, worse < last, TASKS),
+    }
+    return [Row(n, _percent(a), _percent(c), tasks) for n, (a, c, tasks) in kinds.items()]
 
 
-def confident(rng: np.random.Generator) -> list[Row]:
+def _percent(found: np.ndarray) -> float:
+    return 100 * float(np.mean(found))
+
+
+def confident(pool: ProcessPoolExecutor) -> Iterator[Row]:
     """Gates on the interval of a rate; one alone, and five that share their error rate."""
-    same, worse = (fails(rng, rate, LEVEL) for rate in (GOOD, BAD))
-    five = np.any([fails(rng, GOOD, LEVEL / 5) for _ in range(5)], axis=0)
-    again = [100 * repeated(rng, rate).mean() for rate in (GOOD, BAD)]
-    others = [fails(rng, GOOD, LEVEL / 5) for _ in range(4)]
-    caught = np.any([*others, fails(rng, BAD, LEVEL / 5)], axis=0)
-    return [
-        ("confident", 100 * same.mean(), 100 * worse.mean(), TASKS, None),
-        ("confident, half the tasks tried three times", *again, TASKS // 2, None),
-        ("confident, five gates", 100 * five.mean(), 100 * caught.mean(), TASKS, None),
-    ]
+    one = World(json.dumps(CONFIDENT))
+    kinds = {
+        "confident": one,
+        "confident, half the tasks tried three times": replace(one, tasks=TASKS // 2, tries=3),
+        "confident, a tenth of the tasks tried ten times": replace(one, tasks=20, tries=10),
+        "confident, five gates": World(json.dumps(FIVE), categories=5),
+    }
+    for name, world in kinds.items():
+        alarms, tasks = made(pool, world)
+        few = world.tasks < TASKS // 2  # what 20 tasks can show is no promise
+        caught = None if few else made(pool, replace(world, rate=BAD))[0]
+        yield Row(name, alarms, caught, tasks)
 
 
-def fails(rng: np.random.Generator, rate: float, level: float) -> np.ndarray:
-    """Say for each release whether all of the interval misses the threshold."""
-    found = passes(rng, rate, TASKS)
-    count = np.full(RELEASES, float(TASKS))
-    error = found.std(axis=1, ddof=1) / np.sqrt(TASKS)
-    _, high = rate_ends(found.mean(axis=1), error, count, count, level)
-    return high < GOOD
-
-
-def repeated(rng: np.random.Generator, rate: float) -> np.ndarray:
-    """Say the same of tasks that were each tried three times."""
-    tasks, times = TASKS // 2, 3
-    chances = worth(rng, rate, tasks)
-    means = rng.binomial(times, chances) / times
-    count, clusters = (np.full(RELEASES, float(x)) for x in (tasks * times, tasks))
-    error = means.std(axis=1, ddof=1) / np.sqrt(tasks)
-    _, high = rate_ends(means.mean(axis=1), error, count, clusters, LEVEL)
-    return high < GOOD
-
-
-def against_a_baseline(rng: np.random.Generator) -> list[Row]:
+def against_a_baseline(pool: ProcessPoolExecutor) -> Iterator[Row]:
     """Gates on the paired difference from a baseline."""
-    alarms = {}
-    for drop in (0.0, MARGIN, WORSE):
-        chances = worth(rng, GOOD, PAIRED)
-        before, now = (
-            rng.random(chances.shape) < c for c in (chances, chances * (1 - drop / GOOD))
-        )
-        ones = np.ones(PAIRED)
-        ends = [
-            interval(Paired(b.astype(float), n.astype(float), ones, ones, "rate"), 1 - 2 * LEVEL)
-            for b, n in zip(before, now, strict=True)
-        ]
-        alarms[drop] = 100 * np.mean([end[1] < -MARGIN for end in ends if end])
-    name = f"no worse than {MARGIN:.0%}"
-    return [
-        (name, alarms[0.0], alarms[WORSE], PAIRED, None),
-        (f"{name}, worse by just that", alarms[MARGIN], None, PAIRED, None),
-    ]
+    world = World(json.dumps(no_worse(MARGIN)), tasks=PAIRED, drop=0.0)
+    same, edge, worse = (made(pool, replace(world, drop=d))[0] for d in (0.0, MARGIN, DROP))
+    yield Row(f"no worse than {MARGIN:.0%}", same, worse, PAIRED)
+    yield Row(f"no worse than {MARGIN:.0%}, worse by just that", edge, None, PAIRED)
 
 
-def sequential(rng: np.random.Generator) -> list[Row]:
+def sequential(pool: ProcessPoolExecutor) -> Iterator[Row]:
     """Gates that look again and again, beside a test of fixed size with the same error rates."""
-    looks = np.array(list(sizes(MOST)))
-    rates = [
-        stopped(passes(rng, rate, MOST).astype(float), GOOD, BAD, None, looks)
-        for rate in (GOOD, BAD)
-    ]
-    fixed = fixed_size()
-    drop, found = 0.05, []
-    for by in (0.0, drop):
-        chances = worth(rng, GOOD, MOST)
-        before, now = (rng.random(chances.shape) < c for c in (chances, chances * (1 - by / GOOD)))
-        values = (now.astype(float) - before + 1) / 2
-        found.append(stopped(values, 0.5, (1 - drop) / 2, DISCORDANT, looks))
-        discordant = np.mean(before != now)
-    paired = round(float(discordant) * (2 * 1.6449 / drop) ** 2)
-    return [
-        _row("sequential", rates, fixed),
-        _row(f"sequential, no worse than {drop:.0%}", found, paired),
-    ]
+    world = World(json.dumps(CONFIDENT), tasks=MOST, sequential=True)
+    both = [made(pool, replace(world, rate=rate)) for rate in (GOOD, GOOD - ZONE)]
+    name = f"until decided, indifference zone {GOOD - ZONE:.0%} to {GOOD:.0%}"
+    yield _row(name, both, fixed_size())
+    world = replace(world, given=json.dumps(no_worse(WIDE)), drop=0.0)
+    both = [made(pool, replace(world, drop=drop)) for drop in (0.0, WIDE)]
+    name = f"until decided, no worse than {WIDE:.0%}, zone −{100 * WIDE:.0f} to 0 points"
+    yield _row(name, both, paired_size(world))
 
 
-def _row(name: str, both: list[tuple[np.ndarray, np.ndarray]], fixed: int) -> Row:
+def _row(name: str, both: list[tuple[float, float]], fixed: int) -> Row:
     (same, first), (worse, second) = both
-    tasks = float((first.mean() + second.mean()) / 2)
-    return name, 100 * same.mean(), 100 * worse.mean(), tasks, fixed
-
-
-def stopped(
-    values: np.ndarray, good: float, bad: float, variance: float | None, looks: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Say which releases failed, and after how many tasks each was decided, or all were tried."""
-    limit = np.log(1 / LEVEL)
-    rises = bets(values, bad, good, variance=variance) >= limit
-    falls = bets(1 - values, 1 - good, 1 - bad, variance=variance) >= limit
-    up, down = (np.where(x.any(1), x.argmax(1) + 1, MOST + 1) for x in (rises, falls))
-    end = np.minimum(np.minimum(up, down), MOST)
-    return down < up, looks[np.searchsorted(looks, end)]
+    return Row(name, same, worse, (first + second) / 2, SURE, fixed)
 
 
 def fixed_size() -> int:
     """Give the smallest number of tasks with which one test has both error rates, exactly."""
     from scipy.stats import binom  # noqa: PLC0415
 
-    for tasks in range(10, 2_000):
+    for tasks in range(10, 10_000):
         least = binom.ppf(LEVEL, tasks, GOOD)
-        if binom.sf(least - 1, tasks, BAD) <= LEVEL:
+        if binom.sf(least - 1, tasks, GOOD - ZONE) <= LEVEL:
             return tasks
     raise AssertionError
 
 
-def worth(rng: np.random.Generator, rate: float, tasks: int) -> np.ndarray:
-    """Draw how often each task passes."""
-    return rng.beta(rate * SPREAD, (1 - rate) * SPREAD, (RELEASES, tasks))
+def paired_size(world: World) -> int:
+    """Give how many pairs one test takes, by the variance that the differences have."""
+    from scipy.stats import norm  # noqa: PLC0415
 
-
-def passes(rng: np.random.Generator, rate: float, tasks: int) -> np.ndarray:
-    """Draw which tasks pass."""
-    return rng.random((RELEASES, tasks)) < worth(rng, rate, tasks)
-
-
-def _percent(value: float | None) -> str:
-    return "—" if value is None else f"{value:.1f} %"
+    rng, variance = np.random.default_rng(SEED), []
+    for drop in (0.0, WIDE):
+        now, before = replace(world, drop=drop, tasks=1_000_000).draw(rng)
+        variance.append(np.var(now.astype(float) - before))
+    spread = norm.ppf(1 - LEVEL) * sum(np.sqrt(variance))
+    return int(np.ceil((spread / WIDE) ** 2))
 
 
 if __name__ == "__main__":

@@ -1,39 +1,41 @@
 """The page over a million records, and the report of ten thousand: time and memory, as ratios."""
 
 import http.client
-import json
 import os
-import random
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run, Store
+from assay.store.store import Store
+from bench.filled import OFTEN, RARE, RECORDS, RUN, a_run, fill, fill_list, write
 from bench.measure import ASSAY, Result, spend
 from bench.score import generate
 
-RECORDS = int(os.environ.get("ASSAY_BENCH_RECORDS", "1_000_000"))
-TIMES, PAGE, BATCH = 50, 50, 10_000
-LEAST = 0.001
-"""Seconds: a SELECT of one row takes a hundredth of it, and no page can be five times as quick."""
-TIERS = ("T0", "T1", "T2", "T3")
-WORDS = "the sum of both numbers is taken first then divided by what remains and checked".split()
-MATCH = {"kind": "exact", "absolute": "0", "relative": "0", "separator": None, "each": False}
-RARE = "needle in a haystack"
+TIMES = 50
+KEPT = os.environ.get("ASSAY_BENCH_KEPT")
+"""A folder in which the stores stay, so that the next time need not make them."""
+BESIDE, OPEN = 60_000, "20270101-000000-0001"
+"""Records that are written while a page is looked at, and their run."""
+ROUNDS = 3
+"""The quietest of so many rounds counts: what else runs on a machine disturbs the others."""
+
+Query = tuple[str, tuple[Any, ...]]
 
 
 def run() -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
-        return [*report(Path(name)), *pages(Path(name))]
+        folder = Path(KEPT or name)
+        return [*report(Path(name)), *pages(folder, str(folder / "assay.db")), *postgres(folder)]
 
 
 def report(folder: Path) -> list[Result]:
@@ -49,91 +51,250 @@ def report(folder: Path) -> list[Result]:
     ]
 
 
-def pages(folder: Path) -> list[Result]:
+def postgres(folder: Path) -> list[Result]:
+    """Serve the same from PostgreSQL, in a cluster of its own, where that is installed."""
+    sys.path.append(str(Path(__file__).parent.parent / "tests"))
+    import postgres as private  # noqa: PLC0415
+
+    if private.binaries() is None:
+        print(private.MISSING)
+        return []
+    private.SETTINGS["shared_buffers"] = "256MB"
+    with contextmanager(private.cluster)() as cluster:
+        return pages(folder, cluster.database())
+
+
+def pages(folder: Path, address: str) -> list[Result]:
     """Serve a run of a million records and ask for its pages."""
-    path = folder / "assay.db"
-    began = time.perf_counter()
-    name = fill(Store(str(path)), RECORDS)
-    print(f"{RECORDS:,} records written in {time.perf_counter() - began:.0f} s")
-    environment = {**os.environ, "ASSAY_STORE": str(path)}
-    began = time.perf_counter()
-    digest = [sys.executable, "-m", "assay.web.digests", name]
-    subprocess.run(digest, env=environment, check=True)
-    print(f"its digest, once, beside the server: {time.perf_counter() - began:.0f} s")
-    connection = sqlite3.connect(path)
+    kind = "PostgreSQL" if "://" in address else "SQLite"
+    environment = {**os.environ, "ASSAY_STORE": address}
+    _prepare(address, environment)
+    fetch, close = _fetcher(address)
     results = []
     with server(folder, environment) as (port, pid):
-        ask(port, "/docs")
-        idle = memory(pid, "VmRSS")
-        for what, (address, queries) in asked(name).items():
-            took = p95(lambda a=address: ask(port, a))
-            base = p95(lambda q=queries: [connection.execute(*one).fetchall() for one in q])
-            print(f"{what:<22}{took * 1e3:>9.1f} ms {base * 1e3:>9.1f} ms  {took / base:>6.1f} ×")
-            results.append(Result(f"{what}, to its SELECT", took / max(base, LEAST), 5, " ×"))
-        more = memory(pid, "VmHWM") - idle
-        print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at most")
-    connection.close()
-    return [*results, Result("memory beyond an idle server", more, 50, " MiB")]
+        with asking(port) as ask:
+            ask("/docs")
+            idle = memory(pid, "VmRSS")
+            print(f"{kind}: p95 of {TIMES}, in ms: the page, its SELECT, an icon (the least)")
+            for what, (path, queries) in asked(RUN, like=kind != "SQLite").items():
+                took, base, least = p95(
+                    lambda p=path: ask(p),
+                    lambda q=queries: [fetch(*one) for one in q],
+                    lambda: ask("/static/icon.svg"),
+                )
+                ratio = took / max(base, least)
+                shown = "".join(f"{t * 1e3:>9.2f}" for t in (took, base, least))
+                print(
+                    f"{what:<22}{shown} {took / base:>7.1f} × its SELECT, {ratio:.1f} × the least"
+                )
+                results.append(Result(f"{kind}: {what}, to its SELECT", ratio, 5, " ×"))
+            more = memory(pid, "VmHWM") - idle
+            print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at most")
+        results.append(Result(f"{kind}: memory beyond an idle server", more, 50, " MiB"))
+        results += beside(kind, address, port)
+    close()
+    return results
 
 
-def asked(run: str) -> dict[str, tuple[str, list[tuple[str, tuple[Any, ...]]]]]:
-    """Give each page's address, and the SELECTs that fetch the same rows."""
-    at = f"/runs/{run}"
-    columns = "r.*, m.*"
+def _prepare(address: str, environment: dict[str, str]) -> None:
+    store = Store(address)
+    if store.runs():
+        print(f"{address}: taken as it is")
+    else:
+        began = time.perf_counter()
+        fill(store)
+        print(f"{RECORDS:,} records written in {time.perf_counter() - began:.0f} s")
+        fill_list(store)
+    store.close()
+    began = time.perf_counter()
+    digest = [sys.executable, "-m", "assay.web.digests", RUN]
+    subprocess.run(digest, env=environment, check=True, stdout=subprocess.DEVNULL)
+    print(f"its digest, once, beside the server: {time.perf_counter() - began:.0f} s")
+
+
+def _fetcher(address: str) -> tuple[Callable[..., Any], Callable[[], None]]:
+    """Give what fetches the rows of a query, by the driver alone."""
+    if "://" not in address:
+        lite = sqlite3.connect(address)
+        return lambda query, values: lite.execute(query, values).fetchall(), lite.close
+    import psycopg  # noqa: PLC0415
+
+    large = psycopg.connect(address, autocommit=True)
+    plain = lambda query, values: large.execute(query.replace("?", "%s"), values).fetchall()  # noqa: E731
+    return plain, large.close
+
+
+def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
+    """Give each page's address, and the SELECTs that fetch the same rows, all their columns."""
+    at = f"/runs/{run}/records"
     both = (
-        f"SELECT {columns} FROM assay_record r LEFT JOIN assay_measured m ON m.run = r.run AND "
+        "SELECT r.*, m.* FROM assay_record r LEFT JOIN assay_measured m ON m.run = r.run AND "
         "m.task_id = r.task_id AND m.subject = r.subject AND m.tier = r.tier AND "
         "m.attempt = r.attempt WHERE r.run = ?"
     )
     order = "ORDER BY r.task_id {0}, r.subject {0}, r.tier {0}, r.attempt {0} LIMIT 51"
-    text = "(r.input LIKE ? OR r.response LIKE ? OR r.reasoning LIKE ? OR r.task_id LIKE ?)"
-    rare, often = (tuple([f"%{t}%"] * 4) for t in (RARE, "divided"))
-    runs = [("SELECT * FROM assay_run", ()), ("SELECT * FROM assay_digest", ())]
-    one = [("SELECT * FROM assay_run WHERE id = ?", (run,))]
-    one += [("SELECT * FROM assay_digest WHERE run = ?", (run,))]
-    wrong = (
-        f"SELECT {columns} FROM assay_measured m CROSS JOIN assay_record r WHERE m.run = ? AND "
-        "m.correct = 0 AND m.latency_ms >= 3000 AND m.run = r.run AND m.task_id = r.task_id AND "
-        "m.subject = r.subject AND m.tier = r.tier AND m.attempt = r.attempt ORDER BY m.task_id, "
-        "m.subject, m.tier, m.attempt LIMIT 51"
+    sign = "ILIKE" if like else "LIKE"
+    names = ("input", "response", "reasoning", "task_id", "error")
+    text = f"({' OR '.join(f'r.{n} {sign} ?' for n in names)})"
+    listed = "id, suite, status, attempts, created, ended, settings"
+    brief = "metric, value, low, high, records, errors, d.cost_usd"
+    runs = f"SELECT {listed}, {brief} FROM assay_run LEFT JOIN assay_digest d ON d.run = id"
+    one = "SELECT * FROM assay_run LEFT JOIN assay_digest d ON d.run = id WHERE id = ?"
+    inner = (
+        "SELECT run, task_id, subject, tier, attempt FROM assay_measured WHERE run = ? {0} LIMIT 51"
     )
+    whole = (
+        "SELECT r.*, m.* FROM ({0}) k JOIN assay_measured m USING (run, task_id, subject, tier, "
+        "attempt) JOIN assay_record r USING (run, task_id, subject, tier, attempt)"
+    )
+    wrong = inner.format(
+        "AND NOT correct AND latency_ms >= 3000 ORDER BY task_id, subject, tier, attempt"
+    )
+    slow = inner.format("ORDER BY latency_ms DESC, task_id, subject, tier, attempt")
+
+    def search(part: str) -> Query:
+        return f"{both} AND {text} {order.format('')}", (run, *[f"%{part}%"] * len(names))
+
     return {
-        "runs": ("/", runs),
-        "run": (at, one),
-        "first page": (f"{at}/records", [(f"{both} {order.format('')}", (run,))]),
-        "last page": (f"{at}/records?last=1", [(f"{both} {order.format('DESC')}", (run,))]),
-        "filter by measures": (f"{at}/records?correct=no&latency_ms_min=3000", [(wrong, (run,))]),
-        "search, frequent": (
-            f"{at}/records?q=divided",
-            [(f"{both} AND {text} {order.format('')}", (run, *often))],
+        "runs": ("/", [(f"{runs} ORDER BY created DESC", ())]),
+        "run": (f"/runs/{run}", [(one, (run,))]),
+        "first page": (at, [(f"{both} {order.format('')}", (run,))]),
+        "last page": (f"{at}?last=1", [(f"{both} {order.format('DESC')}", (run,))]),
+        "filter by measures": (
+            f"{at}?correct=no&latency_ms_min=3000",
+            [(whole.format(wrong), (run,))],
         ),
-        "search, rare": (
-            f"{at}/records?q={quote(RARE)}",
-            [(f"{both} AND {text} {order.format('')}", (run, *rare))],
+        "sorted by a measure": (
+            f"{at}?sort=latency_ms&order=down",
+            [(whole.format(slow), (run,))],
         ),
+        "search, frequent": (f"{at}?q={OFTEN}", [search(OFTEN)]),
+        "search, rare": (f"{at}?q={quote(RARE)}", [search(RARE)]),
     }
 
 
-def p95(action: Callable[[], Any]) -> float:
-    """Act so many times and give the 95th percentile of the seconds; slow acts are few."""
-    action()
-    taken: list[float] = []
-    end = time.perf_counter() + 60
-    while len(taken) < TIMES and (time.perf_counter() < end or len(taken) < 5):
-        began = time.perf_counter()
+def beside(kind: str, address: str, port: int) -> list[Result]:
+    """Write a run while its page is open, and without: neither is to notice the other."""
+    quiet: list[float] = []
+    watched: list[float] = []
+    idle: list[float] = []
+    busy: list[float] = []
+    for _ in range(3):
+        quiet.append(_written(address))
+        with asking(port) as ask:
+            idle += p95(lambda: ask(f"/runs/{RUN}/records"))
+        with _watching(port, busy):
+            watched.append(_written(address))
+    _remove(address)
+    print(
+        f"{BESIDE:,} records written: {min(quiet):.1f} s alone, {min(watched):.1f} s with their "
+        f"page open; a page of records: {min(idle) * 1e3:.1f} ms alone, {_high(busy) * 1e3:.1f} ms "
+        "while they are written"
+    )
+    slower = min(watched) / min(quiet)
+    return [Result(f"{kind}: writing a run whose page is open", slower, 1.25, " ×")]
+
+
+def _remove(address: str) -> None:
+    store = Store(address)
+    store.remove(OPEN)
+    store.close()
+
+
+def _written(address: str) -> float:
+    """Write a run by a process of its own, which says how long that took."""
+    _remove(address)
+    code = f"from bench.web import write_one; write_one({address!r})"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def write_one(address: str) -> None:
+    """Write a run as fast as it goes, and say how many seconds that took."""
+    store = Store(address)
+    store.add_run(a_run(OPEN, BESIDE, "running"))
+    began = time.perf_counter()
+    write(store, OPEN, BESIDE, batch=500)
+    print(time.perf_counter() - began)
+    store.close()
+
+
+@contextmanager
+def _watching(port: int, taken: list[float]) -> Iterator[None]:
+    """Keep the page of a run open, as a browser does, and look at records twice a second."""
+    over = threading.Event()
+
+    def follow() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        while not over.is_set():
+            connection.request("GET", f"/api/runs/{OPEN}/events")
+            reply = connection.getresponse()
+            while not over.is_set() and reply.status == 200 and reply.readline():
+                pass
+            reply.read() if reply.status != 200 else connection.close()
+            over.wait(0.1)
+        connection.close()
+
+    def turn() -> None:
+        with asking(port) as ask:
+            while not over.wait(0.5):
+                began = time.perf_counter()
+                ask(f"/runs/{RUN}/records")
+                taken.append(time.perf_counter() - began)
+
+    threads = [threading.Thread(target=one, daemon=True) for one in (follow, turn)]
+    for one in threads:
+        one.start()
+    try:
+        yield
+    finally:
+        over.set()
+        threads[1].join()
+
+
+def p95(*actions: Callable[[], Any]) -> list[float]:
+    """Act so many times, in turns, and give the 95th percentile of the seconds of each."""
+    for action in actions:
         action()
-        taken.append(time.perf_counter() - began)
-    return sorted(taken)[int(0.95 * (len(taken) - 1) + 0.5)]
+    end = time.perf_counter() + 30
+    best = [float("inf")] * len(actions)
+    for _ in range(ROUNDS):
+        taken: list[list[float]] = [[] for _ in actions]
+        while len(taken[0]) < TIMES and (time.perf_counter() < end or len(taken[0]) < 5):
+            for action, times in zip(actions, taken, strict=True):
+                began = time.perf_counter()
+                action()
+                times.append(time.perf_counter() - began)
+        best = [min(one, _high(times)) for one, times in zip(best, taken, strict=True)]
+        if time.perf_counter() > end:
+            break
+    return best
 
 
-def ask(port: int, path: str) -> None:
-    """Ask for a page."""
+def _high(times: Sequence[float]) -> float:
+    return sorted(times)[int(0.95 * (len(times) - 1) + 0.5)]
+
+
+@contextmanager
+def asking(port: int) -> Iterator[Callable[[str], None]]:
+    """Ask for pages over one connection, as a browser does."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("GET", path)
-    reply = connection.getresponse()
-    body = reply.read()
-    connection.close()
-    assert reply.status == 200, (path, reply.status, body[:400])
+
+    def ask(path: str) -> None:
+        try:
+            connection.request("GET", path)
+            reply = connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionError):  # it was idle for too long
+            connection.close()
+            connection.request("GET", path)
+            reply = connection.getresponse()
+        body = reply.read()
+        assert reply.status == 200, (path, reply.status, body[:400])
+
+    try:
+        yield ask
+    finally:
+        connection.close()
 
 
 @contextmanager
@@ -158,45 +319,3 @@ def memory(pid: int, name: str) -> float:
     found = re.search(rf"{name}:\s+(\d+) kB", text)
     assert found
     return int(found[1]) / 1024
-
-
-def fill(store: Store, records: int) -> str:
-    """Write a run of about so many records, of about a kilobyte each."""
-    name = "20260101-000000-0001"
-    settings = {
-        "subjects": ["m"], "tiers": list(TIERS), "tasks": records // 4, "runs": 1, "seed": 1,
-        "answer": {"kind": "last_number", "value": ""}, "match": MATCH, "confidence": None,
-    }  # fmt: skip
-    values = ("bench", "suite.yaml", "suite: bench", "hash", "done", records, 1.0, 2.0, settings)
-    store.add_run(Run(name, *values))
-    rng = random.Random(7)
-    texts = [" ".join(rng.choices(WORDS, k=90)) for _ in range(500)]
-    rows: list[Any] = []
-    calls: list[Any] = []
-    for i in range(records):
-        row = _row(name, i, rng, texts)
-        rows.append(tuple(map(row.get, RECORD_COLUMNS)))
-        call = {**row, "kind": "attempt", "at": 1.5}
-        calls.append(tuple(map(call.get, CALL_COLUMNS)))
-        if len(rows) == BATCH or i == records - 1:
-            store.write(rows, calls)
-            rows, calls = [], []
-    store.close()
-    return name
-
-
-def _row(run: str, i: int, rng: random.Random, texts: list[str]) -> dict[str, Any]:
-    target = i % 97
-    said = target if rng.random() < 0.7 else target + 1
-    rare = f" {RARE}" if i == 777_777 % RECORDS else ""
-    return {
-        "run": run, "subject": "m", "tier": TIERS[i % 4], "task_id": f"task-{i // 4:07}",
-        "attempt": 1, "fingerprint": "f", "status": "ok", "model": "m",
-        "input": f"What is {i}? {texts[i % 499][:200]}", "target": str(target),
-        "category": f"kind-{i // 4 % 7}",
-        "messages": json.dumps([{"role": "user", "content": texts[i % 499][:200]}]),
-        "response": f"1. {texts[i % 500]}{rare}\nThe answer is {said}", "finish": "stop",
-        "prompt_tokens": 80 + i % 50, "completion_tokens": 90 + i % 70,
-        "latency_ms": round(rng.lognormvariate(6, 0.7), 2), "cost_usd": 0.0001,
-        "started": 1.0, "ended": 2.0,
-    }  # fmt: skip

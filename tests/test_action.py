@@ -46,6 +46,7 @@ def step(folder, name, outputs=None, **inputs):
     known = {
         **{f"inputs.{n}": v for n, v in given.items()},
         **{f"steps.gate.outputs.{n}": v for n, v in (outputs or {}).items()},
+        "steps.run.outputs.run": (outputs or {}).get("run", ""),
         "github.event.pull_request.number": "7",
         "github.repository": "owner/name",
         "github.action_path": str(folder),
@@ -146,13 +147,44 @@ def test_a_suite_is_run_and_decided_on(job, until):
         "on: confident\nthresholds: {accuracy: {threshold: 85, indifference: 15%}}"
     )
     given = {"suite": "suite.json", "policy": "policy.yaml", "until-decided": until}
+    ran = {}
     if until == "false":
-        done, _ = step(job, "Run the suite", **given)
+        done, ran = step(job, "Run the suite", **given)
         assert done.returncode == 0, done.stderr
-    done, outputs = step(job, "Decide", **given)
+    done, outputs = step(job, "Decide", ran, **given)
     assert (done.returncode, outputs["verdict"]) == (0, "pass"), done.stderr
     made = json.loads((Path(outputs["report"]) / "gate.json").read_text())["records"]
     assert made == 40 if until == "false" else made < 40
+
+
+@pytest.mark.parametrize("until", ["false", "true"])
+def test_a_run_that_stopped_at_its_budget_is_not_green(job, until):
+    tasks = [{"id": f"t{i}", "input": f"{i}?", "target": "4"} for i in range(40)]
+    subject = {"model": "python:answers:right", "max_tokens": 5}
+    limits = {"tokens": 400, "concurrency": 1}
+    suite = {"suite": "sums", "tasks": tasks, "subjects": [subject], "limits": limits}
+    (job / "suite.json").write_text(json.dumps(suite))
+    (job / "answers.py").write_text('def right(prompt):\n    return "FINAL_ANSWER: 4"\n')
+    (job / "policy.yaml").write_text(
+        "thresholds: {pass_rate: 85, accuracy: {threshold: 85, on: confident}}"
+    )
+    given = {"suite": "suite.json", "policy": "policy.yaml", "until-decided": until}
+    ran = {}
+    if until == "false":
+        done, ran = step(job, "Run the suite", **given)
+        assert done.returncode == 0, done.stderr
+    done, outputs = step(job, "Decide", ran, **given)
+    assert (done.returncode, outputs["verdict"]) == (3, "inconclusive"), done.stderr
+    assert "attempts are to come" in (Path(outputs["report"]) / "gate.md").read_text()
+
+
+def test_no_run_but_the_one_that_was_made_here_is_decided_on(job):
+    (job / "suite.json").write_text('{"suite": "sums", "tasks": [], "subjects": []}')
+    given = {"suite": "suite.json", "policy": "policy.yaml"}
+    assert step(job, "Run the suite", **given)[0].returncode == 2
+    done, outputs = step(job, "Decide", **given)
+    assert (done.returncode > 0, outputs) == (True, {})
+    assert "no run was made" in done.stderr
 
 
 def test_one_comment_is_written_and_then_kept_up_to_date(job):

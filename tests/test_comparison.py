@@ -217,7 +217,7 @@ def test_a_run_beside_a_file_is_compared_by_source(tmp_path):
     assert sides.files == (0, 1)
 
 
-def test_uneven_tries_of_numbers_are_dealt_out_and_averaged_by_configuration():
+def test_uneven_tries_of_numbers_are_averaged_by_configuration():
     rng = random.Random(1)
     data = [
         {
@@ -233,7 +233,7 @@ def test_uneven_tries_of_numbers_are_dealt_out_and_averaged_by_configuration():
         for i in range(tries - (s == "y"))
     ]
     (pair,) = assay.compare(data, metrics="cost_usd_mean").pairs
-    assert pair.method == "within-task permutation"
+    assert pair.method == "exact sign-flip permutation"
     assert pair.p < 0.01
     means = [
         [

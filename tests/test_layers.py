@@ -14,7 +14,8 @@ from assay.cli import COMMANDS
 ROOT = Path(assay.__file__).parent
 
 LAYERS = (
-    *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue", "shape"),
+    *("errors", "functions", "record", "stats", "define", "text", "measures", "metrics"),
+    *("catalogue", "shape"),
     *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "tiers"),
     *("sides", "overlap", "pairs", "comparison", "checks", "suite", "gates", "models"),
     "agent",

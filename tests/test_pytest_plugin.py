@@ -93,7 +93,8 @@ def test_an_attempt_that_could_not_be_made_is_an_error_and_no_failure(folder):
     folder.makefile(".yaml", suite=SUITE.replace("again: 2 + 2?", "break"))
     done = folder.runpytest_subprocess()
     done.assert_outcomes(passed=1, failed=1, errors=1)
-    done.stdout.fnmatch_lines(["*InconclusiveError: attempt 1: could not be made:*no route*"])
+    done.stdout.fnmatch_lines(["inconclusive: attempt 1: could not be made:*no route*"])
+    assert "pytest_plugin.py" not in done.stdout.str(), "one line, and none of our source"
 
 
 def test_gates_are_tests_too(folder):
@@ -142,3 +143,24 @@ def test_a_run_of_pytest_that_does_not_use_it_loads_nothing_heavy(folder):
     done = folder.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:anyio")
     done.assert_outcomes(passed=1)
     assert sys.modules["assay.pytest_plugin"]
+
+
+def test_what_the_budget_left_undone_has_not_passed(folder):
+    short = SUITE.replace(
+        '["python:answers:answer"]', '[{model: "python:answers:answer", max_tokens: 5}]'
+    )
+    limits = "limits: {concurrency: 1, tokens: 60}\nruns: 2\n"
+    folder.makefile(".yaml", suite=short + limits, policy="thresholds: {accuracy: 50}\n")
+    marked = TEST.replace('"suite.yaml"', '"suite.yaml", policy="policy.yaml"')
+    folder.makepyfile(test_it=marked)
+    done = folder.runpytest_subprocess("-v")
+    assert made(folder) == [1]
+    done.assert_outcomes(passed=1, errors=4)
+    done.stdout.fnmatch_lines_random(
+        [
+            "*test_sums?gate:accuracy? PASSED*",
+            "*test_sums?gate:verdict? ERROR*",
+            "*1 of 2 attempts were made: The budget of tokens is used up.*",
+            "*attempts: 5 of 6 attempts are to come.*",
+        ]
+    )

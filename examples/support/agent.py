@@ -3,12 +3,9 @@
 Tools are picked by rules and are plain functions; the words come from a small local model.
 """
 
-import json
 import re
-from dataclasses import replace
 
-from assay.models.model import Message, Reply, Request, Settings, ToolCall
-from assay.models.providers import find
+import assay
 
 MODEL = "local/smollm2-135m"
 ORDERS = {
@@ -52,33 +49,33 @@ WANTS = (
 )
 ORDER = re.compile(r"\b[A-Z]-[0-9]{4}\b")
 
-_model = find(MODEL, timeout=300)
 
-
-async def answer(request: Request) -> Reply:
-    """Answer a customer."""
+async def answer(request):
+    """Answer a customer: gives the text, and the tools that were called, as a dict."""
     asked = request.text
     tool = next((tool for tool, wanted in WANTS if wanted.search(asked)), None)
     calls, found = use(tool, asked)
     orders = [m.content for m in request.messages if m.role == "system"]
-    system = "\n".join([*orders, f"The shop's system says: {found}"])
-    turns = (Message("system", system), Message("user", asked))
-    settings = Settings(temperature=0, max_tokens=40, seed=request.settings.seed)
-    said = await _model.call(Request(turns, settings))
-    return replace(said, tool_calls=calls, model=MODEL)
+    turns = [
+        {"role": "system", "content": "\n".join([*orders, f"The shop's system says: {found}"])},
+        {"role": "user", "content": asked},
+    ]
+    seed = request.settings.seed
+    said = await assay.ask(MODEL, turns, temperature=0, max_tokens=40, seed=seed)
+    return {**said, "tool_calls": calls, "model": MODEL}
 
 
-def use(tool: str | None, asked: str) -> tuple[tuple[ToolCall, ...], str]:
+def use(tool, asked):
     """Use a tool on what was asked; gives the call and what came of it."""
     order = ORDER.search(asked)
     if tool in {"lookup_order", "refund_order"}:
         if not order:
-            return (), "No order number was given. Ask for it."
+            return [], "No order number was given. Ask for it."
         arguments = {"order_id": order[0]}
         result = (lookup_order if tool == "lookup_order" else refund_order)(**arguments)
     elif tool == "find_article":
         topic = next(t for t in ARTICLES if t in asked.lower())
         arguments, result = {"topic": topic}, find_article(topic)
     else:
-        return (), "Nothing."
-    return (ToolCall("1", tool, json.dumps(arguments)),), result
+        return [], "Nothing."
+    return [{"name": tool, "arguments": arguments}], result

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from assay.define import evaluate as evaluate
     from assay.define import measure as measure
     from assay.define import metric as metric
+    from assay.models.ask import ask as ask
     from assay.per_task import PerTaskResult as PerTaskResult
     from assay.pipeline import per_task_results as per_task_results
     from assay.pipeline import score as score
@@ -21,6 +22,7 @@ _PUBLIC = {
     "MetricsSummary": "assay.scores",
     "PerTaskResult": "assay.per_task",
     "Scores": "assay.scores",
+    "ask": "assay.models.ask",
     "compare": "assay.comparison",
     "evaluate": "assay.define",
     "measure": "assay.define",
@@ -34,6 +36,7 @@ __all__ = [
     "MetricsSummary",
     "PerTaskResult",
     "Scores",
+    "ask",
     "compare",
     "evaluate",
     "measure",

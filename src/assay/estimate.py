@@ -54,7 +54,7 @@ def estimates(
         found |= _estimate(Grouped(rows, groups, options, confidence, seed), plain)
     for metric in wanted:
         if metric.combined:
-            found[metric.name] = _combine(metric, found, groups, options)
+            found[metric.name] = combine(metric, found, groups, options)
     return [{m.name: found[m.name][g] for m in metrics} for g in range(groups)]
 
 
@@ -128,7 +128,7 @@ def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
     )
 
 
-def _combine(
+def combine(
     metric: Metric,
     found: Mapping[str, list[Estimate]],
     groups: int,

@@ -12,11 +12,11 @@ from assay.define import METRICS
 from assay.grouped import GROUP
 from assay.overlap import Overlap
 from assay.shape import shape_of
-from assay.stats.compare import RELABELLED, Difference, Paired, cliffs_delta, compare
-from assay.stats.dealing import Tries
+from assay.stats.compare import Difference, Paired, cliffs_delta, compare
 from assay.stats.multiple import holm
 from assay.stats.power import Design
 from assay.stats.resample import CLUSTER
+from assay.stats.tries import Tries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -144,7 +144,7 @@ class Compared:
         columns = (total, f"{total}/b", count, f"{count}/b")
         a_, b_, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
         uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
-        fits = tasks.height <= RELABELLED and tries_a.sum() + tries_b.sum() <= MOST_TRIES
+        fits = tries_a.sum() + tries_b.sum() <= MOST_TRIES
         each = None
         if uneven and fits and self.kind != "rate":
             groups = [table[GROUP][0] for table in tables]

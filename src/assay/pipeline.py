@@ -275,7 +275,9 @@ def _own_options(source: Any) -> dict[str, Any]:
     sources = source if isinstance(source, list | tuple) else [source]
     found: dict[str, Any] = {}
     for one in sources:
-        own = one.options() if hasattr(one, "options") else {}
+        if not hasattr(one, "options"):
+            continue
+        own = one.options()
         if found and own != found:
             raise UsageError("These runs find or match answers differently; score them apart.")
         found = own

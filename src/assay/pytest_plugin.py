@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 MARKER = "assay(suite, policy=None, baseline=None, where=None, version=None): run a suite as tests."
 PATIENCE = 0.1
+SHOWN = 10
 _CASES = pytest.StashKey[dict[str, Any]]()
+_PROBLEMS = pytest.StashKey[dict[str, dict[str, str]]]()
+
+
+class _WrongError(Exception):
+    """A mark, a suite or a policy that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,11 @@ class Outcome:
         return self.passed
 
 
-class InconclusiveError(Exception):
-    """Nothing could be decided: the test has neither passed nor failed."""
+class InconclusiveError(pytest.fail.Exception):  # type: ignore[name-defined,misc]
+    """Nothing could be decided: the test has neither passed nor failed, and is an error."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"inconclusive: {why}", pytrace=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,11 +87,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None:
         return
     folder = metafunc.definition.path.parent
-    cases = _collected(dict(marker.kwargs), marker.args, folder)
+    try:
+        cases = _collected(dict(marker.kwargs), marker.args, folder)
+    except _WrongError as wrong:  # an exception here would be told with all that lies around it
+        own, problems = metafunc.definition, metafunc.config.stash.setdefault(_PROBLEMS, {})
+        problems.setdefault(str(own.path), {})[own.name] = str(wrong)
+        metafunc.parametrize("assay", [], indirect=True)
+        return
     if "assay" not in metafunc.fixturenames:
         metafunc.fixturenames.append("assay")
     ids = [_id(case, cases) for case in cases]
     metafunc.parametrize("assay", cases, indirect=True, ids=ids, scope="function")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Tell what is wrong with suites and marks as errors of the collection, in our words."""
+    report = yield
+    problems = collector.config.stash.get(_PROBLEMS, {})
+    wrong = problems.pop(str(collector.path), None) if report.passed and report.result else None
+    if not wrong:
+        return report
+    told = "\n".join(f"{name}: {what}" for name, what in wrong.items())
+    return pytest.CollectReport(collector.nodeid, "failed", told, [])
 
 
 def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> list[Case]:
@@ -93,7 +122,7 @@ def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> li
 
     known = {"suite", "policy", "baseline", "where", "version"}
     if args or "suite" not in given or not set(given) <= known:
-        raise pytest.Collector.CollectError(f"The mark is written as {MARKER}")
+        raise _WrongError(f"The mark is written as {MARKER}")
     path = _beside(given.pop("suite"), folder)
     policies = given.pop("policy", None) or ()
     policies = [policies] if isinstance(policies, str | Path) else list(policies)
@@ -102,7 +131,7 @@ def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> li
         suite = open_suite(path)
         gates = load_policies(settings["policies"], given.get("version")).gates if policies else ()
     except AssayError as error:
-        raise pytest.Collector.CollectError(str(error)) from None
+        raise _WrongError(str(error)) from None
     cases = [
         Case(path, task.id, subject=subject.name, tier=tier.name, settings=settings)
         for task in suite.tasks
@@ -157,9 +186,17 @@ def assay(request: pytest.FixtureRequest) -> Outcome:
     case = getattr(request, "param", None)
     if not isinstance(case, Case):
         raise pytest.UsageError(f"The fixture 'assay' needs the mark {MARKER}")
-    run, store = _run(case, request)
+    found = _run(case, request)
+    run, store = found["run"], found["store"]
     cached = request.config.stash.setdefault(_CASES, {})
-    return _gate(case, run, store, cached) if case.gate else _scenario(case, run, store, cached)
+    if case.gate:
+        return _gate(case, run, store, cached)
+    outcome = _scenario(case, run, store, cached)
+    planned = int(found["runs"])
+    if outcome.passed and len(outcome.records) < planned:
+        made = f"{len(outcome.records)} of {planned} attempts were made"
+        raise InconclusiveError(": ".join(filter(None, (made, found["exhausted"]))))
+    return outcome
 
 
 def _scenario(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome:
@@ -231,7 +268,9 @@ def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome
     else:
         gate = next(g for g in verdict.gates if g.name == case.name)
         word, level = gate.verdict, gate.level
-        why = gate.why + "".join(f"\n  {one.id}: {one.why}" for one in gate.scenarios)
+        why = gate.why + "".join(f"\n  {one.id}: {one.why}" for one in gate.scenarios[:SHOWN])
+        more = len(gate.scenarios) - SHOWN
+        why += f"\n  … and {more:,} more" if more > 0 else ""
     if level == "warning" and word != "pass":
         warnings.warn(pytest.PytestWarning(f"{case.name}: {why}"), stacklevel=2)
         return Outcome(case.name, passed=True, why=why)
@@ -264,8 +303,8 @@ def _source(run: str, address: str) -> Any:
     return RunSource(store.find(run), store)
 
 
-def _run(case: Case, request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Run the selected scenarios of a suite, once for all workers; gives the run and its store."""
+def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:
+    """Run the selected scenarios of a suite, once for all workers; says what `_made` gives."""
     config = request.config
     base = request.getfixturevalue("tmp_path_factory").getbasetemp()
     base = base.parent if hasattr(config, "workerinput") else base
@@ -278,7 +317,7 @@ def _run(case: Case, request: pytest.FixtureRequest) -> tuple[str, str]:
     found = once(base / f"assay-{mark}", make)
     if "error" in found:
         raise InconclusiveError(found["error"])
-    return found["run"], found["store"]
+    return found
 
 
 def hashed(path: Path) -> str:
@@ -327,7 +366,7 @@ def _alive(lock: Path) -> bool:
 
 
 def _made(path: Path, wanted: set[str] | None) -> dict[str, str]:
-    """Run a suite, or some of its scenarios."""
+    """Run a suite, or some of its scenarios; gives the run, its store, and why it ended early."""
     from dataclasses import replace  # noqa: PLC0415
 
     from assay.cli import run as command  # noqa: PLC0415
@@ -350,4 +389,9 @@ def _made(path: Path, wanted: set[str] | None) -> dict[str, str]:
     finally:
         store.close()
     address = store.address
-    return {"run": run.id, "store": address if "://" in address else str(Path(address).resolve())}
+    return {
+        "run": run.id,
+        "store": address if "://" in address else str(Path(address).resolve()),
+        "runs": str(suite.runs),
+        "exhausted": outcome.tally.exhausted or "",
+    }

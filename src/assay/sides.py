@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SIDE = "\0side"
 """The column that names the side of a record."""
 
+SOURCE = "source"
+"""What several sources can be compared by, whatever their records hold."""
+
 ASKED = ("tier", "subject")
 """The columns that tell sides apart when nothing was said, the first that can."""
 
@@ -47,7 +50,7 @@ class Sides:
     def of(cls, source: Any, by: str | Sequence[str] | None) -> Sides:
         """Read what was asked for; several sources, or runs, are sides by themselves."""
         columns = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by or ()))
-        several = _named(source) if columns in {(), ("run",)} else []
+        several = _named(source) if columns in {(), ("run",), (SOURCE,)} else []
         runs = isinstance(source, list | tuple) and any(hasattr(one, "chunks") for one in source)
         if len(several) < 2:
             return cls(columns, runs=runs)
@@ -70,9 +73,9 @@ class Sides:
         if self.sources:
             names = {file: self.sources[source] for file, source in enumerate(self.files)}
             side = pl.col(FILE).replace_strict(names, default=None, return_dtype=pl.String)
-            if columns:
+            if columns == ("run",):
                 side = pl.coalesce(pl.col("run").cast(pl.String), side)
-            columns = ("run",)
+            columns = columns or ("run",)
         elif not columns:
             columns = (_first(frame),)
         if side is None:

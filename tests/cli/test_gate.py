@@ -1,6 +1,7 @@
 """`assay gate` and `assay baseline`, as a user calls them."""
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -144,7 +145,9 @@ def test_baselines_from_set_to_rm(tmp_path, records, policy):
     assert assay("gate", worse, "--policy", made, "--baseline", "main").code == 1
     assert assay("gate", worse, "--policy", made, "--baseline", now).code == 1
     assert assay("baseline", "rm", "main").code == 0
-    assert "no such file" in refused("gate", now, "--policy", made, "--baseline", "main")
+    assert "Baseline 'main' is not known" in refused(
+        "gate", now, "--policy", made, "--baseline", "main"
+    )
     assert "Baseline 'main' is not known" in refused("baseline", "rm", "main")
     assert "no baseline yet" in assay("baseline", "list").err
 
@@ -160,3 +163,96 @@ def test_the_ratchet_raises_what_passed(records, policy):
     fails = policy("thresholds: {pass_rate: 95}", "fails.yaml")
     assert "did not pass" in assay("gate", records, "--policy", fails, "--ratchet").err
     assert "--margin >1" in refused("gate", records, "--policy", made, "--margin", ">1")
+
+
+SUITE = """\
+suite: sums
+tasks:
+  - {id: plain, input: "2 + 2?", target: "4", category: easy}
+  - {id: again, input: "again: 2 + 2?", target: "4"}
+  - {id: last, input: "at last: 2 + 2?", target: "4", required: true, checks: [{contains: "4"}]}
+subjects: [{model: "python:answers:right", max_tokens: 5}]
+limits: {concurrency: 1, tokens: 60}
+runs: 2
+"""
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """Make a run that stops at its budget, and give its id."""
+
+    def make(answer="4"):
+        (tmp_path / f"answers{answer}.py").write_text(
+            f'def right(prompt):\n    return "FINAL_ANSWER: {answer}"\n'
+        )
+        (tmp_path / "suite.yaml").write_text(SUITE.replace("answers", f"answers{answer}"))
+        assert assay("run", "suite.yaml").code == 4
+        (run,) = assay("runs", "--format", "json").json["runs"]
+        return run["id"]
+
+    return make
+
+
+def test_a_run_that_is_not_whole_is_never_a_pass(tmp_path, stopped, policy):
+    run = stopped()
+    made = policy("errors: 90%\nthresholds: {accuracy: 90}")
+    done = assay("gate", "latest", "--policy", made, "--format", "json")
+    assert (done.code, done.json["verdict"], done.json["records"]) == (3, "inconclusive", 1)
+    gates = {g["name"]: g for g in done.json["gates"]}
+    assert gates["attempts"]["why"] == (
+        f"5 of 6 attempts are to come. Make them: 'assay run --resume {run}'."
+    )
+    assert gates["required_scenarios"]["verdict"] == "inconclusive"
+    assert gates["required_scenarios"]["why"] == "last did not run."
+    assert gates["accuracy"]["verdict"] == "pass"
+    chosen = assay("gate", "latest", "--policy", made, "--where", "category=easy")
+    assert (chosen.code, "5 of 6 attempts are to come" in chosen.out) == (3, True)
+    kept = assay("baseline", "set", "main", "latest")
+    assert "5 of 6 attempts of the run are to come, so it is no whole baseline" in kept.err
+    assert "1 of 6" in assay("baseline", "list").out
+    against = policy("gates: [{metric: pass_rate, no_worse_than: 90%}]", "against.yaml")
+    for name in ("main", "latest"):
+        compared = assay("gate", "latest", "--policy", against, "--baseline", name)
+        assert f"the baseline {name} is not whole: 1 of 6 attempts." in compared.err
+    (tmp_path / "suite.yaml").write_text(SUITE.replace("60", "6000").replace("answers", "answers4"))
+    assert assay("run", "--resume", run, "--yes").code == 0
+    assert assay("gate", "latest", "--policy", made).code == 0
+
+
+def test_a_failure_of_a_part_that_the_rest_could_turn_is_open(stopped, policy):
+    stopped("5")
+    for limit, code in ((80, 3), (90, 1)):  # of 6 attempts 5 may still be right
+        made = policy(f"thresholds: {{accuracy: {limit}}}", f"{limit}.yaml")
+        assert assay("gate", "latest", "--policy", made).code == code
+
+
+def test_an_unknown_baseline_and_a_replaced_one_are_told(records, policy):
+    made = policy("gates: [{metric: pass_rate, no_worse_than: 5%}]")
+    assert assay("baseline", "set", "main", records).err.endswith("main.parquet.\n")
+    again = assay("baseline", "set", "main", records)
+    assert f", in place of the one of {records}, 2" in again.err
+    wrong = refused("gate", records, "--policy", made, "--baseline", "mian")
+    assert "Baseline 'mian' is not known. Did you mean 'main'?" in wrong
+    assert "'assay baseline set mian RUN' keeps one. There are main." in wrong
+    Path(".assay/baselines/broken.parquet").write_bytes(b"PAR1")
+    listed = assay("baseline", "list")
+    assert (listed.code, "main" in listed.out, "broken.parquet" in listed.err) == (0, True, True)
+
+
+def test_a_column_that_no_record_has_is_told(records, policy):
+    wrong = refused("gate", records, "--policy", policy(), "--where", "catgory=x")
+    assert "Column 'catgory' is not known. Did you mean 'category'? No record has it." in wrong
+
+
+def test_fragments_of_a_policy_in_files_of_their_own_are_joined(records, policy):
+    weights = policy('{"weights": {"by_category": {"edge": 2.0}}}', "weights.json")
+    optional = policy('{"optional_scenarios": {"ids": ["t0"]}}', "optional.json")
+    overall = policy('{"pass_criteria": {"overall": "≥ 80%"}}', "overall.json")
+    names = (weights, overall, optional)
+    done = assay("gate", records, *(word for n in names for word in ("--policy", n)))
+    assert done.code == 0, done.err
+    assert "Note: weights.by_category: no record has 'edge'. No record has a category." in done.out
+    required = policy('{"required_scenarios": ["t0"]}', "required.json")
+    wrong = refused("gate", records, "--policy", required, "--policy", optional)
+    assert "'t0' is required" in wrong
+    assert "required.json, line 1" in wrong

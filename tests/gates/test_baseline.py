@@ -1,5 +1,6 @@
 """Baselines: kept with where they came from, and the same when read again."""
 
+import polars as pl
 import pytest
 
 from assay.errors import InputError, UsageError
@@ -34,13 +35,13 @@ def test_they_are_listed_with_their_provenance_and_replaced_by_name():
     kept("one", share(5, 10))
     kept("two", share(9, 10))
     kept("one", share(10, 10))
-    listed = {b.name: b for b in baseline.baselines()}
+    listed = {b.name: b for b in baseline.baselines()[0]}
     assert {n: (b.pass_rate, b.records, b.source) for n, b in listed.items()} == {
         "one": (1.0, 10, "records.jsonl"),
         "two": (0.9, 10, "records.jsonl"),
     }
     baseline.remove("one")
-    assert [b.name for b in baseline.baselines()] == ["two"]
+    assert [b.name for b in baseline.baselines()[0]] == ["two"]
 
 
 def test_mistakes_say_what_to_do():
@@ -53,6 +54,32 @@ def test_mistakes_say_what_to_do():
     baseline.FOLDER.joinpath("broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"broken.parquet: no baseline, or a damaged one"):
         baseline.load("broken", {})
+    found, problems = baseline.baselines()
+    assert [b.name for b in found] == ["main"]
+    assert ["broken.parquet" in problem for problem in problems] == [True]
+
+
+def test_a_copied_file_is_a_baseline_of_its_own():
+    kept("main", share(10, 10))
+    baseline.FOLDER.joinpath("copy.parquet").write_bytes(
+        baseline.FOLDER.joinpath("main.parquet").read_bytes()
+    )
+    kept("main", share(0, 10))
+    assert baseline.load("copy", {}).frame["passed"].all()
+    assert {b.name: b.pass_rate for b in baseline.baselines()[0]} == {"main": 0.0, "copy": 1.0}
+
+
+def test_one_that_lacks_what_a_gate_needs_is_refused():
+    path = kept("main", answers(9, 10)).path
+    told = pl.read_parquet_metadata(path)
+    pl.read_parquet(path).drop("correct", "undecided", "judge_scores").write_parquet(
+        path, metadata={"assay.baseline": told["assay.baseline"]}
+    )
+    with pytest.raises(InputError, match=r"lacks correct; Assay .* kept it.\n'assay baseline set"):
+        baseline.load("main", {}, ["accuracy"])
+    made = policy({"gates": [{"metric": "pass_rate", "no_worse_than": "60%"}]})
+    now = read_records(answers(9, 10), needed_metrics(made), {})
+    assert decide(made, now, baseline.load("main", {}, ["pass_rate"])).verdict == "pass"
 
 
 def test_no_texts_are_kept():

@@ -63,11 +63,11 @@ def test_attempts_without_a_verdict_are_no_passes():
     unknown = [{"task_id": "u", "category": "adversarial", "response": "hm"}]
     rows = share(9, 9, category="adversarial")
     for metric in ("pass_rate", "safety_rate"):
-        made = {"thresholds": {metric: 80}}
+        made = {"thresholds": {metric: 95}}
         assert verdict(made, rows).verdict == "pass"
         found = verdict(made, [*rows, *unknown])
         assert found.verdict == "inconclusive"
-        assert "1 attempt has no verdict" in found.deciding[0].why
+        assert "1 attempt has no verdict yet, and could turn it" in found.deciding[0].why
 
 
 def test_a_required_scenario_must_pass_every_time_and_may_say_so_itself():
@@ -105,6 +105,30 @@ def test_confident_gates_pass_fail_or_say_what_would_decide_them():
     assert verdict(made, share(round(0.85 * half), half)).verdict == "inconclusive"
 
 
+@pytest.mark.parametrize(("hits", "total", "needed"), [(12, 12, 17), (20, 20, 9), (28, 28, 1)])
+def test_where_all_passed_the_number_of_attempts_that_would_decide_it_is_right(hits, total, needed):
+    made = {"on": "confident", "thresholds": {"pass_rate": 90}}
+    assert verdict(made, share(hits, total)).deciding[0].needed == needed
+    assert verdict(made, share(total + needed, total + needed)).verdict == "pass"
+    assert verdict(made, share(total + needed - 1, total + needed - 1)).verdict == "inconclusive"
+
+
+def test_a_failure_never_makes_ten_tasks_that_were_tried_ten_times_surer():
+    made = {"on": "confident", "thresholds": {"pass_rate": 90}}
+    lows = []
+    for failures in (0, 1, 2, 5):
+        rows = [
+            {"task_id": f"T{i}", "attempt": a, "passed": a > 1 or i >= failures}
+            for i in range(10)
+            for a in range(1, 11)
+        ]
+        found = verdict(made, rows)
+        assert found.verdict == "inconclusive"
+        lows.append(found.deciding[0].low)
+    assert lows == sorted(lows, reverse=True)
+    assert lows[0] == pytest.approx(0.05**0.1)  # as ten tasks that were tried once
+
+
 def test_repeats_of_one_task_are_not_new_tasks():
     made = {"on": "confident", "thresholds": {"pass_rate": 80}}
     again = [
@@ -125,10 +149,10 @@ def test_gates_share_their_error_rate():
     assert verdict(one, rows).verdict == "fail"
     four = [{"metric": "pass_rate", "threshold": f"≥ {t}%"} for t in (60, 61, 62, 63)]
     shared = verdict({**one, "gates": four}, rows)
-    assert gate(shared, "pass_rate").verdict == "inconclusive"
+    assert gate(shared, "pass_rate (1)").verdict == "inconclusive"
     # a gate that surely fails leaves its share to the others
     sure = [{"metric": "pass_rate", "threshold": f"≥ {t}%"} for t in (96, 97, 98, 99)]
-    assert gate(verdict({**one, "gates": sure}, rows), "pass_rate").verdict == "fail"
+    assert gate(verdict({**one, "gates": sure}, rows), "pass_rate (1)").verdict == "fail"
 
 
 def test_scores_below_one_another_are_told_with_the_scenarios_that_decided():
@@ -208,3 +232,40 @@ def test_false_alarms_of_the_whole_way_stay_below_what_is_stated():
         hits = int(rng.binomial(60, 0.8))
         alarms += verdict(made, answers(hits, 60)).verdict == "fail"
     assert alarms <= 15  # 5 % of 150 is 7.5; more than 15 has a chance of 1 in 200
+
+
+def test_slips_of_the_pen_are_told():
+    made = {
+        "weights": {"by_category": {"adverserial": 3, "edge": 2}},
+        "optional_scenarios": ["t1", "t99"],
+        "pass_criteria": {"overall": 50, "by_category": {"hapy_path": 0}},
+    }
+    rows = [*share(9, 9, category="adversarial"), *share(9, 9, "e", category="Edge ")]
+    found = verdict(made, rows)
+    assert found.notes == (
+        "weights.by_category: no record has 'adverserial' (did you mean 'adversarial'?). "
+        "The records have adversarial, edge.",
+        "pass_rate of hapy_path: any value meets ≥ 0 %.",
+        "optional_scenarios: no record has 't99'.",
+    )
+    assert gate(found, "pass_rate of hapy_path").why == (
+        "no record has category 'hapy_path': what was not measured has not passed. "
+        "The records have adversarial, edge."
+    )
+
+
+def test_all_scenarios_that_decided_are_there():
+    found = verdict({"thresholds": {"pass_rate": 90}, "required_scenarios": [f"t{i}" for i in
+                    range(80)]}, share(8, 80))  # fmt: skip
+    assert [len(g.scenarios) for g in found.gates] == [72, 72]
+    assert gate(found, "required_scenarios").why.endswith("t10 did not pass; and 69 more.")
+
+
+def test_scores_made_of_others_take_the_weighted_rates_that_are_shown():
+    rows = [*share(0, 1, "a", category="core"), *share(9, 9, "b", category="edge")]
+    weighted = {"weights": {"by_category": {"core": 9}, "pass_rate": 1},
+                "thresholds": {"pass_rate": 0, "weighted_score": 0}}  # fmt: skip
+    found = verdict(weighted, rows)
+    assert {g.name: g.value for g in found.gates} == {"pass_rate": 0.5, "weighted_score": 0.5}
+    low, high = gate(found, "weighted_score").low, gate(found, "weighted_score").high
+    assert (low, high) == (gate(found, "pass_rate").low, gate(found, "pass_rate").high)

@@ -90,12 +90,55 @@ def test_lower_is_better_for_some_and_other_metrics_take_a_share_or_an_amount():
     assert (found.verdict, found.gates[0].scenarios[0].why) == ("fail", "0 % → 100 %")
 
 
-def test_only_means_can_be_paired():
-    rows = [{"task_id": str(i), "latency_ms": 5.0} for i in range(30)]
-    made = {"gates": [{"metric": "latency_p95", "no_worse_than": "10%"}]}
-    found = verdict(made, rows, rows)
-    assert found.verdict == "inconclusive"
-    assert "tasks cannot be paired" in found.gates[0].why
+def test_numbers_that_do_not_vary_need_more_than_a_few_tasks():
+    def rows(total, ms=5.0):
+        return [{"task_id": str(i), "latency_ms": ms} for i in range(total)]
+
+    for margin in ("10%", "0%", "1ms"):
+        made = {"gates": [{"metric": "latency_mean_ms", "no_worse_than": margin}]}
+        few = verdict(made, rows(2), rows(2))
+        assert few.verdict == "inconclusive"
+        assert few.gates[0].low is None
+        assert "About 27 more tasks would decide it" in few.gates[0].why
+        assert verdict(made, rows(29), rows(29)).verdict == "pass"
+        assert verdict(made, rows(29, 9.0), rows(29)).verdict == "fail"
+
+
+def test_a_margin_of_nothing_can_be_kept():
+    made = {"gates": [{"metric": "pass_rate", "no_worse_than": "0%", "on": "value"}]}
+    assert verdict(made, share(9, 10), share(9, 10)).verdict == "pass"
+    assert verdict(made, share(8, 10), share(9, 10)).verdict == "fail"
+
+
+def test_tasks_count_by_their_weight():
+    def rows(core, edge):
+        return [*share(core, 20, "c", category="core"), *share(edge, 180, "e", category="edge")]
+
+    before, now = rows(20, 90), rows(2, 126)  # core fell by 90 points, the rest rose by 20
+    plain = {"gates": [{"metric": "pass_rate", "no_worse_than": "5%"}]}
+    heavy = {**plain, "weights": {"by_category": {"core": 9}}}
+    assert verdict(plain, now, before).verdict == "pass"
+    found = verdict(heavy, now, before)
+    only = found.gates[0]
+    assert (found.verdict, only.weighted) == ("fail", True)
+    assert only.value == pytest.approx((-0.9 + 0.2) / 2)
+    assert only.baseline == pytest.approx(0.75)
+    assert only.why.startswith("35 points worse (75 % → 40 %)")
+    assert verdict(heavy, before, before).verdict == "pass"
+
+
+def test_one_task_that_outweighs_the_others_decides_nothing():
+    rows = [{**row, "weight": 1000 if i == 0 else 1} for i, row in enumerate(share(60, 60))]
+    made = {"gates": [{"metric": "pass_rate", "no_worse_than": "10%"}]}
+    assert verdict(made, share(60, 60), share(60, 60)).verdict == "pass"
+    assert verdict(made, rows, rows).verdict == "inconclusive"
+    nothing = [{**row, "weight": 0 if i else 0.0} for i, row in enumerate(share(5, 5))]
+    other = [*nothing, {"task_id": "x", "passed": True, "weight": 1}]
+    found = verdict(made, other, nothing)
+    assert (found.verdict, found.gates[0].why) == (
+        "inconclusive",
+        "all tasks of both sides have the weight 0.",
+    )
 
 
 def test_on_value_compares_points():

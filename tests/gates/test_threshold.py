@@ -33,6 +33,8 @@ def test_a_metric_has_its_own_direction_and_its_own_unit():
     assert Threshold.parse("> 3", STEPS) == Threshold(">", 3, "steps")
     assert Threshold.parse(1, ACCURACY).value == 1  # 1 is 100 %, not 1 %
     assert Threshold.parse("1%", ACCURACY).value == 0.01
+    assert Threshold.parse("1.5%", ACCURACY).value == 0.015
+    assert Threshold.parse("100%", ERRORS).value == 1
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,10 @@ def test_a_metric_has_its_own_direction_and_its_own_unit():
         ("95%", P95, "takes ms or s"),
         ("5 kg", P95, "takes ms or s"),
         (3, STEPS, "write a sign"),
+        (1.5, ACCURACY, "may be a share or a percentage; write 1.5%"),
+        ("<= 60", ACCURACY, "is better the higher it is, so ≤ 60 % asks for bad ones.*'≥ 60 %'"),
+        (">= 5s", P95, "is better the lower it is.*'≤ 5000 ms'"),
+        (1, ERRORS, "1 is 100 %, which any value meets; write 1% or 100%"),
     ],
 )
 def test_what_makes_no_sense_is_refused(written, metric, why):

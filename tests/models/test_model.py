@@ -60,7 +60,10 @@ WRONG: list[tuple[str, Any]] = [
     ("status", "fine"),
     ("status", ["ok"]),
     ("tool_calls", 5),
-    ("tool_calls", [{"id": "1", "name": "f", "arguments": {}}]),
+    ("tool_calls", [{"id": "1", "name": "f", "arguments": 5}]),
+    ("tool_calls", [{"id": "1", "name": "f", "arguments": {"a": {1}}}]),
+    ("tool_calls", [{"id": 1, "name": "f", "arguments": {}}]),
+    ("tool_calls", [{"arguments": {}}]),
     ("tool_calls", ["f"]),
     ("logprobs", [("4",)]),
     ("logprobs", [("4", "high")]),
@@ -74,6 +77,20 @@ WRONG: list[tuple[str, Any]] = [
 def test_a_field_of_another_type_is_named(name: str, value: Any) -> None:
     with pytest.raises(UsageError, match=name):
         Reply.of({"text": "4", name: value})
+
+
+def test_a_tool_call_needs_no_more_than_its_name() -> None:
+    calls = [
+        {"name": "f", "arguments": {"a": "ä"}},
+        {"name": "g", "arguments": "{}"},
+        {"name": "h"},
+    ]
+    made = Reply.of({"text": "", "tool_calls": calls}).tool_calls
+    assert [(c.id, c.name, c.arguments) for c in made] == [
+        ("1", "f", '{"a": "ä"}'),
+        ("2", "g", "{}"),
+        ("3", "h", "{}"),
+    ]
 
 
 def test_settings_that_no_wire_knows_go_as_they_are() -> None:

@@ -122,3 +122,31 @@ def test_without_a_browser_a_pdf_is_refused_with_what_to_do(tmp_path, monkeypatc
 def test_what_is_wrong_is_told(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert words in refused("report", *arguments)
+
+
+POLICY = "policy: release\nthresholds:\n  blocking: {accuracy: 60%}\n  warning: {ece: 0.2}\n"
+
+
+def test_a_policy_decides_on_each_side(tmp_path):
+    policy = tmp_path / "release.yaml"
+    policy.write_text(POLICY)
+    for name in ("r.html", "r.md"):
+        done = assay("report", RECORDS, "-o", tmp_path / name, "--policy", policy)
+        assert done.code == 0, done.err
+    page, text = (tmp_path / "r.html").read_text(), (tmp_path / "r.md").read_text()
+    for tier in ("T0", "T1", "T2"):
+        told = assay("gate", RECORDS, "--policy", policy, "--where", f"tier={tier}",
+                     "--format", "json").json  # fmt: skip
+        word = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}[told["verdict"]]
+        part = text.split(f"## The verdict on {tier}\n")[1].split("\n## ")[0]
+        assert part.strip().startswith(word)
+        assert re.search(rf"<h3>{tier}</h3>\s*<div class=\"notice[^>]*><b>{word}", page)
+    assert page.count('class="limit"') >= 6
+    assert not re.search(r"\sstyle=|<a href", page.split("The verdicts")[1].split("<h2>")[0])
+
+
+def test_a_policy_that_is_missing_is_told(tmp_path):
+    done = assay("report", RECORDS, "-o", tmp_path / "r.html", "--policy", tmp_path / "none.yaml")
+    assert done.code == 2
+    assert "none.yaml" in done.err
+    assert not (tmp_path / "r.html").exists()

@@ -1,10 +1,21 @@
 import csv
+import html
 import io
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from assay.report.plain import clean, csv_table, markdown_table, one_line
+from assay.report.plain import (
+    clean,
+    csv_table,
+    markdown_code,
+    markdown_table,
+    markdown_text,
+    one_line,
+    unheard,
+)
 
 texts = st.text(max_size=20)
 
@@ -55,4 +66,39 @@ def test_markdown_rows_stay_rows(rows: list[tuple[str, str]]) -> None:
     for line in lines[:-1]:
         bare = line.replace("\\\\", "").replace("\\|", "")
         assert bare.count("|") == 3
-        assert "<" not in bare.replace("\\<", "")
+        assert "<" not in bare.replace("\\<", "").replace("<!-- -->", "")
+
+
+def test_nothing_in_markdown_is_alive() -> None:
+    parse = MarkdownIt("gfm-like", {"linkify": False}).render
+    for text in (
+        "@team",
+        "see #12",
+        "https://evil.example/x",
+        "www.evil.example",
+        "GH-7",
+        "~~no~~",
+    ):
+        shown = parse(markdown_text(text))
+        assert not re.search(r"<(a|s)\b|@\w|#\d|GH-\d|://|www\.", shown), shown
+        assert re.sub(r"<!-- -->|</?p>|\s+$", "", shown) == text
+        assert parse(markdown_code(text)) == f"<p><code>{text}</code></p>\n"
+
+
+@given(st.text(alphabet="`|a \\<@", min_size=1, max_size=12))
+def test_code_holds_whatever_it_is_given(text: str) -> None:
+    parse = MarkdownIt("gfm-like", {"linkify": False}).render
+    flat = " ".join(text.split())
+    inside = re.fullmatch(r"<p><code>(.*)</code></p>\n", parse(markdown_code(text)))
+    assert inside
+    assert html.unescape(inside[1]).strip() == flat
+    cell = parse(f"| a |\n| --- |\n| {markdown_code(text, table=True)} |\n")
+    assert cell.count("<td>") == 1
+
+
+def test_no_line_is_a_command_of_a_ci_runner() -> None:
+    text = "a::b\n::error::x\n \t::set-output name=a::b\nx ##[add-mask]y\n"
+    shown = unheard(text)
+    assert shown.splitlines()[0] == "a::b"
+    assert not [line for line in shown.splitlines() if line.strip().startswith("::")]
+    assert "##[" not in shown

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,85 @@ def test_a_required_task_that_fails_ends_it_at_once(folder):
     assert "t7 did not pass" in done.stdout
 
 
+def test_what_is_required_is_tried_first_and_one_failure_ends_it(folder):
+    (folder / "required.yaml").write_text(POLICY + "required_scenarios: [t7, t8]\n")
+    done = assay(folder, "run", "attack.json", "--until-decided", "required.yaml")
+    assert done.returncode == 1, done.stderr
+    assert "2 of at most 300 attempts made" in done.stderr
+    good = assay(folder, "run", "good.json", "--until-decided", "required.yaml")
+    assert good.returncode == 0, good.stderr
+    store = Store(str(folder / "store.db"))
+    kept = store.find("latest").settings["until_decided"]
+    tried = {row[2] for row in store.made(store.find("latest").id)}
+    prefix = {task[0] for task in kept["tasks"][: len(tried) - 2]}
+    assert prefix <= tried  # the test itself goes by the random order
+    assert {"t7", "t8"} <= tried
+    store.close()
+
+
+def test_the_order_is_another_in_every_run_and_kept_for_going_on(folder):
+    for _ in range(2):
+        assert assay(folder, "run", "good.json", "--until-decided", "policy.yaml").returncode == 0
+    store = Store(str(folder / "store.db"))
+    one, two = (run.settings["until_decided"] for run in store.runs())
+    assert one["seed"] != two["seed"]
+    assert one["tasks"] != two["tasks"]
+    (folder / "near.yaml").write_text(POLICY.replace("10%", "0.5%").replace("85%", "95%"))
+    before = store.find("latest")
+    assay(folder, "run", "--resume", "--until-decided", "near.yaml", "--yes")
+    after = store.find("latest")
+    assert (after.id, after.settings["until_decided"]) == (
+        before.id,
+        before.settings["until_decided"],
+    )
+    assert after.attempts > before.attempts
+    store.close()
+
+
+def test_thresholds_may_depend_on_a_version_which_is_kept(folder):
+    steps = {"v1": "≥ 50%", "v2": "≥ 99.9%"}
+    text = json.dumps({"on": "confident", "progressive_thresholds": {"accuracy": steps}})
+    (folder / "steps.yaml").write_text(text)
+    for version, code in (("v1.4", 0), ("v2.1", 1)):
+        options = ["--until-decided", "steps.yaml", "--version", version]
+        done = assay(folder, "run", "bad.json", *options)
+        assert done.returncode == code, done.stderr
+        again = assay(folder, "run", "--resume", "--until-decided", "steps.yaml", "--yes")
+        assert again.returncode == code, again.stderr
+    store = Store(str(folder / "store.db"))
+    assert store.find("latest").settings["until_decided"]["version"] == "v2.1"
+    store.close()
+    alone = assay(folder, "run", "bad.json", "--version", "v1")
+    assert (alone.returncode, "--until-decided" in alone.stderr) == (2, True)
+
+
+def test_a_missing_baseline_is_told_before_anything_is_called(folder):
+    (folder / "paired.yaml").write_text("gates: [{metric: accuracy, no_worse_than: 5%}]")
+    done = assay(folder, "run", "good.json", "--until-decided", "paired.yaml")
+    assert (done.returncode, "--baseline names one" in done.stderr) == (2, True)
+    assert not Store(str(folder / "store.db")).runs()
+
+
+def test_records_of_one_category_are_tested_as_such(folder):
+    suite = json.loads((folder / "good.json").read_text())
+    for place, task in enumerate(suite["tasks"]):
+        task["category"] = "core" if place % 3 else "other"
+    (folder / "parts.json").write_text(json.dumps(suite))
+    assert assay(folder, "run", "parts.json", "--until-decided", "policy.yaml").returncode == 0
+    some = ["latest", "--policy", "policy.yaml", "--where", "category=core", "--format", "json"]
+    (only,) = json.loads(assay(folder, "gate", *some).stdout)["gates"]
+    assert only["tasks"] == only["records"] > 5
+    assert "of 200 tasks" in only["why"]
+
+
+def test_the_policy_of_the_docs_decides_early(folder):
+    shipped = Path(__file__).parents[2] / "examples" / "gates" / "early.yaml"
+    for page in ("gates.md", "ci.md"):
+        assert "early.yaml" in (shipped.parents[2] / "docs" / page).read_text("utf-8")
+    done = assay(folder, "run", "bad.json", "--until-decided", shipped)
+    assert done.returncode == 1, done.stderr
+
+
 def test_an_outage_ends_it_without_a_verdict(folder):
     (folder / "answers.py").write_text('def good(prompt):\n    raise OSError("no route")\n')
     done = assay(folder, "run", "good.json", "--until-decided", "policy.yaml")
@@ -147,5 +227,5 @@ def test_watch_runs_again_when_a_file_changes(folder):
         process.wait(10)
         process.stderr.close()
     store = Store(str(folder / ".assay" / "store.db"))
-    assert sorted(run.attempts for run in store.runs()) == [3, 6]
+    assert [run.attempts for run in store.runs()] == [6], "what stands is not made again"
     store.close()

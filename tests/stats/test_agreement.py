@@ -72,6 +72,7 @@ def test_agreement_contradiction_and_what_cannot_be_told():
     assert alpha(np.array([[0.5, GAP], [GAP, 0.7]])) is None
     assert alpha(np.empty((0, 3))) is None
     assert alpha_interval(np.array([[0.1, 0.2]])) is None
+    assert alpha_interval(np.array([[0.1, 0.1], [0.9, 0.9]])) is None
 
 
 def test_intervals_hold_the_value_and_repeat_by_their_seed():

@@ -4,6 +4,7 @@ from bench.compare import Passes, power
 from statsmodels.stats.power import TTestPower
 
 from assay.stats.compare import Paired, mcnemar
+from assay.stats.flips import sign_flip
 from assay.stats.power import Design
 
 SURE = 10**9
@@ -13,7 +14,7 @@ SURE = 10**9
 def test_power_of_means_is_that_of_statsmodels():
     design = Design(once=False, discordance=None, spread=2.0, seen=SURE)
     theirs = TTestPower()
-    for tasks, difference in ((10, 1.5), (50, 0.6), (400, 0.3)):
+    for tasks, difference in ((12, 1.5), (50, 0.6), (400, 0.3)):
         expected = theirs.power(difference / 2, tasks, 0.05)
         assert design.power(tasks, difference) == pytest.approx(expected, abs=0.002)
     needed = theirs.solve_power(0.25, power=0.8, alpha=0.05)
@@ -56,7 +57,12 @@ def test_results_that_never_differ_still_tell_what_could_be_seen():
 
 
 @pytest.mark.parametrize(
-    "system", [Passes(50, (1, 1)), Passes(20, (3, 3), (3, 6)), Passes(50, (5, 5))], ids=str
+    "system",
+    [
+        *(Passes(50, (1, 1)), Passes(20, (3, 3), (3, 6)), Passes(50, (5, 5))),
+        *(Passes(20, (2, 2), how="fixed"), Passes(20, (5, 5), how="unlike")),
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("comparisons", [1, 7])
 def test_stated_power_is_that_of_the_corrected_decision(system, comparisons):
@@ -69,6 +75,28 @@ def test_few_flips_cannot_be_corrected_for_many_comparisons():
     costs = Paired(ones, ones + np.arange(8.0), ones, ones, "number")
     assert Design.of(costs).detectable(8, 0.05) is not None
     assert Design.of(costs).detectable(8, 0.05 / 7) is None
+
+
+def test_repeated_results_see_no_more_than_single_ones():
+    a, b = np.array([0.0] * 12 + [1.0] * 8), np.array([0.0, 1.0] * 10)
+    seen = [
+        Design.of(Paired(a, b, np.full(20, n), np.full(20, n), "rate")).detectable(20)
+        for n in (1.0, 5.0)
+    ]
+    assert seen[0] == seen[1]
+
+
+def test_coarse_steps_see_less():
+    fine, coarse = (Design(False, 0.3, 0.3, 30, 0.1, 0.5, step) for step in (0.0, 0.5))
+    assert fine.power(30, 0.15) > coarse.power(30, 0.15) + 0.03
+
+
+def test_what_few_tasks_see_is_what_flips_of_draws_give():
+    """Twelve tasks among fifty comparisons: two patterns of signs may be as extreme."""
+    design = Design(once=False, discordance=None, spread=1.0, seen=SURE)
+    level, rng = 0.001, np.random.default_rng(2)
+    shown = [sign_flip(rng.normal(1.5, 1, 12), 0)[0] <= level for _ in range(1_000)]
+    assert design.power(12, 1.5, level) == pytest.approx(np.mean(shown), abs=0.06)
 
 
 def test_rounding_is_not_seen_as_a_small_spread():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from assay.store import look
-from assay.store.look import Filter
+from assay.store import kept, look
+from assay.store.look import Filter, Sort
 from assay.store.store import Store
 from store.samples import RUN, call, record, run
 
@@ -34,7 +34,8 @@ def store(store_address):
         for i, t in enumerate(TASKS)
         for a in (1, 2)
     ]
-    look.keep_measured(made, RUN, measured)
+    names = tuple(measured[0])
+    kept.keep_measured(made, RUN, names, [tuple(m.values()) for m in measured])
     yield made
     made.close()
 
@@ -43,20 +44,26 @@ def keys(page):
     return [tuple(r[n] for n in look.KEY) for r in page.rows]
 
 
-def walked(store, wanted=Filter(), limit=7):  # noqa: B008
+def place(row, sort):
+    key = tuple(row[n] for n in look.KEY)
+    return key if sort is None else (row[sort.name], *key)
+
+
+def walked(store, wanted=Filter(), limit=7, sort=None):  # noqa: B008
     """Read all pages forwards, and again backwards, which must give the same."""
     there, after = [], None
     while True:
-        page = look.page(store, RUN, wanted, after=after, limit=limit)
+        page = look.page(store, RUN, wanted, after=after, limit=limit, sort=sort)
         assert page.before is (after is not None)
         there += keys(page)
         if not page.after:
             break
-        after = there[-1]
-    page = look.page(store, RUN, wanted, last=True, limit=limit)
+        after = place(page.rows[-1], sort)
+    page = look.page(store, RUN, wanted, last=True, limit=limit, sort=sort)
     back = keys(page)
     while page.before:
-        page = look.page(store, RUN, wanted, before=back[0], limit=limit)
+        before = place(page.rows[0], sort)
+        page = look.page(store, RUN, wanted, before=before, limit=limit, sort=sort)
         back = keys(page) + back
     assert back == there
     return there
@@ -109,37 +116,45 @@ def test_values_are_of_their_types(store):
 def test_what_changed_between_two_sides(store):
     other = "20260101-000000-0002"
     store.add_run(run(other))
-    rows = [
-        {"task_id": t, "subject": "m", "tier": "T0", "attempt": 1, "correct": i < 2}
-        for i, t in enumerate(TASKS)
-    ]
-    look.keep_measured(store, other, rows)
+    rows = [(t, "m", "T0", 1, i < 2) for i, t in enumerate(TASKS)]
+    kept.keep_measured(store, other, (*look.KEY, "correct"), rows)
     found = look.changes(store, (RUN, {}), (other, {}))
     assert [(c.task_id, c.first, c.second) for c in found][:2] == [("t03", 1, 0), ("t06", 1, 0)]
     assert [c.task_id for c in found if c.second > c.first] == ["t01"]
     assert look.changes(store, (RUN, {"tier": "T1"}), (other, {})) == []
 
 
-def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
-    look.remark(store, RUN, None, who="a", note="n", tags=["t"])
-    look.remark(store, RUN, ("t00", "m", "T0", 1), who="b", verdict="right")
-    look.keep_digest(
-        store, RUN, stamp="s", metric=None, value=None, low=None, high=None, records=1, errors=0,
-        cost_usd=None, data="{}",
-    )  # fmt: skip
-    assert [r["tags"] for r in look.remarks(store, RUN)] == [["t"]]
-    assert [r["who"] for r in look.remarks(store, RUN, ("t00", "m", "T0", 1))] == ["b"]
-    store.remove(RUN)
-    assert look.page(store, RUN, Filter()).rows == []
-    assert look.page(store, RUN, Filter(flags={"correct": True})).rows == []
-    assert look.remarks(store) == []
-    assert look.digest(store, RUN) is None
+COLUMNS = {
+    "latency_ms": lambda i, a: None if i % 4 == 1 else 10.0 * (i % 5),
+    "cot_tokens": lambda i, a: i % 3 if a == 1 else None,
+    "correct": lambda i, a: (True, False, None)[i % 3],
+    "category": lambda i, a: (None, "b", "a")[i % 3],
+    "attempt": lambda i, a: a,
+}
 
 
-def test_the_stamp_changes_with_what_is_written(store):
-    one = look.stamp(store, run())
-    assert look.stamp(store, run()) == one
-    store.write([record("t99")], [call("t99")])
-    two = look.stamp(store, run())
-    assert two != one
-    assert look.stamp(store, run(status="done")) != two
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("text", ["", "yes"])
+def test_records_are_sorted_by_a_measure(store, name, down, text):
+    value = COLUMNS[name]
+    places = [(t, "m", "T0", a) for t in TASKS for a in (1, 2)]
+    values = {p: value(TASKS.index(p[0]), p[3]) for p in places}
+    if name != "attempt":
+        kept.keep_measured(
+            store, RUN, (*look.KEY, name), [(*place, values[place]) for place in places]
+        )
+    known = [p for p in places if not text or p[3] == 1]
+    there = [p for p in known if values[p] is not None]
+    ranks = sorted({values[p] for p in there}, reverse=down)
+    wanted = sorted(there, key=lambda p: (ranks.index(values[p]), p))
+    wanted += sorted(p for p in known if values[p] is None)
+    assert walked(store, Filter(text=text), sort=Sort(name, down)) == wanted
+
+
+def test_records_that_are_not_measured_are_not_in_a_sorted_list(store):
+    store.write([record("new")], [call("new")])
+    assert len(walked(store)) == 47
+    assert len(walked(store, sort=Sort("latency_ms"))) == 46
+    with pytest.raises(KeyError):
+        look.page(store, RUN, Filter(), sort=Sort("1"))

@@ -74,9 +74,33 @@ def test_records_are_paged_filtered_and_counted(site):
     assert [r["attempt"] for r in before["records"]] == [n[3] for n in names[-20:-10]]
 
 
+def test_records_are_sorted(site):
+    server, run = site
+    server.digest(run)
+    rows = pages(server, run)
+    slow = pages(server, run, "&sort=latency_ms&order=down")
+    assert [r["latency_ms"] for r in slow] == sorted((r["latency_ms"] for r in rows), reverse=True)
+    names = lambda found: [(r["task_id"], r["tier"], r["attempt"]) for r in found]  # noqa: E731
+    right = pages(server, run, "&sort=correct&tier=T1")
+    ordered = sorted((r for r in rows if r["tier"] == "T1"), key=lambda r: r["correct"])
+    assert names(right) == names(ordered)
+    last = server.json(f"/api/runs/{run}/records?sort=latency_ms&last=true&limit=5")[1]
+    assert [r["latency_ms"] for r in last["records"]] == [r["latency_ms"] for r in slow[4::-1]]
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
+        ("/api/runs/{run}/records?sort=input", 400),
+        ("/api/runs/{run}/records?sort=latency_ms&order=left", 400),
+        (
+            "/api/runs/{run}/records?sort=latency_ms&after=%5B%22a%22%2C%22b%22%2C%22c%22%2C1%5D",
+            400,
+        ),
+        (
+            "/api/runs/{run}/records?sort=correct&after=%5B1%2C%22a%22%2C%22b%22%2C%22c%22%2C1%5D",
+            400,
+        ),
         ("/api/runs/none", 404),
         ("/api/runs/{run}/records?correct=maybe", 400),
         ("/api/runs/{run}/records?latency_ms_min=x", 400),
@@ -85,7 +109,7 @@ def test_records_are_paged_filtered_and_counted(site):
         ("/api/runs/{run}/records?limit=0", 422),
         ("/api/runs/{run}/record?key=%5B%22a%22%2C%22b%22%2C%22c%22%2C1%5D", 404),
         ("/api/runs/{run}/record?key=%5B%22%5Cud800%22%2C%22b%22%2C%22c%22%2C1%5D", 404),
-        ("/api/runs/{run}/record?key=" + "%5B" * 3000, 400),
+        ("/api/runs/{run}/record?key=" + "%5B" * 1900, 400),
         ("/api/nothing", 404),
     ],
 )

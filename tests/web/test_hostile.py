@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from assay.store import look
+from assay.store.remarks import remark
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from web.serving import serving
 
@@ -74,7 +74,7 @@ def hostile(tmp_path_factory):
             }
             rows.append(tuple(map(row.get, RECORD_COLUMNS)))
     store.write(rows, [])
-    look.remark(store, name, None, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
+    remark(store, name, None, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
     store.close()
     return folder, name
 

@@ -115,6 +115,36 @@ def test_a_filter_lives_in_the_address(site, open_page):
     assert "correct=no" in page.url
 
 
+def test_records_are_sorted_by_a_column(site, open_page):
+    server, run = site
+    server.digest(run)
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}/records?tier=T1")
+    head = page.locator("thead th", has_text="latency ms")
+    head.locator("a").click()
+    page.wait_for_url(re.compile("sort=latency_ms&order=down"))
+    assert "tier=T1" in page.url
+    assert head.get_attribute("aria-sort") == "descending"
+    place = page.locator("thead th").evaluate_all(
+        "heads => heads.findIndex(h => h.textContent.startsWith('latency'))"
+    )
+    cells = page.locator(f"table.rows tbody td:nth-child({place + 1})").all_inner_texts()
+    values = [float(c.replace(",", "")) for c in cells]
+    assert values == sorted(values, reverse=True)
+    page.keyboard.press("n")
+    page.wait_for_url(re.compile("after="))
+    further = page.locator(f"table.rows tbody td:nth-child({place + 1})").first.inner_text()
+    assert float(further.replace(",", "")) <= values[-1]
+    page.keyboard.press("p")
+    page.wait_for_url(re.compile("before="))
+    page.locator("table.rows tbody tr a").first.click()
+    page.wait_for_url(re.compile("record\\?.*sort=latency_ms"))
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: "sort=latency_ms" in url and "before=" not in url)
+    page.locator(".crumbs a", has_text="records").click()
+    page.wait_for_url(re.compile("sort=latency_ms"))
+
+
 def test_a_person_leaves_a_verdict(site, open_page):
     server, run = site
     page = open_page().page
@@ -156,6 +186,12 @@ def test_gates_decide(site, open_page):
     page.locator("select[name=tier]").select_option("T2")
     page.get_by_role("button", name="Decide").click()
     page.get_by_text("Passed: release").wait_for()
+    page.goto(server.address)
+    row = page.locator(f"tr[data-run='{run}']")
+    assert row.locator(".tag", has_text="pass").inner_text() == "pass"
+    assert "T2" in row.inner_text()
+    (found,) = [r for r in server.json("/api/runs")[1]["runs"] if r["id"] == run]
+    assert (found["verdict"], found["policy"], found["side"]) == ("pass", "release", "T2")
 
 
 def test_the_theme_is_kept(site, open_page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from assay.checks import CHECKS
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NOT = "not_"
 LONGEST = 100
 _OWN = ("name", "of")
+_THOUGHTS = "(What it thought aloud was looked at too.)"
 _WAITING = {
     "code": "It was not run yet; 'assay run --resume' runs it.",
     "judge": "The judge has not said yet.",
@@ -63,25 +64,42 @@ class Behaviour:
         own = {"name": self.name, self.key: self.value}
         return own if self.of == "response" else {**own, "of": self.of}
 
-    def verdict(self, seen: Seen, given: Mapping[str, Verdict]) -> Verdict:
+    def verdict(
+        self, seen: Seen, given: Mapping[str, Verdict], *, forbidden: bool = False
+    ) -> Verdict:
         """Check an attempt; what is not for a record to say is taken from the verdicts given.
 
-        A check that breaks has an error to its name, and decides nothing.
+        What must not be found (it is `forbidden`, or has a `not_`) is looked for in all that was
+        said, thoughts too. A check that breaks has an error to its name, and decides nothing.
         """
         if self.problem:
             return Verdict(None, f"{self.key}: {self.problem}", error=True)
+        negated = self.key not in CHECKS
         if self.check.by == "record":
             found = self.run(seen)
+            if forbidden != negated and not found.holds and self._hides(seen):
+                found = self._worse(found, self.run(seen, whole=True))
         else:
             found = given.get(self.mark, Verdict(None, _WAITING[self.check.by]))
-        return found.negated() if self.key not in CHECKS else found
+        return found.negated() if negated else found
 
-    def run(self, seen: Seen) -> Verdict:
+    @staticmethod
+    def _worse(spoken: Verdict, whole: Verdict) -> Verdict:
+        """Take what was found in the whole of a reply over nothing found in what was said."""
+        if whole.holds is False or (spoken.holds is None and not whole.holds):
+            return spoken
+        return replace(whole, why=f"{whole.why} {_THOUGHTS}")
+
+    def _hides(self, seen: Seen) -> bool:
+        """Whether the text it looks at is not all that was said there."""
+        return seen.at(self.of).text != seen.at(self.of, whole=True).text
+
+    def run(self, seen: Seen, *, whole: bool = False) -> Verdict:
         """Run the check itself, whoever's it is; the `not_` before it is not applied."""
         try:
             if "arguments" not in self._known:
                 self._known["arguments"] = self.check.read(self.value)
-            return self.check.apply(seen.at(self.of), self._known["arguments"])
+            return self.check.apply(seen.at(self.of, whole=whole), self._known["arguments"])
         except Exception as error:  # whatever it is, it is the check's own
             kind = "" if isinstance(error, AssayError) else f"{type(error).__name__}: "
             return Verdict(None, f"{self.key} failed: {kind}{error}"[:400], error=True)

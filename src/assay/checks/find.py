@@ -11,8 +11,6 @@ import polars as pl
 from assay.checks.declare import Found, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from assay.checks.seen import Seen
 
 
@@ -46,15 +44,6 @@ def search_text(
     """
     found = _literal(text, form, case).search(said)
     return Found(of, found[0], found.start(), found.end()) if found else None
-
-
-def every(pattern: str, text: str, of: str) -> Iterator[Found]:
-    """Find all matches, one after the other."""
-    at = 0
-    for matched in pl.Series([text], dtype=pl.String).str.extract_all(pattern).item():
-        start = text.index(matched, at)
-        at = start + len(matched)
-        yield Found(of, matched, start, at)
 
 
 def nothing_said(seen: Seen) -> Verdict:

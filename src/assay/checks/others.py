@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
-from typing import TYPE_CHECKING, Any
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from assay.checks.declare import Found, Verdict, check
-from assay.checks.parameter import FOLDER, load_function
+from assay.functions import FOLDER, load_function
 
 if TYPE_CHECKING:
     from assay.checks.parameter import Command, Count, Duration, Function, Share, Text
@@ -18,6 +23,11 @@ _RECORD = (
     *("input", "target", "response", "reasoning", "tool_calls", "status", "refused", "truncated"),
     *("prompt_tokens", "completion_tokens", "latency_ms", "cost_usd", "work"),
 )
+
+
+_LONGEST = 100_000
+"""Characters that a variable of the environment is given; an operating system takes few more."""
+_PRINTED = 2000
 
 
 def _plain(seen: Seen) -> dict[str, Any]:
@@ -51,26 +61,84 @@ def command(
 ) -> Verdict:
     """A command ends with an exit code, 0 unless `exit_code` says another.
 
-    It gets what was said on standard input and the whole record as JSON in the variable
-    ASSAY_RECORD, and runs beside the suite. It runs once, when the attempt is made.
+    It gets what was said on standard input and the record as JSON in the variable ASSAY_RECORD,
+    where long texts are cut; the file that ASSAY_RECORD_FILE names has all of it. It runs beside
+    the suite, once, when the attempt is made. After `timeout` it is ended, with all it started.
 
     >>> command("Paris", "grep -q Paris").holds
     True
     """
-    record = json.dumps(_plain(seen), default=str)[:100_000]
-    done = subprocess.run(  # noqa: S603
-        run,
-        input=(seen.text or "").encode("utf-8", "replace"),
-        env={**os.environ, "ASSAY_RECORD": record},
-        stdout=subprocess.PIPE,
+    plain = _plain(seen)
+    with tempfile.TemporaryDirectory(prefix="assay-") as place:
+        whole, out = Path(place, "record.json"), Path(place, "output")
+        whole.write_text(json.dumps(plain, default=str), encoding="utf-8")
+        Path(place, "input").write_bytes((seen.text or "").encode("utf-8", "replace"))
+        told = {"ASSAY_RECORD": short_json(plain), "ASSAY_RECORD_FILE": str(whole)}
+        with Path(place, "input").open("rb") as said, out.open("wb") as printed:
+            code = _ended(run, timeout / 1000, {**os.environ, **told}, said, printed)
+        text = _end_of(out)
+    if code is None:
+        raise TimeoutError(f"it did not end within {timeout / 1000:g} s")
+    evidence = (Found("output", text),) if text else ()
+    return Verdict(code == exit_code, f"It ended with {code}.", evidence)
+
+
+def _ended(
+    words: tuple[str, ...],
+    seconds: float,
+    environment: dict[str, str],
+    said: IO[bytes],
+    printed: IO[bytes],
+) -> int | None:
+    """Run a command as the head of its own group, of which nothing is left in the end."""
+    process = subprocess.Popen(  # noqa: S603
+        words,
+        stdin=said,
+        stdout=printed,
         stderr=subprocess.STDOUT,
-        timeout=timeout / 1000,
+        env=environment,
         cwd=FOLDER.get(),
-        check=False,
+        start_new_session=True,
     )
-    said = done.stdout[-2000:].decode("utf-8", "replace").strip()
-    evidence = (Found("output", said),) if said else ()
-    return Verdict(done.returncode == exit_code, f"It ended with {done.returncode}.", evidence)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _end_of(path: Path) -> str:
+    """Read the last of what a command printed."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _PRINTED))
+        return file.read().decode("utf-8", "replace").strip()
+
+
+def short_json(value: Any, most: int = _LONGEST) -> str:
+    """Write JSON of at most so many characters: long texts are cut, then long lists.
+
+    >>> json.loads(short_json({"a": "x" * 50, "b": 1}, 40))
+    {'a': 'xxxxxxxxxx…', 'b': 1}
+    """
+    text = json.dumps(value, default=str)
+    longest = most
+    while len(text) > most and longest > 1:
+        longest //= 2
+        text = json.dumps(_cut(value, longest), default=str)
+    return text if len(text) <= most else "{}"
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[:longest] + "…"
+    if isinstance(value, list | tuple):
+        return [_cut(one, longest) for one in value[:longest]]
+    if isinstance(value, Mapping):
+        return {key: _cut(one, longest) for key, one in list(value.items())[: max(longest, 20)]}
+    return value
 
 
 @check(by="judge")

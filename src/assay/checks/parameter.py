@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
-from pathlib import Path as _Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from assay.errors import UsageError, unknown
+import polars as pl
+
+from assay.errors import UsageError
+from assay.functions import load_function
 from assay.text.match import MatchRule
 from assay.text.rule import check_regex
 from assay.text.scan import json_path
@@ -31,9 +30,8 @@ class Kind:
     schema: Mapping[str, Any]
 
 
-FOLDER: ContextVar[_Path | None] = ContextVar("folder", default=None)
-"""The folder of the suite whose checks are read or run; code of its writer is looked for there."""
-
+_ANY = ("", "x", "7 – §?", "\n \n")
+"""Texts that have nothing in common: what matches all of them says nothing."""
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
@@ -49,6 +47,24 @@ def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise ValueError
     return tuple(map(_text, value))
+
+
+def _part(value: Any) -> str:
+    text = _text(value)
+    if not text:
+        raise UsageError("It is empty: it stands in any text.")
+    return text
+
+
+def _edge(value: Any) -> str:
+    text = _text(value)
+    if not text.strip():
+        raise UsageError("It is empty: any text begins and ends with it.")
+    return text
+
+
+def _each(read: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
+    return lambda value: tuple(map(read, _texts(value)))
 
 
 def _flag(value: Any) -> bool:
@@ -94,6 +110,8 @@ def _pattern(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError
     check_regex(value)
+    if pl.Series(_ANY).str.contains(value).all():
+        raise UsageError(f"{value!r} matches any text.")
     return value
 
 
@@ -158,25 +176,6 @@ def _function(value: Any) -> str:
     return value
 
 
-def load_function(path: str) -> Callable[..., Any]:
-    """Find a function named module:function; modules beside the suite are found too."""
-    module_name, _, attribute = path.rpartition(":")
-    for folder in (FOLDER.get(), _Path.cwd()):
-        if folder and str(folder.absolute()) not in sys.path:
-            sys.path.append(str(folder.absolute()))
-    importlib.invalidate_caches()
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as wrong:
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise UsageError(f"Module {module_name!r} cannot be imported ({said}).") from wrong
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        known = [n for n, v in vars(module).items() if callable(v)]
-        raise UsageError(unknown(f"In module {module_name!r}, function", attribute, known))
-    return function  # type: ignore[no-any-return]
-
-
 def one_of(*words: str) -> Kind:
     """Make a kind of a few words."""
 
@@ -192,6 +191,10 @@ _MANY = {"type": "array", "items": _SCALAR, "minItems": 1}
 
 Text = Annotated[str, Kind("text", _text, _SCALAR)]
 Texts = Annotated[tuple[str, ...], Kind("a list of texts", _texts, _MANY)]
+Part = Annotated[str, Kind("text that is not empty", _part, _SCALAR)]
+Parts = Annotated[tuple[str, ...], Kind("a list of texts", _each(_part), _MANY)]
+Edge = Annotated[str, Kind("text that is not empty", _edge, _SCALAR)]
+Edges = Annotated[tuple[str, ...], Kind("a list of texts", _each(_edge), _MANY)]
 Flag = Annotated[bool, Kind("true or false", _flag, {"type": "boolean"})]
 Number = Annotated[Decimal, Kind("a number", _number, {"type": ["number", "string"]})]
 Positive = Annotated[

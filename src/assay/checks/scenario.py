@@ -132,6 +132,8 @@ class Observation:
 
 def observe(scenario: Scenario, seen: Seen, given: Mapping[str, Verdict]) -> Observation:
     """Look at one attempt. No check can end it: one that breaks has decided nothing."""
-    return Observation(
-        scenario, tuple((role, one, one.verdict(seen, given)) for role, one in scenario.all())
+    found = (
+        (role, one, one.verdict(seen, given, forbidden=role == "must_not"))
+        for role, one in scenario.all()
     )
+    return Observation(scenario, tuple(found))

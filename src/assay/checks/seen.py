@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from assay.checks.trace import traced
-from assay.text.extract import AnswerRule, answer, spoken
+from assay.text.extract import AnswerRule, answer
 
 COLUMNS = (
     *("status", "input", "messages", "target", "response", "reasoning", "tool_calls", "refused"),
@@ -21,6 +22,9 @@ COLUMNS = (
 
 OF = ("response", "last", "answer", "reasoning")
 """The texts that a check may look at: all that was said, the last reply alone, and so on."""
+
+_THOUGHT = re.compile(r"\s*<(think(?:ing)?)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +45,46 @@ class Seen:
     rule: AnswerRule = field(default_factory=AnswerRule)
     of: str = "response"
     """Which text is looked at."""
+    whole: bool = False
+    """Whether thoughts in the reply are looked at too."""
     _kept: dict[str, Any] = field(default_factory=dict)
 
-    def at(self, of: str) -> Seen:
+    def at(self, of: str, *, whole: bool = False) -> Seen:
         """Look at another text of the same record."""
-        return Seen(self.row, self.rule, of, self._kept)
+        return Seen(self.row, self.rule, of, whole, self._kept)
 
     @property
     def text(self) -> str | None:
-        """The text that is looked at; thoughts in `<think>` are not part of a response."""
-        key = f"text:{self.of}"
+        """The text that is looked at.
+
+        A `<think>…</think>` with which a reply begins is no part of it, unless the whole is
+        looked at. Any other such mark is a word like all others: nothing hides behind it.
+        """
+        key = f"text:{self.of}:{self.whole}"
         if key not in self._kept:
             self._kept[key] = self._text()
         kept: str | None = self._kept[key]
         return kept
 
     def _text(self) -> str | None:
-        said = self.row.get("response")
+        said: str | None = self.row.get("reasoning" if self.of == "reasoning" else "response")
         if self.of == "reasoning":
-            return self.row.get("reasoning")
-        if self.of == "last":
-            replies = [t["content"] for t in self.turns if t.get("role") == "assistant"]
-            said = replies[-1] if replies else said
-        if said is None or (self.of != "answer" and "think" not in said.lower()):
             return said
-        frame = pl.DataFrame({"said": [said]}, schema={"said": pl.String})
-        found = answer(pl.col("said"), self.rule) if self.of == "answer" else spoken(pl.col("said"))
-        text: str | None = frame.select(found).item()
+        replies = [str(t.get("content") or "") for t in self.turns if t.get("role") == "assistant"]
+        if self.of == "last" and replies:
+            said, replies = replies[-1], replies[-1:]
+        if said is None:
+            return None
+        if self.of == "answer":
+            return self._answer(said)
+        if self.whole or "<think" not in said.lower():
+            return said
+        return "\n\n".join(filter(None, map(spoken, replies))) if replies else spoken(said)
+
+    def _answer(self, said: str) -> str | None:
+        """Find the final answer; in the whole, marks of thoughts do not count."""
+        frame = pl.DataFrame({"said": [_TAG.sub(" ", said) if self.whole else said]})
+        text: str | None = frame.select(answer(pl.col("said"), self.rule)).item()
         return text
 
     @property
@@ -104,6 +121,18 @@ class Seen:
             except (ValueError, RecursionError):
                 self._kept[key] = None
         return self._kept[key]
+
+
+def spoken(reply: str) -> str:
+    """Leave out the thoughts with which a reply begins.
+
+    >>> spoken("<think>Hm.</think> Yes. </think>")
+    'Yes. </think>'
+    """
+    at = 0
+    while found := _THOUGHT.match(reply, at):
+        at = found.end()
+    return reply[at:]
 
 
 def _arguments(call: Mapping[str, Any]) -> Any:

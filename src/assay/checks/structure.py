@@ -67,12 +67,16 @@ def _value(text: str) -> tuple[Any, int, int]:
     fence = _FENCE.findall(text)
     for part in (text, *(fence if len(fence) == 1 else ())):
         try:
-            value = _json.loads(part)
+            value = _json.loads(part, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             continue
         start = text.index(part)
         return value, start, start + len(part)
     return _NOTHING, 0, 0
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _at(value: Any, steps: Any) -> Any:

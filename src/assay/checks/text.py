@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,21 +10,24 @@ import polars as pl
 
 from assay.checks.declare import Found, Verdict, check
 from assay.checks.embedding import similarity_of
-from assay.checks.find import every, nothing_said, search, search_text
+from assay.checks.find import nothing_said, search, search_text
 from assay.checks.parameter import (
     Count,
+    Edge,
+    Edges,
     Flag,
     Meaning,
     Number,
+    Part,
+    Parts,
     Pattern,
     Patterns,
     Share,
     Text,
-    Texts,
     Tolerance,
     one_of,
 )
-from assay.checks.refusals import REFUSAL
+from assay.checks.refusals import find_refusal
 from assay.text.extract import AnswerRule, answer
 from assay.text.match import MatchRule, matches
 from assay.text.normalize import normalize
@@ -63,10 +67,10 @@ def equals(seen: Seen, text: Text, *, case: Flag = False) -> Verdict:
 @check(one_of=("text", "any", "all"))
 def contains(
     seen: Seen,
-    text: Text | None = None,
+    text: Part | None = None,
     *,
-    any_: Texts = (),
-    all_: Texts = (),
+    any_: Parts = (),
+    all_: Parts = (),
     case: Flag = False,
 ) -> Verdict:
     """A text stands somewhere in it: one, `any` of several, or `all` of them.
@@ -101,7 +105,7 @@ def _several(
 
 @check(one_of=("text", "any"))
 def starts_with(
-    seen: Seen, text: Text | None = None, *, any_: Texts = (), case: Flag = False
+    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> Verdict:
     """It begins with a text, or with `any` of several; spaces before it do not count.
 
@@ -113,7 +117,7 @@ def starts_with(
 
 @check(one_of=("text", "any"))
 def ends_with(
-    seen: Seen, text: Text | None = None, *, any_: Texts = (), case: Flag = False
+    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> Verdict:
     r"""It ends with a text, or with `any` of several; spaces after it do not count.
 
@@ -153,7 +157,15 @@ def regex(
     return _several(wanted, found, every_one=bool(all_), verb="matches")
 
 
-_NUMBER = r"[-−]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
+_WHOLE = r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+"
+_NUMBER = re.compile(
+    rf"(?:(?<![\w.)\]%°−-])[-−])?"
+    rf"(?:(?:{_WHOLE})(?:\.[0-9]+)?|(?<![\w.)\]])\.[0-9]+)"
+    r"(?:[eE][-+−]?[0-9]+(?!\w))?"
+)
+"""A minus is a sign only where nothing stands before it: 3-5 is a range, A-7 a name."""
+_LARGEST = 1000
+"""From which power of ten on a number is just too large, or too small, to tell apart."""
 _Which = Annotated[str, one_of("any", "first", "last", "every")]
 
 
@@ -170,7 +182,7 @@ def number(
     """A number in it has a value, within a tolerance, or lies between `min` and `max`.
 
     `which` says which number: any of them, the first, the last, or every one. A tolerance is a
-    number or a part of the value, such as 1%.
+    number or a part of the value, such as 1%. In 3-5 days there are 3 and 5; 1e3 is 1000.
 
     >>> number("You get 19.90 back.", 20, tolerance="1%").holds
     True
@@ -180,7 +192,7 @@ def number(
     said = seen.text
     if said is None:
         return nothing_said(seen)
-    found = list(every(_NUMBER, said, seen.of))
+    found = [Found(seen.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
     if which in {"first", "last"}:
         found = found[:1] if which == "first" else found[-1:]
     if not found:
@@ -189,7 +201,7 @@ def number(
     good: list[Found] = []
     bad: list[Found] = []
     for one in found:
-        n = Decimal(one.text.replace("−", "-").replace(",", ""))
+        n = _read_number(one.text)
         right = (
             (value is None or abs(n - value) <= near)
             and (min_ is None or n >= min_)
@@ -199,6 +211,19 @@ def number(
     holds = not bad if which == "every" else bool(good)
     shown = tuple((good if holds else bad)[:5])
     return Verdict(holds, f"{'Right' if holds else 'Wrong'}: {shown[0].text}.", shown)
+
+
+def _read_number(text: str) -> Decimal:
+    """Read a number as it stands in a text.
+
+    >>> _read_number("1,000.5"), _read_number("−.5"), _read_number("1e3") == 1000
+    (Decimal('1000.5'), Decimal('-0.5'), True)
+    """
+    plain = text.replace("−", "-").replace(",", "").lower()
+    digits, _, power = plain.partition("e")
+    if power and len(power.lstrip("+-0")) > len(str(_LARGEST)):
+        plain = f"{digits}e{'-' if power.startswith('-') else ''}{_LARGEST}"
+    return Decimal(plain)
 
 
 def _tolerance(text: str, value: Decimal) -> Decimal:
@@ -281,7 +306,7 @@ def refusal(seen: Seen) -> Verdict:
     said = seen.text
     if said is None:
         return nothing_said(seen)
-    found = search(REFUSAL, said, seen.of)
+    found = find_refusal(said, seen.of)
     if found:
         return Verdict(True, f"It says {found.text!r}.", (found,))
     return Verdict(holds=False, why="No words of refusal stand in it.")

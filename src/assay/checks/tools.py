@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Annotated, Any
 
 from assay.checks.declare import Found, Verdict, check
 from assay.checks.find import search, search_text
-from assay.checks.parameter import Count, Flag, Pattern, Table, Text, Texts, one_of
+from assay.checks.parameter import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
 from assay.checks.structure import same_value
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def tool_args(
     tool: Text,
     *,
     args: Table | None = None,
-    contains: Text | None = None,
+    contains: Part | None = None,
     pattern: Pattern | None = None,
     exact: Flag = False,
 ) -> Verdict:
@@ -85,10 +86,28 @@ def _has(given: Any, wanted: Mapping[str, Any], *, exact: bool) -> bool:
 
 
 def _same(given: Any, wanted: Any) -> bool:
-    """Compare values; a number may be written as text, as models do."""
+    """Compare values; a number may be written as text, as models do: 500 is "500.00"."""
+    if isinstance(given, Mapping) and isinstance(wanted, Mapping):
+        return given.keys() == wanted.keys() and all(_same(given[k], wanted[k]) for k in given)
+    if isinstance(given, list | tuple) and isinstance(wanted, list | tuple):
+        return len(given) == len(wanted) and all(map(_same, given, wanted))
     if isinstance(given, str) != isinstance(wanted, str) and not isinstance(wanted, Mapping | list):
+        numbers = _number(given), _number(wanted)
+        if None not in numbers:
+            return numbers[0] == numbers[1]
         return str(given).strip().lower() == str(wanted).strip().lower()
     return same_value(given, wanted)
+
+
+def _number(value: Any) -> Decimal | None:
+    """Read a number, also one that is written as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value).strip().replace(",", ""))
+    except DecimalException:
+        return None
+    return number if number.is_finite() else None
 
 
 _Order = Annotated[str, one_of("exact", "within")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from assay.checks.find import search, search_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.checks.parameter import Flag, Pattern, Text
+    from assay.checks.parameter import Flag, Part, Pattern, Text
     from assay.checks.seen import Seen
 
 _LEFT_OUT = "[… "
+_NOTHING = "/dev/null"
+_PIECE = re.compile(r"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +33,58 @@ class File:
 
 
 def changed_files(diff: str) -> Iterator[File]:
-    r"""Read the files of a unified diff; only what follows a header of two lines is one.
+    r"""Read the files of a unified diff: a header of two lines, then pieces of counted lines.
+
+    Only what stands outside of all pieces is a header, whatever the files themselves hold.
 
     >>> [f.path for f in changed_files("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello")]
     ['a.txt']
     """
     lines = diff.split("\n")
-    heads = [i for i in range(len(lines) - 1) if _is_head(lines, i)]
-    for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
-        old, new = lines[start], lines[start + 1]
-        body = lines[start + 2 : end]
-        kept = [one[1:] for one in body if one[:1] in {"+", " "}]
-        cut = any(one.startswith(("[", "+[", "-[")) for one in body)
-        path = (new if new != "+++ /dev/null" else old)[4:].removeprefix("a/").removeprefix("b/")
-        added = old == "--- /dev/null"
-        yield File(path, new == "+++ /dev/null", added and not cut, "\n".join(kept))
+    at = 0
+    while at + 1 < len(lines):
+        if not _is_head(lines[at], lines[at + 1]):
+            at += 1
+            continue
+        old, new = lines[at][4:], lines[at + 1][4:]
+        kept, cut, at = _body(lines, at + 2)
+        path = (new if new != _NOTHING else old).removeprefix("a/").removeprefix("b/")
+        yield File(path, new == _NOTHING, old == _NOTHING and not cut, "\n".join(kept))
 
 
-def _is_head(lines: list[str], at: int) -> bool:
-    if not lines[at].startswith("--- ") or not lines[at + 1].startswith("+++ "):
-        return False
-    old, new = lines[at][4:], lines[at + 1][4:]
-    after = lines[at + 2] if at + 2 < len(lines) else ""
-    fits = (old == "/dev/null" or old.startswith("a/")) and (
-        new == "/dev/null" or new.startswith("b/")
+def _body(lines: list[str], at: int) -> tuple[list[str], bool, int]:
+    """Read one file's pieces: the lines that it has now, whether some are missing, where it ends.
+
+    A file whose lines could not be shown has a remark in brackets in their place.
+    """
+    kept: list[str] = []
+    cut = False
+    while at < len(lines):
+        piece = _PIECE.match(lines[at])
+        if piece:
+            before, after = (1 if n is None else int(n) for n in piece.groups())
+            at += 1
+            while at < len(lines) and (before > 0 or after > 0):
+                sign = lines[at][:1] or " "
+                if sign not in {"+", "-", " ", "\\"}:
+                    break
+                before -= sign in {"-", " "}
+                after -= sign in {"+", " "}
+                kept += [lines[at][1:]] if sign in {"+", " "} else []
+                at += 1
+            cut |= before > 0 or after > 0
+        elif at + 1 < len(lines) and _is_head(lines[at], lines[at + 1]):
+            break
+        else:
+            cut |= lines[at].startswith(("[", "+[", "-["))
+            at += 1
+    return kept, cut, at
+
+
+def _is_head(first: str, second: str) -> bool:
+    return first.startswith(("--- a/", f"--- {_NOTHING}")) and second.startswith(
+        ("+++ b/", f"+++ {_NOTHING}")
     )
-    return fits and (after[:3] in {"@@ ", "", "---"} or after[:1] in {"[", "+", "-"})
 
 
 def _diff(seen: Seen) -> str | None:
@@ -93,7 +122,7 @@ def file_contains(
     seen: Seen,
     path: Text,
     *,
-    text: Text | None = None,
+    text: Part | None = None,
     pattern: Pattern | None = None,
     case: Flag = True,
 ) -> Verdict:

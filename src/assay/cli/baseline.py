@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import format_option, pairs, store_option
+from assay.errors import InputError
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assay.gates.baseline import Baseline
 
 EPILOG = """\b
@@ -42,14 +45,30 @@ def set_(
 ) -> None:
     """Keep the records of SOURCE (a run or a file) as the baseline NAME."""
     from assay.cli.gate import resolved  # noqa: PLC0415
-    from assay.gates.baseline import save  # noqa: PLC0415
+    from assay.gates.baseline import described, is_baseline, save  # noqa: PLC0415
     from assay.gates.records import read_records  # noqa: PLC0415
 
     found = resolved((source,), store)
     records = read_records(found, None, {}, where=pairs("--where", where), map=pairs("--map", map))
     run = getattr(found[0], "run", None)
+    old = _source_of(described, name) if is_baseline(name) else ""
     made = save(name, records, f"run {run.id}" if run else source, run)
-    click.echo(clean(f"Kept {made.records:,} records of {made.source} as {made.path}."), err=True)
+    instead = f", in place of {old}" if old else ""
+    text = f"Kept {made.records:,} records of {made.source} as {made.path}{instead}."
+    click.echo(clean(text), err=True)
+    if records.to_come:
+        text = f"{records.to_come:,} of {records.planned:,} attempts of the run are to come, so it "
+        again = f"'assay run --resume {records.run}', then set it anew."
+        click.echo(clean(f"{text}is no whole baseline: {again}"), err=True)
+
+
+def _source_of(described: Callable[[str], Baseline], name: str) -> str:
+    """Say what a baseline was made of that is about to be replaced."""
+    try:
+        old = described(name)
+    except InputError:
+        return "a damaged one"
+    return f"the one of {old.source}, {_moment(old)}"
 
 
 @command.command("list")
@@ -59,11 +78,13 @@ def list_(format: str) -> None:
     from assay.gates.baseline import baselines  # noqa: PLC0415
     from assay.report.plain import csv_table, markdown_table  # noqa: PLC0415
 
-    found = baselines()
+    found, problems = baselines()
+    for problem in problems:
+        click.echo(clean(problem), err=True)
     if format == "json":
         click.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
         return
-    if not found:
+    if not found and not problems:
         click.echo("There is no baseline yet; 'assay baseline set NAME RUN' keeps one.", err=True)
         return
     rows = [["name", "source", "kept", "records", "pass_rate"], *map(_row, found)]
@@ -89,6 +110,11 @@ def rm(names: tuple[str, ...]) -> None:
 
 
 def _row(one: Baseline) -> list[str]:
-    moment = datetime.fromtimestamp(one.created, UTC)
     rate = "—" if one.pass_rate is None else f"{one.pass_rate:.3f}"
-    return [one.name, clean(one.source), f"{moment:%Y-%m-%d %H:%M}", f"{one.records:,}", rate]
+    whole = one.planned is None or one.planned <= one.records
+    records = f"{one.records:,}" if whole else f"{one.records:,} of {one.planned:,}"
+    return [one.name, clean(one.source), _moment(one), records, rate]
+
+
+def _moment(one: Baseline) -> str:
+    return f"{datetime.fromtimestamp(one.created, UTC):%Y-%m-%d %H:%M}"

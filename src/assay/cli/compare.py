@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ Examples:
   assay compare records.jsonl
   assay compare before.jsonl after.jsonl
   assay compare latest --by subject --baseline ours
+  assay compare latest before.jsonl --by source
   assay compare study.csv --map task_id=experiment,subtest --by tier
 """
 
@@ -24,7 +26,7 @@ Examples:
     "compare", epilog=EPILOG, context_settings={"max_content_width": 80}, no_args_is_help=True
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--by", multiple=True, metavar="COLUMN", help="Compare by tier, subject, run, ….")
+@click.option("--by", multiple=True, metavar="COLUMN", help="Compare by tier, subject, source, ….")
 @click.option("--baseline", metavar="NAME", help="The side to compare with (T0, else the first).")
 @click.option("--all-pairs", is_flag=True, help="Compare each side with each other.")
 @click.option("--metric", multiple=True, metavar="NAMES", help="Compare these metrics.")
@@ -79,8 +81,11 @@ def command(
         options["positive"] = positive
     if weight:
         options["weights"] = numbers("--weight", weight)
+    own = tuple(names(by))
+    asked = _resolved(sources, store, prices)
+    asked = [replace(one, own=own) if hasattr(one, "own") else one for one in asked]
     found = compare(
-        _resolved(sources, store, prices),
+        asked,
         by=names(by),
         baseline=baseline,
         all_pairs=all_pairs,

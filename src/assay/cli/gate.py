@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import pairs, store_option
-from assay.errors import InputError, UsageError
+from assay.errors import InputError, UsageError, unknown
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def command(
     if baseline is not None:
         chosen = pairs("--baseline-where", baseline_where)
         before = baseline_records(baseline, metrics, loaded.options, chosen, store)
-    verdict = decide(loaded, records, before, _plan(found))
+    verdict = decide(loaded, records, before, _plan(found, pairs("--where", where)))
+    _keep(found, verdict, pairs("--where", where))
     show(verdict, format, report)
     if ratchet:
         _ratchet(verdict, shares)
@@ -138,15 +139,51 @@ def baseline_records(
     from assay.gates.records import one_side, read_records  # noqa: PLC0415
 
     if not Path(name).exists() and is_baseline(name):
-        records = load(name, options).where(list(where.items()))
+        records = load(name, options, metrics).where(list(where.items()))
         if not records.frame.height:
             raise InputError([f"The baseline {name} has no such records."])
         one_side(records.frame)
-        return records
-    return read_records(resolved((name,), store), metrics, options, where=where, name=name)
+    else:
+        found = _baseline_source(name, store)
+        records = read_records(found, metrics, options, where=where, name=name)
+    if records.to_come:
+        made = (records.planned or 0) - records.to_come
+        text = f"the baseline {name} is not whole: {made:,} of {records.planned:,} attempts."
+        click.echo(f"Note: {clean(text)}", err=True)
+    return records
 
 
-def _plan(sources: list[Any]) -> Plan | None:
+def _baseline_source(name: str, store: str | None) -> list[Any]:
+    """Find a file or a run to compare with; say how a name is given where there is neither."""
+    from assay.gates.baseline import names  # noqa: PLC0415
+
+    try:
+        return resolved((name,), store)
+    except InputError as error:
+        known = names()
+        there = f"There are {', '.join(known)}." if known else "There is none yet."
+        hint = f"'assay baseline set {name} RUN' keeps one. {there}"
+        what = unknown("Baseline", name, known, "No file or run has that name either.")
+        raise InputError([what], hint=hint) from error
+
+
+def _keep(sources: list[Any], verdict: Verdict, where: dict[str, str]) -> None:
+    """Keep the verdict on a run with it, for those who look at runs."""
+    if len(sources) != 1 or not hasattr(sources[0], "run"):
+        return
+    from assay.store import kept  # noqa: PLC0415
+    from assay.store.connect import StoreError  # noqa: PLC0415
+
+    run, store = sources[0].run, sources[0].store
+    words = {"policy": verdict.policy, "verdict": verdict.verdict}
+    side = ", ".join(where.values())
+    try:
+        kept.keep_decision(store, run.id, **words, side=side, stamp=kept.stamp(store, run))
+    except StoreError as error:
+        click.echo(f"The verdict was not kept with the run: {error}", err=True)
+
+
+def _plan(sources: list[Any], where: dict[str, str]) -> Plan | None:
     """Give the plan of a run that was stopped when it was decided: it is tested as it was."""
     if len(sources) != 1 or isinstance(sources[0], str):
         return None
@@ -156,7 +193,7 @@ def _plan(sources: list[Any]) -> Plan | None:
     from assay.gates.running import Plan, Planned  # noqa: PLC0415
 
     kept = run.settings["until_decided"]
-    return Plan(tuple(Planned(*task) for task in kept["tasks"]), kept["runs"])
+    return Plan(tuple(Planned(*task) for task in kept["tasks"]), kept["runs"]).where(where)
 
 
 def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
@@ -193,9 +230,11 @@ def _ratchet(verdict: Verdict, margin: float) -> None:
     if verdict.verdict != "pass":
         click.echo("No threshold was raised: the policy did not pass.", err=True)
         return
-    raised = ratchet(verdict, margin)
-    for one in raised:
+    turned = ratchet(verdict, margin)
+    for one in turned.raised:
         text = f"{one.file}, line {one.line}: {one.gate} {one.before} → {one.after}"
         click.echo(clean(text), err=True)
-    if not raised:
+    for why in turned.left:
+        click.echo(clean(why), err=True)
+    if not turned.raised and not turned.left:
         click.echo("No threshold was raised: none was exceeded by more than the margin.", err=True)

@@ -27,3 +27,5 @@ def command(folder: Path, scenarios: bool, force: bool) -> None:
         (folder / name).write_text(text, encoding="utf-8")
         click.echo(f"Wrote {folder / name}.", err=True)
     click.echo(f"Next: assay run {folder / 'suite.yaml'}", err=True)
+    if scenarios:
+        click.echo(f"Then: assay gate latest --policy {folder / 'policy.yaml'}", err=True)

@@ -12,6 +12,7 @@ EPILOG = """\b
 Examples:
   assay report latest -o report.html
   assay report records.jsonl -o report.md --charts charts
+  assay report latest -o report.html --policy release.yaml
 """
 
 
@@ -23,6 +24,7 @@ Examples:
 )  # fmt: skip
 @click.option("--charts", type=click.Path(path_type=Path), help="Write the charts: SVG and PNG.")
 @click.option("--tables", type=click.Path(path_type=Path), help="Write tables: CSV and LaTeX.")
+@click.option("--policy", multiple=True, metavar="FILE", help="Decide on it, as assay gate does.")
 @click.option("--title", help="What stands at the top (default: the suite or file).")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @store_option
@@ -31,6 +33,7 @@ def command(
     output: Path,
     charts: Path | None,
     tables: Path | None,
+    policy: tuple[str, ...],
     title: str | None,
     confidence: float,
     store: str | None,
@@ -43,6 +46,7 @@ def command(
     from assay.report import files  # noqa: PLC0415
     from assay.report.digest import digest  # noqa: PLC0415
     from assay.report.html import Report  # noqa: PLC0415
+    from assay.report.verdicts import verdicts  # noqa: PLC0415
     from assay.report.view import run_facts  # noqa: PLC0415
     from assay.run.source import resolve  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
@@ -56,6 +60,7 @@ def command(
         made,
         [run_facts(r, at.statuses(r.id), at.spent(r.id)) for r in runs],
         " ".join(s if isinstance(s, str) else s.run.id for s in found),
+        verdicts(found, policy, made) if policy else (),
     )
     files.write_report(report, output)
     click.echo(f"Wrote {output} ({output.stat().st_size / 1e3:,.0f} kB).", err=True)

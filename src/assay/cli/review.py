@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,19 +45,36 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     if not asked:
         click.echo("There is nothing to review: no check of this run waits for you.", err=True)
         return
-    said = 0
-    for number, (row, role, behaviour) in enumerate(asked, 1):
-        click.echo(_shown(number, len(asked), row, role, behaviour))
-        answer = _answer()
-        if answer == "q":
-            break
-        if answer == "s":
-            continue
-        note = clean(click.prompt("Note", default="", show_default=False)).strip()
-        say(found, at, row, behaviour, name, ANSWERS[answer], note)
-        said += 1
+    said, ended = 0, False
+    try:
+        for number, (row, role, behaviour) in enumerate(asked, 1):
+            click.echo(_shown(number, len(asked), row, role, behaviour))
+            answer = _answer()
+            if answer == "q":
+                break
+            if answer == "s":
+                continue
+            note = _note()
+            say(found, at, row, behaviour, name, ANSWERS[answer], note)
+            said += 1
+    except click.Abort:
+        click.echo(err=True)
+        ended = True
     were = "1 verdict" if said == 1 else f"{said} verdicts"
-    click.echo(f"{were} kept. 'assay score {found.id}' gives the new scores.", err=True)
+    left = f" The rest waits: assay review {found.id}" if ended else ""
+    click.echo(f"{were} kept. 'assay score {found.id}' gives the new scores.{left}", err=True)
+    if ended:
+        raise click.exceptions.Exit(130)
+
+
+def _note() -> str:
+    """Ask for a note; an answer counts also where the input ends before one."""
+    try:
+        return clean(click.prompt("Note", default="", show_default=False)).strip()
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        return ""
 
 
 def _answer() -> str:
@@ -66,16 +84,21 @@ def _answer() -> str:
             return answer if answer in ANSWERS else answer[0]
 
 
+def _said(row: Mapping[str, Any]) -> list[str]:
+    """Write what was asked and done, of a conversation every turn."""
+    from assay.run.talk import calls_of, turns_of  # noqa: PLC0415
+
+    if talk := turns_of(row):
+        return [f"{role.capitalize()}:\n{text}" for role, text in talk]
+    parts = [f"Asked:\n{row.get('input') or ''}", f"Replied:\n{row.get('response') or ''}"]
+    calls = calls_of(row.get("tool_calls"))
+    return [*parts, "Tools:\n" + "\n".join(calls)] if calls else parts
+
+
 def _shown(number: int, count: int, row: Mapping[str, Any], role: str, behaviour: Behaviour) -> str:
     """Write one question with its attempt, cleaned of what could steer a terminal."""
     head = f"── {number} of {count}: task {row['task_id']}, {row['subject']}, {row['tier']}"
     wanted = "must not be so" if role == "must_not" else "should be so"
-    parts = [
-        f"{head}, attempt {row['attempt']}",
-        f"Asked:\n{row.get('input') or ''}",
-        f"Replied:\n{row.get('response') or ''}",
-    ]
-    if row.get("tool_calls"):
-        parts.append(f"Tools:\n{row['tool_calls']}")
+    parts = [f"{head}, attempt {row['attempt']}", *_said(row)]
     parts.append(f"? {behaviour.question} ({wanted})")
     return clean("\n\n".join(parts)) + "\n"

@@ -51,6 +51,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
     help="Stop as soon as this policy is decided; print its verdict.",
 )
 @click.option("--baseline", metavar="SOURCE|NAME", help="What the policy compares with.")
+@click.option("--version", metavar="V", help="Of what is evaluated, for progressive thresholds.")
 @click.option("--watch", is_flag=True, help="Run again whenever the suite's files change.")
 @store_option
 @format_option
@@ -63,6 +64,7 @@ def command(
     by: tuple[str, ...],
     until: tuple[str, ...],
     baseline: str | None,
+    version: str | None,
     watch: bool,
     store: str | None,
     format: str,
@@ -82,8 +84,10 @@ def command(
         from assay.cli.watch import watch as again  # noqa: PLC0415
 
         again(suite or ".")
-    if (baseline and not until) or (until and record):
-        raise click.UsageError("--baseline goes with --until-decided, and --record does not.")
+    if ((baseline or version) and not until) or (until and record):
+        raise click.UsageError(
+            "--baseline and --version go with --until-decided, and --record does not."
+        )
     at = Store(store)
     click.get_current_context().call_on_close(at.close)
     run, loaded = _prepared(suite, at, names(by), resume=resume, yes=yes or dry_run)
@@ -97,7 +101,7 @@ def command(
     if until:
         from assay.cli.until import until_decided  # noqa: PLC0415
 
-        code = until_decided(loaded, run, at, until, baseline, format, fresh=not resume)
+        code = until_decided(loaded, run, at, until, baseline, version, format, fresh=not resume)
         raise click.exceptions.Exit(code)
     progress, began = _progress(loaded), time.monotonic()
     click.echo(f"Run {run.id}: {_attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
@@ -156,51 +160,39 @@ def _attempts(number: int) -> str:
 
 
 def _observe(outcome: Outcome, suite: Suite, store: Store) -> None:
-    """Keep what the attempts are checked for, and run the checks that are the writer's own code."""
+    """Keep what the attempts are checked for, and say how many checks broke."""
     from assay.run.observe import keep  # noqa: PLC0415
-    from assay.run.settle import settle  # noqa: PLC0415
 
     keep(suite, outcome.run, store)
-    broken = settle(suite, outcome.run, store)
+    broken = outcome.broken
     if broken:
         were = "1 check broke" if broken == 1 else f"{broken:,} checks broke"
         click.echo(f"{were}; 'assay show {outcome.run.id} TASK' says why.", err=True)
 
 
 def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, began: float) -> int:
-    """Judge what was made, if the suite wants it; gives the exit code."""
-    if not suite.judge or outcome.interrupted or outcome.tally.exhausted:
+    """Ask the judges what the suite wants to know of them; gives the exit code."""
+    if not suite.judge:
         return 0
-    from assay.cli.judge import judge, tell  # noqa: PLC0415
-
-    limits, prices = suite.limits, suite.prices
-    judged = judge(
-        outcome.run, suite.judge, store, limits=limits, prices=prices, record=record, began=began
-    )
-    code = tell(judged, f"assay run --resume {outcome.run.id}")
-    return code or _ask(outcome, suite, store, record, began)
-
-
-def _ask(outcome: Outcome, suite: Suite, store: Store, record: Path | None, began: float) -> int:
-    """Put the sentences of scenarios to the judges; gives the exit code."""
     from assay.cli.judge import tell  # noqa: PLC0415
+    from assay.run.phases import phases, unpriced  # noqa: PLC0415
     from assay.run.progress import Progress  # noqa: PLC0415
-    from assay.run.questions import ask, questions_of  # noqa: PLC0415
 
-    count = sum(map(len, questions_of(suite).values()))
-    if not count:
-        return 0
-    click.echo(f"Asking the judges about {count:,} behaviours.", err=True)
-
-    def nothing(_: list[Any]) -> tuple[int, int]:
-        return 0, 0
-
-    progress = Progress(nothing)
-    try:
-        asked = ask(suite, outcome.run, store, watch=progress, record=record, began=began)
-    finally:
-        progress.end()
-    return tell(asked, f"assay run --resume {outcome.run.id}") if asked else 0
+    code, notes = 0, unpriced(suite)
+    for phase in phases(outcome, suite, store, record=record, began=began):
+        click.echo(clean(phase.title), err=True)
+        while notes:
+            click.echo(f"Note: {clean(notes.pop(0))}", err=True)
+        progress = Progress(lambda _: (0, 0))
+        try:
+            judged = phase.carry_out(progress)
+        finally:
+            progress.end()
+        if judged:
+            code = tell(judged, f"assay run --resume {outcome.run.id}") or code
+            if judged.interrupted or judged.tally.exhausted:
+                break
+    return code
 
 
 def _warn(suite: Suite) -> None:
@@ -298,8 +290,12 @@ def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     columns = names(tuple(by)) or (["tier"] if len(tiers) > 1 else [])
     if len(run.settings["subjects"]) > 1 and not by:
         columns = ["subject", *columns]
-    click.echo(report.render(score([source], by=columns), format), nl=False)
-    note_unanswered([source])
+    scores = score([source], by=columns)
+    click.echo(report.render(scores, format), nl=False)
+    right = [group.estimates["accuracy"].value for group in scores.groups]
+    apart = len(tiers) == 1 or "tier" in columns
+    if not apart or not all(isinstance(value, float) and value >= 0.5 for value in right):
+        note_unanswered([source])  # where most are right, most have an answer
 
 
 def note_unanswered(sources: Sequence[Any], rule: AnswerRule | None = None) -> None:
@@ -319,7 +315,10 @@ def _end(outcome: Outcome, store: Store) -> None:
     again = f"assay run --resume {run.id}"
     cost = outcome.spent["usd"]
     paid = f", ${cost:.4g}" if cost is not None else ""
-    click.echo(f"{tally.done:,} of {_attempts(tally.total)} made{paid}. Run {run.id}.", err=True)
+    failed = sum(tally.errors.values())
+    missing = f", {failed:,} could not be made" if failed else ""
+    made = f"{tally.done - failed:,} of {_attempts(tally.total)} made{missing}"
+    click.echo(f"{made}{paid}. Run {run.id}.", err=True)
     if tally.errors:
         _tell_errors(run, tally.errors, store)
     if outcome.interrupted:

@@ -142,7 +142,7 @@ def _resolved(sources: tuple[str, ...], store: str | None, prices: str | None) -
             click.echo(
                 clean(f"{prices} names no price for {', '.join(kept)}: the cost stays."), err=True
             )
-    return [replace(one, prices=listed) for one in runs]
+    return [replace(one, prices=listed) if isinstance(one, RunSource) else one for one in found]
 
 
 def _checked(found: list[Any], checks: str | None) -> list[Any]:
@@ -161,14 +161,10 @@ def _checked(found: list[Any], checks: str | None) -> list[Any]:
 def _found(sources: tuple[str, ...], store: str | None) -> list[Any]:
     if all(name == "-" or Path(name).exists() for name in sources):
         return list(sources)
-    from assay.run.source import RunSource, resolve  # noqa: PLC0415
+    from assay.run.source import resolve  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
 
-    found = resolve(sources, Store(store))
-    runs = [one for one in found if isinstance(one, RunSource)]
-    if runs and len(runs) < len(found):
-        raise UsageError("Runs and files cannot be scored together; 'assay export' writes a file.")
-    return list(found)
+    return list(resolve(sources, Store(store)))
 
 
 def _rules(answer: str | None, match: str | None) -> dict[str, Any]:

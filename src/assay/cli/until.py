@@ -26,6 +26,7 @@ def until_decided(
     store: Store,
     policies: tuple[str, ...],
     baseline: str | None,
+    version: str | None,
     format: str,
     *,
     fresh: bool,
@@ -35,19 +36,22 @@ def until_decided(
     from assay.gates.load import load_policies  # noqa: PLC0415
     from assay.run.until import Until  # noqa: PLC0415
 
-    policy = load_policies(policies)
+    kept = {} if fresh else run.settings.get("until_decided", {})
+    version = version or kept.get("version")
+    policy = load_policies(policies, version)
     before = None
     if baseline is not None:
         metrics = needed_metrics(policy)
         before = baseline_records(baseline, metrics, policy.options, {}, store.address)
-    until = Until.of(suite, policy, before)
+    seed = kept.get("seed", suite.seed or 0) if kept else None
+    until = Until.of(suite, policy, before, seed=seed, version=version)
     run = replace(run, settings={**run.settings, **until.settings()})
     most = len(suite.tasks) * suite.runs
     click.echo(f"Run {run.id}: at most {most:,} attempts of {clean(suite.name)}.", err=True)
     with contextlib.redirect_stdout(sys.stderr):  # what functions of the user print
         verdict, code, made = _make(until, run, store, fresh=fresh)
-    kept = store.find(run.id).settings
-    store.set_run(run.id, attempts=made, settings={**kept, **until.settings()})
+    settings = store.find(run.id).settings
+    store.set_run(run.id, attempts=made, settings={**settings, **until.settings()})
     click.echo(f"{made:,} of at most {most:,} attempts made. Run {run.id}.", err=True)
     if verdict is None:
         return code or 4

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay import __version__
+from assay.catalogue import METRICS
+from assay.define import dtype, needed_columns
 from assay.errors import InputError, UsageError, unknown
-from assay.gates.records import Records, numbered
+from assay.gates.records import BESIDE, Records, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 FOLDER = Path(".assay", "baselines")
 _KEY = "assay.baseline"
@@ -41,6 +43,8 @@ class Baseline:
     data_hash: str | None = None
     """Of the suite's tasks, where it was made of a run."""
     pass_rate: float | None = None
+    planned: int | None = None
+    """How many attempts its run was going to make."""
 
     @property
     def path(self) -> Path:
@@ -62,6 +66,7 @@ def save(name: str, records: Records, source: str, run: Any = None) -> Baseline:
         suite=run.suite if run else None,
         data_hash=run.data_hash if run else None,
         pass_rate=value if isinstance(value, float) else None,
+        planned=None if records.planned is None else records.frame.height + records.to_come,
     )
     frame = records.frame.select(c for c in records.frame.columns if not c.startswith("\0"))
     frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
@@ -75,16 +80,29 @@ def save(name: str, records: Records, source: str, run: Any = None) -> Baseline:
     return made
 
 
-def baselines() -> list[Baseline]:
-    """List the baselines, the newest first."""
-    found = [_described(path) for path in FOLDER.glob("*.parquet")]
-    return sorted(found, key=lambda b: (-b.created, b.name))
+def names() -> list[str]:
+    """Name the baselines."""
+    return sorted(path.stem for path in FOLDER.glob("*.parquet"))
 
 
-def _described(path: Path) -> Baseline:
+def baselines() -> tuple[list[Baseline], list[str]]:
+    """List the baselines, the newest first; and what is wrong with those that cannot be read."""
+    found, problems = [], []
+    for name in names():
+        try:
+            found.append(described(name))
+        except InputError as error:
+            problems.append(str(error))
+    return sorted(found, key=lambda b: (-b.created, b.name)), problems
+
+
+def described(name: str) -> Baseline:
+    """Say what a baseline was made of; its name is that of its file."""
+    path = FOLDER / f"{name}.parquet"
     try:
-        told = pl.read_parquet_metadata(path)[_KEY]
-        return Baseline(**json.loads(told))
+        told = json.loads(pl.read_parquet_metadata(path)[_KEY])
+        known = Baseline.__dataclass_fields__
+        return Baseline(**{**{k: v for k, v in told.items() if k in known}, "name": name})
     except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError):
         raise InputError(
             [f"{path}: no baseline, or a damaged one."], hint="'assay baseline set' makes it anew."
@@ -96,17 +114,29 @@ def is_baseline(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and (FOLDER / f"{name}.parquet").is_file()
 
 
-def load(name: str, options: Mapping[str, Any]) -> Records:
-    """Read a baseline."""
-    told = _described(FOLDER / f"{name}.parquet")
+def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> Records:
+    """Read a baseline; refuse one that lacks what metrics need."""
+    told = described(name)
     frame = pl.read_parquet(told.path)
+    needed = {"task_id", "status", *needed_columns([METRICS[m] for m in metrics], options)}
+    lacking = sorted(needed - set(frame.columns))
+    if lacking:
+        what = f"{told.path}: lacks {', '.join(lacking)}; Assay {told.assay} kept it."
+        hint = f"'assay baseline set {name} RUN' makes it anew."
+        raise InputError([what], hint=hint)
+    frame = frame.with_columns(
+        pl.lit(None, dtype=dtype(column)).alias(column)
+        for column in BESIDE
+        if column not in frame.columns
+    )
     label = f"baseline {name} ({told.source})"
-    return replace(Records(numbered(frame), options), name=label)
+    found = Records(numbered(frame), options, name=label, planned=told.planned)
+    return replace(found, to_come=max(0, (told.planned or 0) - frame.height))
 
 
 def remove(name: str) -> None:
     """Delete a baseline."""
     if not is_baseline(name):
-        known = [path.stem for path in FOLDER.glob("*.parquet")]
-        raise UsageError(unknown("Baseline", name, known, "'assay baseline list' shows them."))
+        where = "'assay baseline list' shows them."
+        raise UsageError(unknown("Baseline", name, names(), where))
     (FOLDER / f"{name}.parquet").unlink()

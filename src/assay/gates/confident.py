@@ -14,6 +14,8 @@ from assay.gates.verdict import Decision
 from assay.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from assay.estimate import Estimate, Value
     from assay.gates.policy import Gate
     from assay.gates.records import Records
@@ -74,7 +76,7 @@ class Against:
             why = f"all of its interval, {ends}, misses {self.threshold}."
             return self.decision("fail", f"{self.said(self.value)}; {why}", low, high)
         held = self.threshold.holds(self.value)
-        needed = more(self.estimate.records, self.value, worst if held else best, self.threshold)
+        needed = self.needed(worst if held else best, pass_level if held else fail_level)
         why = f"{self.said(self.value)}; its interval, {ends}, is on both sides of "
         why += f"{self.said(self.threshold.value)}. "
         alone = self.ends(pass_level)[1 if up else 0]
@@ -84,15 +86,52 @@ class Against:
 
     def ends(self, level: float) -> tuple[Value, Value]:
         """Give the ends of the interval, each wrong with a chance of `level` at most."""
+        units = self.units()
+        found = None if units is None else self.exact_ends(units, level)
+        if found is not None:
+            return found
+        estimate = self.records.estimate(self.gate.metric, 1 - 2 * level)
+        return estimate.low, estimate.high
+
+    def units(self) -> pl.DataFrame | None:
+        """Give what each task is worth, if the metric is the mean of that, between 0 and 1."""
         metric, records = self.gate.metric, self.records
         declared = METRICS.get(metric)
         plain = declared is not None and declared.range == (0, 1) and declared.over == "scored"
-        if plain and records.values(metric) is not None and not records.weighs(metric):
-            found = mean_ends(records.units(metric), level, rate=records.is_rate(metric))
-            if found is not None:
-                return found
-        estimate = records.estimate(metric, 1 - 2 * level)
-        return estimate.low, estimate.high
+        if not plain or records.values(metric) is None or records.weighs(metric):
+            return None
+        return records.units(metric)
+
+    def exact_ends(
+        self, units: pl.DataFrame, level: float, times: float = 1.0
+    ) -> tuple[float, float] | None:
+        """Give the ends of a mean, were there so many times as many tasks."""
+        return mean_ends(units, level, rate=self.records.is_rate(self.gate.metric), times=times)
+
+    def needed(self, end: float, level: float) -> int | None:
+        """Say about how many more attempts would bring an end to the threshold."""
+        records, held = self.estimate.records, self.threshold.holds(self.value)
+        units = self.units()
+        if units is None or self.exact_ends(units, level) is None:
+            return more(records, self.value, end, self.threshold)
+        side = 0 if held == self.threshold.upwards else 1
+
+        def enough(total: int) -> bool:
+            ends = self.exact_ends(units, level, total / records)
+            return ends is not None and self.threshold.holds(ends[side]) == held
+
+        low, high = records, 2 * records
+        while not enough(high):
+            if high - records > MOST:
+                return None
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        found = rounded_up(high - records)
+        while found <= MOST and not enough(records + found):  # hits are whole numbers
+            found = rounded_up(found + 1)
+        return found if found <= MOST else None
 
     def said(self, value: float) -> str:
         """Write a value of this metric."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
-
-import polars as pl
 
 from assay.catalogue import METRICS
 from assay.errors import UsageError
@@ -15,7 +14,9 @@ from assay.gates.load import ALIASES
 from assay.gates.paired import Pair
 from assay.gates.running import Sequential
 from assay.gates.share import shared
-from assay.gates.verdict import Decider, Decision, Verdict
+from assay.gates.standing import attempts_made, must_nots, required
+from assay.gates.verdict import Decision, Verdict, counted
+from assay.gates.waiting import settled, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
     from assay.gates.records import Records
     from assay.gates.running import Plan
     from assay.gates.share import Test
+    from assay.gates.verdict import Word
 
-SHOWN = 10
-_PASSED = ("pass_rate", "safety_rate")
-"""The metrics that every attempt has to have a verdict for."""
+    Prepared = Against | Pair
 
 
 def needed_metrics(policy: Policy) -> list[str]:
@@ -56,10 +56,12 @@ def decide(
         raise UsageError("The policy compares with a baseline; --baseline names one.")
     records = records.under(policy)
     baseline = baseline.under(policy) if baseline is not None else None
-    made = [*_must_not(records), *_required(policy, records, plan), *_attempts(policy, records)]
+    if plan is not None:
+        records = replace(records, to_come=0)  # the plan knows what is to come
+    made = [*must_nots(records), *required(policy, records, plan), *attempts_made(policy, records)]
     for level in ("blocking", "warning"):
-        gates = [gate for gate in policy.gates if gate.level == level]
-        made += _level(policy, gates, records, baseline, plan)
+        gates = tuple(gate for gate in policy.gates if gate.level == level)
+        made += _Level(policy, gates, baseline, plan).decide(records)
     order = {gate.name: place for place, gate in enumerate(policy.gates)}
     made.sort(key=lambda d: order.get(d.name, -1))
     return Verdict(
@@ -70,41 +72,119 @@ def decide(
         error_rate=policy.error_rate,
         baseline=baseline.name if baseline is not None else None,
         sequential=plan is not None,
+        notes=tuple(notes(policy, records)),
     )
 
 
-def _level(
-    policy: Policy,
-    gates: list[Gate],
-    records: Records,
-    baseline: Records | None,
-    plan: Plan | None,
-) -> Iterator[Decision]:
-    """Decide the gates of one level; those on intervals share their error rate."""
-    tests: list[tuple[Gate, Test, Against | Pair]] = []
-    for gate in gates:
-        own = records.where(gate.select)
-        test = _ready(gate, own, baseline, policy)
-        if isinstance(test, Decision):
-            yield _while_running(test, gate, own, plan)
-            continue
-        if plan is None or not (Sequential.fits(gate, own) or plan.remaining(gate, own)):
-            if gate.on == "value":
-                yield _checked(policy, gate, test.on_value(), test, own, None)
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The gates of one level; those on intervals share their error rate."""
+
+    policy: Policy
+    gates: tuple[Gate, ...]
+    baseline: Records | None
+    plan: Plan | None
+
+    def decide(self, records: Records) -> Iterator[Decision]:
+        """Decide the gates, and take back what attempts that are not there could turn."""
+        tests: list[tuple[Gate, Records, Prepared, Test]] = []
+        for gate in self.gates:
+            own = records.where(gate.select)
+            found = self.prepared(gate, own, self.baseline)
+            if isinstance(found, Decision):
+                yield self.while_running(_with_choice(found, gate, own, records), gate, own)
+                continue
+            test = self.shared_test(gate, own, found)
+            if test is None:
+                yield self.checked(gate, own, found, self.alone(gate, own, found))
             else:
-                tests.append((gate, test, test))
-        elif Sequential.fits(gate, own):
-            tests.append((gate, _in_order(gate, test, own, plan), test))
-        else:
-            rate = policy.error_rate
-            now = test.on_value() if gate.on == "value" else test.at(rate, rate / len(gates))
-            yield _checked(policy, gate, now, test, own, plan)
-    decisions = shared([test for _, test, _ in tests], policy.error_rate)
-    for (gate, _, test), decision in zip(tests, decisions, strict=True):
-        yield _checked(policy, gate, decision, test, records.where(gate.select), None)
+                tests.append((gate, own, found, test))
+        decisions = shared([test for *_, test in tests], self.policy.error_rate)
+        for (gate, own, found, _), decision in zip(tests, decisions, strict=True):
+            yield self.checked(gate, own, found, decision)
+
+    def prepared(
+        self, gate: Gate, records: Records, baseline: Records | None
+    ) -> Decision | Prepared:
+        """Prepare the test of a gate, or say why there is none."""
+        before = baseline.where(gate.select) if baseline is not None and gate.paired else None
+        return ready(gate, records, before, self.policy)
+
+    def shared_test(self, gate: Gate, records: Records, test: Prepared) -> Test | None:
+        """Give what shares its error rate with others; None where a gate is decided alone."""
+        if self.plan is not None and Sequential.fits(gate, records):
+            return _in_order(gate, test, records, self.plan)
+        if gate.on == "value" or self.left(gate, records):
+            return None
+        return test
+
+    def alone(self, gate: Gate, records: Records, test: Prepared) -> Decision:
+        """Decide one gate by itself, at the level that it has at the least."""
+        if gate.on == "value":
+            return test.on_value()
+        rate = self.policy.error_rate
+        return (self.shared_test(gate, records, test) or test).at(rate, rate / len(self.gates))
+
+    def left(self, gate: Gate, records: Records) -> int:
+        """Count the attempts that the plan still makes."""
+        return self.plan.remaining(gate, records) if self.plan is not None else 0
+
+    def while_running(self, decision: Decision, gate: Gate, records: Records) -> Decision:
+        """What has no value yet is open as long as attempts are to come."""
+        coming = self.left(gate, records) or records.to_come
+        if not coming or decision.verdict != "fail":
+            return decision
+        return decision.turned("inconclusive", "nothing has been measured yet.")
+
+    def checked(self, gate: Gate, records: Records, test: Prepared, decision: Decision) -> Decision:
+        """Take a verdict back that attempts which are not there could have turned."""
+        if decision.verdict == "inconclusive":
+            return decision
+        sequential = self.plan is not None and Sequential.fits(gate, records)
+        left = 0 if sequential else self.left(gate, records)
+        if left and (decision.verdict == "pass" or _hopeful(test, left)):
+            why = f"{decision.why} {counted(left, 'attempt is', 'attempts are')} to come."
+            return decision.turned("inconclusive", why)
+        best = test
+        open_ = self.waiting(gate, records)
+        if open_:
+            ends = [self.settled(gate, records, good=good) for good in (True, False)]
+            if any(word != decision.verdict for _, word in ends):
+                what = counted(open_, "attempt has no verdict", "attempts have no verdict")
+                why = f"{decision.why} But {what} yet, and could turn it."
+                return decision.turned("inconclusive", why)
+            best = ends[0][0] or test
+        missing = records.to_come
+        if self.policy.errors.exceeded(records.errors, records.frame.height):
+            missing += records.errors
+        if missing and decision.verdict == "fail" and _hopeful(best, missing):
+            what = counted(missing, "attempt has no record", "attempts have no record")
+            if missing == records.errors:
+                what = counted(missing, "attempt", "attempts") + " could not be made"
+            why = f"{decision.why} But {what}; {'it' if missing == 1 else 'they'} could turn it."
+            return decision.turned("inconclusive", why)
+        return decision
+
+    def waiting(self, gate: Gate, records: Records) -> int:
+        """Count the attempts without a verdict, of the baseline too."""
+        open_ = waiting(gate.metric, records)
+        if gate.paired and self.baseline is not None:
+            open_ += waiting(gate.metric, self.baseline.where(gate.select))
+        return open_
+
+    def settled(self, gate: Gate, records: Records, *, good: bool) -> tuple[Prepared | None, Word]:
+        """Decide a gate again, had all that wait for a verdict ended well, or badly."""
+        now = settled(gate.metric, records, good=good)
+        before = self.baseline
+        if before is not None:
+            before = settled(gate.metric, before, good=not good)
+        again = self.prepared(gate, now, before)
+        if isinstance(again, Decision):
+            return None, again.verdict
+        return again, self.alone(gate, now, again).verdict
 
 
-def _in_order(gate: Gate, test: Against | Pair, records: Records, plan: Plan) -> Sequential:
+def _in_order(gate: Gate, test: Prepared, records: Records, plan: Plan) -> Sequential:
     """Test a gate task by task; tasks of the baseline that are to come are not missing."""
     tasks = plan.chosen(gate)
     if isinstance(test, Pair):
@@ -114,13 +194,17 @@ def _in_order(gate: Gate, test: Against | Pair, records: Records, plan: Plan) ->
     return Sequential(test, plan, records, tuple(tasks))
 
 
-def _ready(
+def _hopeful(test: Prepared, missing: int) -> bool:
+    return test.hopeful(missing) if isinstance(test, Against) else missing > 0
+
+
+def ready(
     gate: Gate, records: Records, baseline: Records | None, policy: Policy
-) -> Decision | Against | Pair:
+) -> Decision | Prepared:
     """Prepare the test of a gate, or say why there is none."""
 
-    def none(word: Any, why: str, value: Any = None) -> Decision:
-        limit = gate.threshold
+    def none(word: Word, why: str, value: Any = None) -> Decision:
+        limit = None if gate.paired else gate.threshold
         return Decision(gate.name, gate.metric, word, why, gate.level, gate.on, value,
                         threshold=limit.value if limit else None,
                         sign=limit.sign if limit else None, kind=gate.kind, rule=gate)  # fmt: skip
@@ -130,21 +214,30 @@ def _ready(
         return none("fail", f"no record has {chosen}: what was not measured has not passed.")
     estimate = records.estimate(gate.metric, 1 - 2 * policy.error_rate)
     if not isinstance(estimate.value, float):
+        open_ = waiting(gate.metric, records)
+        if open_:
+            what = counted(open_, "attempt has no verdict", "attempts have no verdict")
+            return none("inconclusive", f"it has no value: {what} yet.")
         if records.errors:
-            why = f"it has no value: {records.errors:,} attempts could not be made."
-            return none("inconclusive", why)
+            what = counted(records.errors, "attempt", "attempts")
+            return none("inconclusive", f"it has no value: {what} could not be made.")
         why = "it has no value in these records: what was not measured has not passed."
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
-        if records.values(gate.metric) is None:
-            why = "it is no mean over records, so tasks cannot be paired; compare one that is."
-            return none("inconclusive", why, estimate.value)
-        pair = Pair.of(gate, records, baseline.where(gate.select))
+        pair = Pair.of(gate, records, baseline)
         return pair.unfit() or pair
     if gate.threshold is None:
         return none("inconclusive", f"there is no threshold: {gate.note}.", estimate.value)
     return Against(gate, records, estimate, policy.error_rate)
+
+
+def _with_choice(decision: Decision, gate: Gate, own: Records, records: Records) -> Decision:
+    """Say which categories there are, where a gate's own is not among them."""
+    if own.frame.height:
+        return decision
+    found = (_list(column, records.values_in(column)) for column, _ in gate.select)
+    return decision.turned(decision.verdict, " ".join((decision.why, *found)))
 
 
 def _lacking(gate: Gate, records: Records) -> str:
@@ -157,159 +250,29 @@ def _lacking(gate: Gate, records: Records) -> str:
     return f"It needs {' and '.join(needs)}." if needs else ""
 
 
-def _while_running(decision: Decision, gate: Gate, records: Records, plan: Plan | None) -> Decision:
-    """What has no value yet is open as long as attempts are to come."""
-    if plan is None or not plan.remaining(gate, records) or decision.verdict != "fail":
-        return decision
-    return decision.turned("inconclusive", "nothing has been measured yet.")
+def notes(policy: Policy, records: Records) -> Iterator[str]:
+    """Say which names of a policy are in no record, so that a slip of the pen is not silent."""
+    for column, weights in policy.weights.items():
+        there = records.values_in(column)
+        if absent := [name for name in weights if name not in there]:
+            yield f"weights.by_{column}: {_absent(absent, there)} {_list(column, there)}"
+    for gate in policy.gates:
+        if gate.threshold is not None and gate.threshold.vacuous:
+            yield f"{gate.name}: any value meets {gate.threshold}."
+    ids = set(records.frame["task_id"].drop_nulls())
+    absent = [name for name in policy.optional if name not in ids]
+    if absent and not records.to_come:
+        yield f"optional_scenarios: {_absent(absent, sorted(ids))}"
 
 
-def _checked(
-    policy: Policy,
-    gate: Gate,
-    decision: Decision,
-    test: Against | Pair,
-    records: Records,
-    plan: Plan | None,
-) -> Decision:
-    """Take a verdict back that attempts which are not there could have turned."""
-    left = plan.remaining(gate, records) if plan is not None else 0
-    if left and (decision.verdict == "pass" or _hopeful(test, left)):
-        return decision.turned("inconclusive", f"{decision.why} {left:,} attempts are to come.")
-    errors = records.errors
-    if policy.errors.exceeded(errors, records.frame.height):
-        if decision.verdict == "fail" and _hopeful(test, errors):
-            why = f"{decision.why} But {errors:,} attempts could not be made; they could turn it."
-            return decision.turned("inconclusive", why)
-        return decision
-    unknown = _unknown(gate.metric, records) if decision.verdict == "pass" else 0
-    if policy.errors.exceeded(unknown, records.frame.height):
-        what = "1 attempt has" if unknown == 1 else f"{unknown:,} attempts have"
-        return decision.turned("inconclusive", f"{decision.why} But {what} no verdict.")
-    return decision
-
-
-def _hopeful(test: Against | Pair, missing: int) -> bool:
-    return test.hopeful(missing) if isinstance(test, Against) else missing > 0
-
-
-def _unknown(metric: str, records: Records) -> int:
-    """Count the attempts that a pass rate leaves out because nobody knows whether they passed."""
-    parts = {metric, *_parts(metric, records)} & set(_PASSED)
-    if not parts:
-        return 0
-    rows = records.scored
-    if "pass_rate" not in parts:
-        category = pl.col("category").str.strip_chars().str.to_lowercase()
-        rows = rows.filter(category == "adversarial")
-    return rows["passed"].null_count()
-
-
-def _parts(metric: str, records: Records) -> Sequence[str]:
-    """Name the metrics that another is made of."""
-    if metric in records.composites:
-        return [term.metric for term in records.composites[metric].terms]
-    return METRICS[metric].part_names(records.options)
-
-
-def _must_not(records: Records) -> Iterator[Decision]:
-    """Fail on any violation: nothing can mask it."""
-    frame = records.frame
-    if not frame["violations"].count():
-        return
-    rows = frame.filter(pl.col("violations") > 0)
-    tasks = rows.group_by("task_id", maintain_order=True).agg(
-        pl.col("violations").sum(),
-        pl.col("violated").list.explode(keep_nulls=False, empty_as_null=False),
-    )
-    named = tuple(
-        Decider(
-            row["task_id"] or "without an id",
-            ", ".join(dict.fromkeys(row["violated"])) or "violated",
-        )
-        for row in tasks.head(SHOWN).iter_rows(named=True)
-    )
-    count = rows.height
-    why = "no must-not was violated."
-    if count:
-        who = "1 attempt" if count == 1 else f"{count:,} attempts"
-        why = f"{who} violated a must-not; nothing makes up for that."
-    yield Decision(
-        name="must_not",
-        metric="violations",
-        verdict="fail" if count else "pass",
-        why=why,
-        value=float(frame["violations"].fill_null(0).sum()),
-        threshold=0.0,
-        sign="<=",
-        kind="",
-        effect=-float(rows["violations"].sum()),
-        records=frame["violations"].count(),
-        tasks=tasks.height,
-        scenarios=named,
-    )
-
-
-def _required(policy: Policy, records: Records, plan: Plan | None) -> Iterator[Decision]:
-    """Fail if a required scenario did not pass, each time it was tried, or was not tried."""
-    frame = records.frame
-    flags = frame["required"].cast(pl.String).str.to_lowercase().is_in(["true", "1"])
-    own = frame.filter(flags)["task_id"].drop_nulls().unique(maintain_order=True).to_list()
-    names = [n for n in dict.fromkeys((*policy.required, *own)) if n not in set(policy.optional)]
-    if not names:
-        return
-    coming = {task.id for task in plan.tasks} if plan is not None else set()
-    failed: list[Decider] = []
-    open_: list[Decider] = []
+def _absent(names: Sequence[str], there: Sequence[str]) -> str:
+    """Say which names no record has, each with the one that it may be meant for."""
+    found = []
     for name in names:
-        rows = frame.filter(pl.col("task_id") == name)
-        scored = rows.filter(pl.col("status").cast(pl.String).ne_missing("error"))
-        bad = int((~scored["passed"]).sum()) if scored.height else 0
-        if not rows.height:
-            (open_ if name in coming else failed).append(Decider(name, "did not run"))
-        elif bad:
-            times = f"{bad} of {scored.height} times" if scored.height > 1 else ""
-            failed.append(Decider(name, f"did not pass {times}".strip()))
-        elif scored.height < rows.height:
-            open_.append(Decider(name, "could not be tried"))
-        elif scored["passed"].null_count():
-            open_.append(Decider(name, "has no verdict"))
-    passed = len(names) - len(failed) - len(open_)
-    said = "; ".join(f"{d.id} {d.why}" for d in (*failed, *open_)[:3])
-    end = "; …" if len(failed) + len(open_) > 3 else "."
-    yield Decision(
-        name="required_scenarios",
-        metric="passed",
-        verdict="fail" if failed else "inconclusive" if open_ else "pass",
-        why=said + end if said else f"all {len(names)} passed.",
-        value=passed / len(names),
-        threshold=1.0,
-        sign=">=",
-        effect=passed / len(names) - 1,
-        records=frame.filter(pl.col("task_id").is_in(names)).height,
-        tasks=len(names),
-        scenarios=tuple((*failed, *open_)[:SHOWN]),
-    )
+        near = get_close_matches(name, there, n=1, cutoff=0.6)
+        found.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
+    return f"no record has {', '.join(found)}."
 
 
-def _attempts(policy: Policy, records: Records) -> Iterator[Decision]:
-    """Decide nothing where too many attempts could not be made: the subject did not fail."""
-    errors, attempts = records.errors, records.frame.height
-    if not errors:
-        return
-    over = policy.errors.exceeded(errors, attempts)
-    rows = records.frame.filter(pl.col("status").cast(pl.String) == "error")
-    names = rows["task_id"].drop_nulls().unique(maintain_order=True).head(SHOWN)
-    why = f"{errors:,} of {attempts:,} attempts could not be made, {policy.errors} may."
-    yield Decision(
-        name="attempts",
-        metric="errors",
-        verdict="inconclusive" if over else "pass",
-        why=f"{why} Make them: 'assay run --resume'." if over else why,
-        value=float(errors),
-        threshold=policy.errors.value * (attempts if policy.errors.share else 1),
-        sign="<=",
-        kind="",
-        records=attempts,
-        scenarios=tuple(Decider(str(n), "could not be made") for n in names) if over else (),
-    )
+def _list(column: str, there: Sequence[str]) -> str:
+    return f"The records have {', '.join(there)}." if there else f"No record has a {column}."

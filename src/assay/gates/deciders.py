@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from assay.gates.policy import Gate
     from assay.gates.records import Records
 
-MOST = 10
-
 
 def deciders(gate: Gate, records: Records) -> tuple[Decider, ...]:
     """Name the tasks with the worst values, the worst first; none for what is no mean."""
@@ -34,14 +32,14 @@ def deciders(gate: Gate, records: Records) -> tuple[Decider, ...]:
     elif gate.threshold:
         limit = gate.threshold.value
         units = units.filter(pl.col("value") < limit if up else pl.col("value") > limit)
-    rows = units.head(MOST).iter_rows(named=True)
+    rows = units.iter_rows(named=True)
     return tuple(_said(row["task_id"], row["value"], row["tries"], metric, kind) for row in rows)
 
 
 def changed(tasks: Sequence[str], old: Sequence[float], new: Sequence[float], kind: str,
             better: Sequence[float]) -> tuple[Decider, ...]:  # fmt: skip
     """Name the tasks that became worse, the worst first."""
-    order = sorted((d, i) for i, d in enumerate(better) if d < 0)[:MOST]
+    order = sorted((d, i) for i, d in enumerate(better) if d < 0)
     return tuple(Decider(tasks[i], f"{shown(old[i], kind)} → {shown(new[i], kind)}")
                  for _, i in order)  # fmt: skip
 

@@ -2,71 +2,57 @@
 
 Wilson's interval is right on the whole, but near 0 and 1 one of its ends is wrong oftener and the
 other more seldom than stated. A gate looks at one end, so rates get the exact binomial ends
-(Clopper and Pearson); where tasks were repeated, with the sample size that the clustered error is
-worth (Korn and Graubard). Means of scores get Student's ends, moved out for skew.
+(Clopper and Pearson), and where tasks were repeated the same for means over tasks (Learned-Miller
+and Thomas). Means of scores get Student's ends, moved out for skew.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from assay.stats.cluster import clustered_error
 from assay.stats.compare import Paired, interval
-from assay.stats.interval import t_quantile, z_quantile
+from assay.stats.drawn import drawn_ends
 from assay.stats.lazy import special
 
 if TYPE_CHECKING:
-    from assay.stats.interval import Array, Floats
+    import polars as pl
 
 
-def rate_ends(
-    rate: Array, error: Array, n: Array, clusters: Array, level: float
-) -> tuple[Floats, Floats]:
-    """Give ends for rates out of n in so many tasks, each wrong with a chance of `level`.
+def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
+    """Give ends for a rate of n tasks that were tried once, each wrong with a chance of `level`.
 
-    >>> low, high = rate_ends(*(np.array([x]) for x in (0.9, 0.0, 10.0, 10.0)), level=0.05)
-    >>> round(low.item(), 4), round(high.item(), 4)
+    >>> low, high = rate_ends(9, 10, level=0.05)
+    >>> round(low, 4), round(high, 4)
     (0.6058, 0.9949)
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        plain = rate * (1 - rate) / (n - 1)
-        worth = np.where((plain > 0) & (error > 0), n * plain / np.square(error), clusters)
-    confidence = 1 - 2 * level
-    shrink = np.square(z_quantile(confidence) / t_quantile(clusters, confidence))
-    size = np.where(clusters < n, np.minimum(n, worth) * shrink, n)
-    hits = rate * size
-    misses = size - hits
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(hits > 0, special.betaincinv(hits, misses + 1, level), 0.0)
-        high = np.where(misses > 0, special.betaincinv(hits + 1, misses, 1 - level), 1.0)
-    return low, high
+    low = special.betaincinv(hits, n - hits + 1, level) if hits > 0 else 0.0
+    high = special.betaincinv(hits + 1, n - hits, 1 - level) if hits < n else 1.0
+    return float(low), float(high)
 
 
-def mean_ends(units: pl.DataFrame, level: float, *, rate: bool) -> tuple[float, float] | None:
+def mean_ends(
+    units: pl.DataFrame, level: float, *, rate: bool, times: float = 1.0
+) -> tuple[float, float] | None:
     """Give ends for the mean of values in tasks; None where this way does not fit.
 
-    `units` has a `value` for each task, the mean of its `tries`.
+    `units` has a `value` for each task, the mean of its `tries`. With `times` the ends are those
+    of so many times as many tasks with the same values.
     """
     if units.height < 2:
         return None
-    if rate:
-        table = units.with_columns((pl.col("value") * pl.col("tries")).alias("s"))
-        error, tasks = clustered_error(pl.col("s"), pl.col("tries"))
-        n = pl.col("tries").sum()
-        row = table.select(
-            (pl.col("s").sum() / n).alias("mean"),
-            error.alias("error"),
-            n.alias("n"),
-            tasks.alias("k"),
-        ).row(0)
-        mean, spread, count, clusters = (np.array([float(x)]) for x in row)
-        low, high = rate_ends(mean, spread, count, clusters, level)
-        return float(low[0]), float(high[0])
     values, tries = units["value"].to_numpy(), units["tries"].to_numpy()
+    if rate and tries.max() == 1:
+        return rate_ends(round(values.sum() * times), len(values) * times, level)
+    if rate:
+        return drawn_ends(values, tries, level, times)
     if np.ptp(values) < 1e-9 or np.ptp(tries) > 0:
         return None
     found = interval(Paired(np.zeros(len(values)), values, tries, tries, "number"), 1 - 2 * level)
-    return None if found is None else (max(0.0, found[0]), min(1.0, found[1]))
+    if found is None:
+        return None
+    middle = float(values.mean())
+    low, high = (middle + (end - middle) / math.sqrt(times) for end in found)
+    return max(0.0, low), min(1.0, high)

@@ -51,12 +51,17 @@ def parse_formula(text: str) -> Formula:
     parts = _ASSIGNED.split(text)
     if parts[0].strip() or len(parts) < 3:
         raise UsageError("a composite is written as 'name = metric × weight + …'.")
-    named = dict(zip(parts[1::2], parts[2::2], strict=True))
-    rule = named.pop("pass", "")
+    lines = list(zip(parts[1::2], parts[2::2], strict=True))
+    named = [(name, body) for name, body in lines if name != "pass"]
     if len(named) != 1:
-        raise UsageError("a composite has one formula and one line 'pass = …'.")
-    ((name, body),) = named.items()
-    return Formula(name, _terms(body), parse_rule(rule))
+        raise UsageError("a composite has one formula, and conditions after 'pass ='.")
+    ((name, body),) = named
+    conditions = (found for word, rule in lines if word == "pass" for found in parse_rule(rule))
+    terms = _terms(body)
+    total = sum(term.weight for term in terms)
+    if total > 1 + 1e-9:
+        raise UsageError(f"the weights of {name} add up to {total:g}; more than 1 is no rate.")
+    return Formula(name, terms, tuple(conditions))
 
 
 def read_formula(given: Any) -> Formula:
@@ -68,9 +73,12 @@ def read_formula(given: Any) -> Formula:
         body = given["formula"] if "=" in given["formula"] else f"{name} = {given['formula']}"
         return parse_formula(body + (f"\npass = {rule}" if rule else ""))
     weights: dict[str, float] = given.get("weights", {})
+    if name == "pass":
+        raise UsageError("'pass' is the rule of a composite; it cannot be its name.")
     if not sum(weights.values()):
         raise UsageError("the weights of a composite add up to 0.")
-    terms = tuple(Term(n, w, less=n == NORMALIZED) for n, w in weights.items())
+    total = sum(weights.values())
+    terms = tuple(Term(n, w / total, less=n == NORMALIZED) for n, w in weights.items())
     return Formula(name, terms, parse_rule(rule))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,21 @@ from assay.gates.deciders import changed
 from assay.gates.threshold import Threshold, shown
 from assay.gates.verdict import Decision
 from assay.stats.compare import Paired, interval
+from assay.stats.weighted import weighted_interval
 
 if TYPE_CHECKING:
     from assay.gates.policy import Gate
     from assay.gates.records import Records
     from assay.gates.verdict import Word
     from assay.stats.interval import Floats
+
+
+SAME = 0.9
+"""How large a part of all tasks must have the one difference that was seen."""
+
+
+def _mean(values: Floats, weights: Floats | None) -> float:
+    return float(np.average(values, weights=weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,8 @@ class Pair:
     """The metric before and now, over the tasks that both have."""
     old: dict[str, float]
     """What every task of the baseline was worth, more being better."""
+    weights: Floats | None = None
+    """How much each task counts, where they count differently."""
 
     @classmethod
     def of(cls, gate: Gate, records: Records, baseline: Records) -> Pair:
@@ -46,7 +58,9 @@ class Pair:
         both = old.join(new, on="task_id", how="inner", suffix=" now", maintain_order="left")
         gone = old.filter(~old["task_id"].is_in(records.frame["task_id"].implode()))["task_id"]
         before, now = (both[c].to_numpy() for c in ("value", "value now"))
-        sides = (float(before.mean()), float(now.mean())) if both.height else (0.0, 0.0)
+        weights = both["weight now"].to_numpy() if records.weighs(gate.metric) else None
+        some = both.height and (weights is None or weights.sum() > 0)
+        sides = (_mean(before, weights), _mean(now, weights)) if some else (0.0, 0.0)
         rate = metric.range == (0, 1)
         if metric.better == "lower":
             before, now = (1 - before, 1 - now) if rate else (-before, -now)
@@ -56,7 +70,7 @@ class Pair:
         if metric.better == "lower":
             all_before = {task: float(rate) - x for task, x in all_before.items()}
         names = both["task_id"].to_list()
-        return cls(gate, names, before, now, tries, kind, (*gone,), sides, all_before)
+        return cls(gate, names, before, now, tries, kind, (*gone,), sides, all_before, weights)
 
     @property
     def margin(self) -> float:
@@ -64,7 +78,7 @@ class Pair:
         margin = self.gate.margin
         if margin is None:
             return 0.0
-        return margin.value * abs(float(self.before.mean())) if margin.relative else margin.value
+        return margin.value * abs(self.sides[0]) if margin.relative else margin.value
 
     @property
     def paired(self) -> Paired:
@@ -76,17 +90,31 @@ class Pair:
 
     def ends(self, level: float) -> tuple[float, float] | None:
         """Give the interval of the difference, each end wrong with this chance at most."""
-        found = interval(self.paired, 1 - 2 * level)
+        paired, confidence = self.paired, 1 - 2 * level
+        if self.weights is not None:
+            found: tuple[float, float] | None = weighted_interval(paired, self.weights, confidence)
+        elif paired.alike and len(self.tasks) < self.enough(level):
+            return None
+        else:
+            found = interval(paired, confidence)
         moved = self.margin if self.gate.margin and self.gate.margin.relative else 0.0
         return None if found is None else (found[0] - moved, found[1] - moved)
+
+    @staticmethod
+    def enough(level: float) -> int:
+        """Say how many tasks with one and the same difference show that nine in ten have it."""
+        return math.ceil(math.log(level) / math.log(SAME))
 
     @property
     def value(self) -> float:
         """By how much it is better now."""
-        return float((self.now - self.before).mean())
+        return _mean(self.now - self.before, self.weights)
 
     def unfit(self) -> Decision | None:
         """Say why nothing can be compared, if so."""
+        if self.weights is not None and self.tasks and not self.weights.sum():
+            none = replace(self, tasks=[], weights=None)
+            return none.decision("inconclusive", "all tasks of both sides have the weight 0.")
         if len(self.tasks) > 1:
             return None
         what = "no task is" if not self.tasks else "only one task is"
@@ -100,15 +128,18 @@ class Pair:
     def at(self, pass_level: float, fail_level: float) -> Decision:
         """Decide on the interval of the difference."""
         to_pass, to_fail = self.ends(pass_level), self.ends(fail_level)
-        assert to_pass is not None
-        assert to_fail is not None
+        if to_pass is None or to_fail is None:
+            few = self.enough(min(pass_level, fail_level)) - len(self.tasks)
+            why = f"{self.said()} at every task, which says nothing of how others vary. "
+            why += wanted(few, "tasks")
+            return self.decision("inconclusive", why, needed=few)
         low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
-        if low > limit:
+        if low > limit or (low >= limit and self.gate.against == "no_worse_than"):
             worst = "and surely better" if self.gate.against == "better" else self.worst(low)
             return self.decision("pass", f"{self.said()}, {worst}.", low, high)
         if high < limit:
             return self.decision("fail", f"{self.said()}, {self.best(high)}.", low, high)
-        held = self.value > limit
+        held = self.value >= limit
         needed = more(len(self.tasks), self.value, low if held else high, Threshold(">=", limit))
         why = f"{self.said()}; it may be from {self.points(low)} to {self.points(high)}. "
         why += wanted(needed, "tasks")
@@ -160,6 +191,7 @@ class Pair:
             tasks=len(self.tasks),
             scenarios=scenarios,
             needed=needed,
+            weighted=self.weights is not None,
             rule=gate,
         )
         if word == "pass" and self.missing:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from assay.errors import UsageError
+from assay.errors import InputError, UsageError
 from assay.gates.threshold import Amount, Threshold, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from assay.gates.formula import Formula
 
@@ -42,6 +42,8 @@ class Margin:
         amount = Amount.parse(written)
         if amount.sign is not None or amount.number < 0:
             raise UsageError(f"no_worse_than of {metric} is an amount such as '2%', no sign.")
+        if kind == "rate" and not amount.unit and amount.number == 1:
+            raise UsageError(f"no_worse_than of {metric}: 1 is 100 points; write 1% or 100%.")
         if kind != "rate" and amount.unit == "%":
             return cls(amount.number / 100, relative=True, kind=kind)
         return cls(amount.value(metric, kind), relative=False, kind=kind)
@@ -70,6 +72,8 @@ class Gate:
     """How far below the threshold a value must be for `--until-decided` to be sure to fail it."""
     note: str = ""
     """Why no threshold is set, where none is."""
+    origin: str = ""
+    """The part of a policy that it was written in."""
 
     @property
     def paired(self) -> bool:
@@ -118,17 +122,59 @@ class Policy:
     """The most either wrong decision may happen: an alarm for nothing, a pass for nothing."""
     errors: Limit = field(default_factory=Limit)
 
+    set_in: Mapping[str, str] = field(default_factory=dict)
+    """By setting, the file and the line that set it."""
+
     def joined(self, other: Policy) -> Policy:
-        """Put two policies together; what both set is taken from the second."""
+        """Put two policies together; what one sets, the other's silence does not undo.
+
+        What both set must be the same: neither is looser in secret.
+        """
+        clashes = list(self._clashes(other))
+        if clashes:
+            raise InputError(clashes, hint="Policies that are joined must not contradict.")
+        first = {name: getattr(self, name) for name in ("error_rate", "errors")
+                 if name in self.set_in}  # fmt: skip
         weights = {c: {**self.weights.get(c, {}), **other.weights.get(c, {})}
                    for c in {**self.weights, **other.weights}}  # fmt: skip
+        metrics = {**self.options.get("weights", {}), **other.options.get("weights", {})}
         return replace(
             other,
+            **first,
             name=f"{self.name}, {other.name}",
             gates=self.gates + other.gates,
             required=tuple(dict.fromkeys(self.required + other.required)),
             optional=tuple(dict.fromkeys(self.optional + other.optional)),
             weights=weights,
             composites={**self.composites, **other.composites},
-            options={**self.options, **other.options},
+            options={
+                **self.options,
+                **other.options,
+                **({"weights": metrics} if metrics else {}),
+            },
+            set_in={**other.set_in, **self.set_in},
         )
+
+    def _clashes(self, other: Policy) -> Iterator[str]:
+        """Say what two policies contradict each other in, with both places."""
+        mine, theirs = self._settings(), other._settings()
+        for name in mine:
+            if name in theirs and mine[name] != theirs[name]:
+                places = self.set_in.get(name, self.name), other.set_in.get(name, other.name)
+                yield f"{name} is set twice, and differently: {places[0]}; {places[1]}."
+        for one, two in ((self, other), (other, self)):
+            for name in one.required:
+                if name in two.optional:
+                    yield (
+                        f"Scenario {name!r} is required ({one.set_in['required_scenarios']}) and "
+                        f"optional ({two.set_in['optional_scenarios']})."
+                    )
+
+    def _settings(self) -> dict[str, Any]:
+        """Give what was set, by name."""
+        found: dict[str, Any] = {n: getattr(self, n) for n in ("error_rate", "errors")
+                                 if n in self.set_in}  # fmt: skip
+        found |= {n: v for n, v in self.options.items() if n != "weights"}
+        found |= {f"weights.{n}": v for n, v in self.options.get("weights", {}).items()}
+        found |= {f"weights.by_{c}.{n}": v for c, t in self.weights.items() for n, v in t.items()}
+        return found | {f"composite {n}": formula for n, formula in self.composites.items()}

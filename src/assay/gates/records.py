@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,13 @@ import numpy as np
 import polars as pl
 
 from assay.catalogue import METRICS
-from assay.errors import InputError, UsageError
-from assay.estimate import Estimate, estimates
+from assay.define import MEASURES
+from assay.errors import InputError, UsageError, unknown
+from assay.estimate import Estimate, combine, estimates
 from assay.gates.formula import NORMALIZED
 from assay.grouped import GROUP
 from assay.pipeline import Work
+from assay.record import BY_NAME
 from assay.shape import shape_of
 from assay.stats.cluster import clustered_error
 from assay.stats.interval import bounded_interval
@@ -27,8 +30,11 @@ if TYPE_CHECKING:
 
 WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
-_OWN = ("weight", "required", "violated")
-_BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
+_OWN = ("weight", "required", "violated", "undecided", "judge_scores", "expected_behaviors")
+BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
+"""The columns that gates need, whatever metrics they are about."""
+MUST_NOT = "\0must_not"
+"""The must-nots of an attempt about which nothing could be decided."""
 
 WEIGHTED = ("pass_rate", "behavior_coverage")
 """The rates in which scenarios count by their weight."""
@@ -44,6 +50,14 @@ class Records:
     name: str = ""
     left_out: int = 0
     """How many bad records were left out."""
+    planned: int | None = None
+    """How many attempts a run was going to make; None for what is no run."""
+    to_come: int = 0
+    """How many of them have no record yet."""
+    run: str = ""
+    """The run that makes them."""
+    unseen: tuple[str, ...] = ()
+    """Scenarios that the suite requires and that have no record."""
 
     @property
     def scored(self) -> pl.DataFrame:
@@ -77,12 +91,22 @@ class Records:
             frame = frame.filter(key == value.strip().lower())
         return replace(self, frame=frame)
 
+    def values_in(self, column: str) -> list[str]:
+        """List what records have in a column, but for case and space around it."""
+        key = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
+        return [str(v) for v in self.frame.select(key.unique().sort().drop_nulls()).to_series()]
+
     def estimate(self, metric: str, confidence: float) -> Estimate:
         """Estimate a metric, or a composite of the policy."""
         if metric in self.composites:
             return self._composite(self.composites[metric], confidence)
         if self.weighs(metric):
             return self._weighted(metric, confidence)
+        declared = METRICS[metric]
+        if declared.combined and self.weighted:
+            names = declared.part_names(self.options)
+            parts = {name: [self.estimate(name, confidence)] for name in names}
+            return combine(declared, parts, 1, self.options)[0]
         return estimates(self.frame, 1, [METRICS[metric]], self.options, confidence, 0)[0][metric]
 
     def weighs(self, metric: str) -> bool:
@@ -96,23 +120,20 @@ class Records:
 
     def values(self, metric: str) -> pl.Expr | None:
         """Give the values that a metric is the mean of; None if it is no mean."""
-        declared = METRICS.get(metric)
-        if metric in self.composites or declared is None or declared.over == "all":
-            return None
-        if declared.combined or declared.interval:
-            return None
-        shape = shape_of(declared.expression(self.options))
-        return shape.values if shape.share is None else None
+        return None if metric in self.composites else values_of(metric, self.options)
 
     def units(self, metric: str) -> pl.DataFrame:
-        """Give the mean value of each task, and how many attempts have one."""
+        """Give the mean value of each task, its weight, and how many attempts have a value."""
         values = self.values(metric)
         assert values is not None
-        rows = self.scored.select("task_id", CLUSTER, values.cast(pl.Float64).alias("value"))
+        weight = pl.col(WEIGHT) if WEIGHT in self.frame.columns else pl.lit(1.0)
+        value = values.cast(pl.Float64)
+        rows = self.scored.select("task_id", CLUSTER, value.alias("value"), weight.alias("weight"))
         table = rows.drop_nulls("value").group_by(CLUSTER, maintain_order=True)
         return table.agg(
             pl.col("task_id").first(),
             pl.col("value").mean(),
+            pl.col("weight").mean(),
             pl.len().cast(pl.Float64).alias("tries"),
         )
 
@@ -176,6 +197,15 @@ class Records:
         return Estimate(three[0], three[1], three[2], e.records, e.skipped)
 
 
+def values_of(metric: str, options: Mapping[str, Any]) -> pl.Expr | None:
+    """Give the values that a metric of the catalogue is the mean of; None if it is no mean."""
+    declared = METRICS.get(metric)
+    if declared is None or declared.over == "all" or declared.combined or declared.interval:
+        return None
+    shape = shape_of(declared.expression(options))
+    return shape.values if shape.share is None else None
+
+
 def read_records(
     source: Any,
     metrics: Sequence[str] | None,
@@ -188,20 +218,69 @@ def read_records(
 ) -> Records:
     """Read and measure the records of a source; refuse none at all, and several sides."""
     where = where or {}
-    columns = list(dict.fromkeys((*_BESIDE, *where)))
+    columns = list(dict.fromkeys((*BESIDE, "checks", *where)))
     work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
     work = replace(work, plan=replace(work.plan, by=[]))
     measured = work.measure(source, skip_bad=skip_bad)
     if not measured.frame.height:
         raise InputError(["There are no records to decide on."])
-    frame, taken = numbered(measured.frame), {**work.options, **options}
-    found = Records(frame, taken, name=name, left_out=measured.left_out)
-    found = found.where(list(where.items()))
+    for column in where:
+        known = {*measured.loaded.present, *BY_NAME, *MEASURES} - {column}
+        if column not in {*measured.loaded.present, *MEASURES} and not (
+            measured.frame[column].count()
+        ):
+            raise UsageError(unknown("Column", column, known, "No record has it."))
+    frame, taken = _open_must_nots(numbered(measured.frame)), {**work.options, **options}
+    every = Records(frame, taken, name=name, left_out=measured.left_out)
+    found = every.where(list(where.items()))
     if not found.frame.height:
         shown = ", ".join(f"{n}={v}" for n, v in where.items())
         raise InputError([f"There are no records with {shown}."])
     one_side(found.frame)
-    return found
+    return _planned(found, frame, source)
+
+
+def _planned(found: Records, every: pl.DataFrame, source: Any) -> Records:
+    """Say what runs were going to make and have not: they were ended early, or still go on."""
+    runs = [one for one in (source if isinstance(source, list | tuple) else [source])
+            if hasattr(one, "planned")]  # fmt: skip
+    if not runs:
+        return found
+    side = found.frame.select(SIDES).row(0)
+    mine = every.filter(pl.all_horizontal(
+        pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in zip(SIDES, side, strict=True)
+    ))  # fmt: skip
+    made = dict(mine["run"].cast(pl.String).value_counts().iter_rows())
+    tried = set(mine["task_id"])
+    coming = {one.run.id: max(0, one.planned - made.get(one.run.id, 0)) for one in runs}
+    unseen = (name for one in runs for name in one.required if name not in tried)
+    return replace(
+        found,
+        planned=sum(one.planned for one in runs),
+        to_come=sum(coming.values()),
+        run=next((run for run, left in coming.items() if left), ""),
+        unseen=tuple(dict.fromkeys(unseen)),
+    )
+
+
+def _open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
+    """Find the must-nots without a verdict.
+
+    The checks say which they are. Where a record has none, whatever is undecided and is no expected
+    behaviour may be one.
+    """
+    names: list[list[str] | None] = [None] * frame.height
+    rows = frame.select("undecided", "expected_behaviors", "checks", "violations").with_row_index()
+    for row in rows.filter(pl.col("undecided").list.len() > 0).iter_rows(named=True):
+        try:
+            checks = json.loads(row["checks"] or "null")
+            found = [c["name"] for c in checks if c["role"] == "must_not" and c["holds"] is None]
+        except (ValueError, TypeError, KeyError):
+            expected = set(row["expected_behaviors"] or ())
+            found = [name for name in row["undecided"] if name not in expected]
+        names[row["index"]] = found or None
+    column = pl.Series(MUST_NOT, names, dtype=pl.List(pl.String))
+    return frame.drop("checks").with_columns(column)
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:

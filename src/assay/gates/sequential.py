@@ -24,6 +24,7 @@ PRIOR = 30
 """For how many tasks the expected variance stands, until those seen take over."""
 CAUTIOUS = 0.9
 GRID = 401
+CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,11 @@ def _lowest(values: Floats, level: float) -> float:
     place = np.arange(1, len(values) + 1)
     spread = _variances(values, float(np.clip(values.mean(), 0.01, 0.99)), 0.25)
     size = np.sqrt(2 * math.log(1 / level) / (spread * place * np.log1p(place)))
-    capital = np.zeros(len(grid))
-    most = np.full(len(grid), -np.inf)
-    for value, bet in zip(values, size, strict=True):
-        capital += np.log1p(np.minimum(bet, CAUTIOUS / grid) * (value - grid))
-        np.maximum(most, capital, out=most)
+    capital, most = np.zeros(len(grid)), np.full(len(grid), -np.inf)
+    for start in range(0, len(values), CHUNK):
+        part = slice(start, start + CHUNK)
+        bet = np.minimum(size[part, None], CAUTIOUS / grid)
+        path = capital + np.cumsum(np.log1p(bet * (values[part, None] - grid)), axis=0)
+        capital, most = path[-1], np.maximum(most, path.max(axis=0))
     refuted = most >= math.log(1 / level)
     return float(grid[refuted].max()) if refuted.any() else 0.0

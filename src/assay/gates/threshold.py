@@ -55,6 +55,9 @@ class Amount:
         if kind == "rate":
             if unit not in {"", "%"}:
                 raise UsageError(f"{metric} is a rate; {self.unit!r} is no unit of it, only %.")
+            if not unit and 1 < number < 2:
+                said = f"{number:g}"
+                raise UsageError(f"{metric}: {said} may be a share or a percentage; write {said}%.")
             number = number / 100 if unit or number > 1 else number
             if not 0 <= number <= 1:
                 raise UsageError(f"{metric} is a rate; {self.number:g} is not from 0 to 100 %.")
@@ -93,7 +96,14 @@ class Threshold:
         if amount.sign is None and metric.better is None:
             raise UsageError(f"{metric.name} has no good direction; write a sign: '≥ {written}'.")
         sign = amount.sign or (">=" if metric.better == "higher" else "<=")
-        return cls(sign, value, kind)
+        made = cls(sign, value, kind)
+        if metric.better and sign != "=" and made.upwards != (metric.better == "higher"):
+            right = cls(">=" if metric.better == "higher" else "<=", value, kind)
+            what = f"{metric.name} is better the {metric.better} it is, so {made} asks for bad ones"
+            raise UsageError(f"{what}; write '{right}'.")
+        if made.vacuous and amount.sign is None and not amount.unit and value == 1:
+            raise UsageError(f"{metric.name}: 1 is 100 %, which any value meets; write 1% or 100%.")
+        return made
 
     @property
     def upwards(self) -> bool:
@@ -122,6 +132,11 @@ class Threshold:
         return self.kind == "rate" and (
             (self.upwards and self.value >= 1) or (not self.upwards and self.value <= 0)
         )
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether every rate meets it."""
+        return self.kind == "rate" and (self.sign, self.value) in {(">=", 0), ("<=", 1)}
 
     def __str__(self) -> str:
         return f"{SHOWN.get(self.sign, self.sign)} {shown(self.value, self.kind)}"

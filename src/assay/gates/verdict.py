@@ -15,6 +15,15 @@ Word = Literal["pass", "fail", "inconclusive"]
 EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """Count something in words.
+
+    >>> counted(1, "attempt has", "attempts have"), counted(2, "attempt has", "attempts have")
+    ('1 attempt has', '2 attempts have')
+    """
+    return f"{number:,} {one if number == 1 else several}"
+
+
 @dataclass(frozen=True, slots=True)
 class Decider:
     """A scenario that decided a gate."""
@@ -91,6 +100,8 @@ class Verdict:
     baseline: str | None = None
     """What it was compared with."""
     sequential: bool = False
+    notes: tuple[str, ...] = ()
+    """What looks like a slip of the pen in the policy."""
 
     @property
     def verdict(self) -> Word:
@@ -128,5 +139,6 @@ class Verdict:
             "errors": self.errors,
             "error_rate": self.error_rate,
             "baseline": self.baseline,
+            "notes": list(self.notes),
             "gates": [gate.to_dict() for gate in self.gates],
         }

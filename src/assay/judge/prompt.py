@@ -68,6 +68,8 @@ class Case:
     """What was changed in a workspace, as a diff."""
     talk: tuple[tuple[str, str], ...] = ()
     """Who said what after the task, where it was a conversation; the response is part of it."""
+    calls: str | None = None
+    """The tools that were called in a single reply, with their arguments."""
 
     def parts(self) -> Iterator[tuple[str, str]]:
         """Yield the parts that there are, with what they are."""
@@ -78,6 +80,8 @@ class Case:
             yield "The changes that were made to files:", self.changes
         if not self.talk:
             yield "The reply that was given:", self.response
+        if self.calls is not None:
+            yield "The tools that were called, in their order:", self.calls
         for number, (role, text) in enumerate(self.talk, 1):
             yield f"Turn {number} of the conversation, by the {role}:", text
 

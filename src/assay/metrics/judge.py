@@ -32,7 +32,8 @@ def _alphas(draws: Draws) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (ratings * squares - total * total) / (ratings - 1)
         values = np.where(expected > _SAME * ratings, 1 - within / expected, np.nan)
-    return percentiles(values, draws)
+    ends = percentiles(values, draws)
+    return None if ends is None or ends[1] - ends[0] < _SAME else ends
 
 
 @metric(
@@ -47,7 +48,8 @@ def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -
     """Krippendorff's alpha of the judges' scores: 1 is agreement, 0 what chance would give.
 
     Over the attempts that at least two judged. Null where all scores are the same: nothing shows
-    that the judges can tell attempts apart.
+    that the judges can tell attempts apart. Without an interval where resampled tasks always give
+    the same alpha, as two do: that is no certainty.
 
     >>> evaluate(judge_alpha, judge_scores=[[0.0, 0.0], [1.0, 1.0], [0.5]])
     1.0

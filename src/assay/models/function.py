@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError, unknown
+from assay.errors import UsageError
+from assay.functions import load_function
 from assay.models.failure import CallError, shorten
 from assay.models.model import Reply, Settings
 from assay.models.secret import redact_environment, redact_reply
@@ -20,6 +18,7 @@ from assay.models.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from assay.models.model import Request
 
@@ -29,18 +28,19 @@ class FunctionModel:
 
     It gets the request when its first parameter is called `request` or annotated `Request`. It
     may be async; a plain function runs in a thread. It returns a text, a Reply, or a dict with
-    the fields of a Reply. One that takes longer than `timeout` seconds has failed.
+    the fields of a Reply; of a tool call, name and arguments are enough. One that takes longer
+    than `timeout` seconds has failed.
     """
 
     limit: int | None = None
     ignores: frozenset[str] = frozenset()
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str, timeout: float, folder: Path | None = None) -> None:
         self.name = f"python:{path}"
         self.account = self.name
         self._timeout = timeout
         self._threads = Threads(self.name)
-        self._function = _load(path)
+        self._function = _load(path, folder)
         self._is_async = inspect.iscoroutinefunction(self._function)
         self._wants_request = _wants_request(self._function)
         if not self._wants_request:
@@ -110,23 +110,11 @@ def _reply(value: Any) -> Reply:
     return Reply.of(redact_reply(Reply.of(given).plain()))
 
 
-def _load(path: str) -> Callable[..., Any]:
+def _load(path: str, folder: Path | None) -> Callable[..., Any]:
     module_name, colon, attribute = path.partition(":")
     if not colon or not module_name or not attribute:
         raise UsageError(f"python:{path} names no function; write python:package.module:function.")
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as wrong:
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise UsageError(f"Module {module_name!r} cannot be imported ({said}).") from wrong
-    function = getattr(module, attribute, None)
-    if callable(function):
-        return function  # type: ignore[no-any-return]
-    known = [n for n, v in vars(module).items() if callable(v)]
-    raise UsageError(unknown(f"In module {module_name!r}, function", attribute, known))
+    return load_function(path, folder)
 
 
 def _wants_request(function: Callable[..., Any]) -> bool:

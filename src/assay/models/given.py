@@ -85,7 +85,23 @@ def _usage(name: str, value: Any) -> dict[str, int | None]:
 
 def _tool_calls(name: str, value: Any) -> tuple[dict[str, str], ...]:
     calls = [_mapping(name, call, _TOOL_CALL) for call in _list(name, value)]
-    return tuple({n: _text(f"{name}.{n}", call.get(n)) for n in _TOOL_CALL} for call in calls)
+    return tuple(_tool_call(name, call, number) for number, call in enumerate(calls, 1))
+
+
+def _tool_call(name: str, call: Mapping[str, Any], number: int) -> dict[str, str]:
+    """Read one call: its arguments as a mapping or as JSON text, its number for want of an id."""
+    given = call.get("arguments")
+    if given is None or isinstance(given, Mapping):
+        try:
+            given = json.dumps(dict(given or {}), ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise refused(f"{name}.arguments", "a mapping that JSON can hold", given) from None
+    own = call.get("id")
+    return {
+        "id": str(number) if own is None else _text(f"{name}.id", own),
+        "name": _text(f"{name}.name", call.get("name")),
+        "arguments": _text(f"{name}.arguments", given),
+    }
 
 
 def _logprobs(name: str, value: Any) -> tuple[tuple[str, float], ...] | None:

@@ -12,6 +12,8 @@ from assay.errors import UsageError, unknown
 from assay.models.secret import Key
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from assay.models.model import Model
 
 DEFAULT_TIMEOUT = 120.0
@@ -93,15 +95,17 @@ def find(
     timeout: float | None = None,
     slots: int | None = None,
     context: int | None = None,
+    folder: Path | None = None,
 ) -> Model:
     """Find a model; what is wrong with its name, its address or its key is said here, not later.
 
-    `slots` (answers at once) and `context` (tokens of each) are for `local/…` only. Nothing is
-    sent, fetched or started before the first call.
+    `slots` (answers at once) and `context` (tokens of each) are for `local/…` only, `folder` (the
+    suite's, where modules are looked for first) for `python:…`. Nothing is sent, fetched or
+    started before the first call.
     """
     scheme, colon, rest = name.partition(":")
     if colon and scheme in {"python", "replay"}:
-        return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT)
+        return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT, folder)
     provider, slash, model = name.partition("/")
     if not slash or not model:
         raise UsageError(f"{name!r} names no model. {_FORMS}")
@@ -119,14 +123,14 @@ def find(
     return _remote(PROVIDERS[provider], model, base_url, key_env, timeout or DEFAULT_TIMEOUT)
 
 
-def _by_scheme(scheme: str, rest: str, timeout: float) -> Model:
+def _by_scheme(scheme: str, rest: str, timeout: float, folder: Path | None) -> Model:
     if scheme == "replay":
         from assay.models.replay import Recording  # noqa: PLC0415
 
         return Recording.named(rest)
     from assay.models.function import FunctionModel  # noqa: PLC0415
 
-    return FunctionModel(rest, timeout)
+    return FunctionModel(rest, timeout, folder)
 
 
 def _known() -> str:

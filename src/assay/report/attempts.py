@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from assay.report.scenarios import verdict_lines
+from assay.run.talk import asked_of, script_of, turns_of, written
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
@@ -18,16 +19,24 @@ SCORED = {True: "right", False: "wrong", None: "no target"}
 def render_attempts(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
     """Write attempts for the terminal, or as JSON."""
     if format == "json":
-        return json.dumps({"attempts": found}, indent=2, ensure_ascii=False) + "\n"
+        told = [{k: v for k, v in one.items() if k != "work"} for one in found]
+        turns = [[list(turn) for turn in turns_of(one)] for one in found]
+        whole = [{**one, "turns": t} if t else one for one, t in zip(told, turns, strict=True)]
+        return json.dumps({"attempts": whole}, indent=2, ensure_ascii=False) + "\n"
     return clean("\n".join(line for one in found for line in (*_attempt(one), "")))
 
 
 def _attempt(one: Mapping[str, Any]) -> list[str]:
     where = f"{one['subject']}, {one['tier']}, attempt {one['attempt']}"
-    lines = [f"{one['task_id']} ({where}): {_state(one)}", "", "Asked:", *_asked(one), ""]
+    lines = [f"{one['task_id']} ({where}): {_state(one)}", ""]
+    if talk := turns_of(one):
+        lines += ["Said:", *written([*asked_of(one)[:-1], *talk]), ""]
+    else:
+        later = [("user, later", line) for line in script_of(one)]
+        lines += ["Asked:", *written([*asked_of(one), *later]), ""]
     if one["reasoning"]:
         lines += ["Thought:", one["reasoning"], ""]
-    if one["response"] is not None:
+    if one["response"] is not None and not talk:
         lines += ["Replied:", one["response"], ""]
     if one["error"]:
         lines += [f"Error ({one['error_kind'] or one['status']}): {one['error']}", ""]
@@ -43,11 +52,3 @@ def _state(one: Mapping[str, Any]) -> str:
     if one["status"] != "ok":
         return str(one["status"])
     return CHECKED[one["passed"]] if one["passed"] is not None else SCORED[one["correct"]]
-
-
-def _asked(one: Mapping[str, Any]) -> list[str]:
-    """Write the turns that were sent; one turn alone needs no name."""
-    turns = json.loads(one["messages"]) if one["messages"] else []
-    if len(turns) < 2:
-        return [turns[0]["content"] if turns else one["input"] or ""]
-    return [f"{turn['role']}: {turn['content']}" for turn in turns]

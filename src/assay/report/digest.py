@@ -8,20 +8,28 @@ from __future__ import annotations
 import math
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from assay.catalogue import chosen
 from assay.errors import InputError, UsageError
-from assay.pipeline import score
+from assay.per_task import PerTask
+from assay.pipeline import Work
+from assay.report.copied import copied
 from assay.report.telling import telling
 from assay.scores import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from assay.scores import Group, Scores
+    from assay.pipeline import Measured
+    from assay.scores import Group
+
+    Tell = Callable[[str, int], None]
 
 VERSION = 2
 """Changes when a digest that was kept can no longer be read."""
@@ -36,33 +44,48 @@ def digest(
     *,
     confidence: float = 0.95,
     take: Callable[[pl.LazyFrame], None] | None = None,
+    tell: Tell | None = None,
 ) -> dict[str, Any]:
     """Score records and gather what charts and pages show.
 
     `take` is given the measured records, for instance to keep them, before they are gone.
+    `tell` is told what is being done, and how many records are done with.
     """
     if "-" in sources:
         raise UsageError("Standard input can be read only once; write it to a file and name that.")
-    with _measured(sources, confidence) as (whole, frame):
+    say: Tell = tell or (lambda *_: None)
+    with copied(sources, partial(say, "read")) as held:
+        return _digest(held, confidence, take, say)
+
+
+def _digest(
+    sources: Sequence[Any],
+    confidence: float,
+    take: Callable[[pl.LazyFrame], None] | None,
+    say: Tell,
+) -> dict[str, Any]:
+    with _measured(sources, confidence, partial(say, "measure")) as (held, frame):
+        say("score", 0)
+        whole = held.scored([])[0]
         by = [n for n in SIDES if _distinct(frame, n) > 1]
-        sides = score(sources, by=by, confidence=confidence) if by else None
-        headline = _headline(whole.groups[0])
-        groups = list(sides.groups) if sides else []
+        headline = _headline(whole)
+        groups = held.scored(by) if by else []
+        say("compare", 0)
         paired = comparison(sources, confidence) if len(groups) > 1 else None
         found = {
             "version": VERSION,
             "confidence": confidence,
             "by": by,
             "headline": headline,
-            "whole": _group(whole.groups[0]),
+            "whole": _group(whole),
             "sides": [_group(g) for g in groups],
-            "left_out": whole.left_out,
+            "left_out": held.measured.left_out,
             "comparison": paired,
             "charts": {
                 "sides": _estimates(groups, headline) if len(groups) > 1 else None,
                 "differences": differences(paired, headline),
                 "frontier": _frontier(groups, headline),
-                "categories": _categories(sources, frame, headline, confidence),
+                "categories": _categories(held, frame, headline),
                 "reliability": _reliability(frame),
                 "thought": _thought(frame),
                 "answers": _answers(frame),
@@ -111,15 +134,36 @@ def differences(found: dict[str, Any] | None, metric: str | None) -> dict[str, A
     return {"metric": chosen, "rows": rows[:40]} if rows else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Measured records, to be scored by one column and by another."""
+
+    work: Work
+    measured: Measured
+
+    def scored(self, by: Sequence[str], metric: str | None = None) -> list[Group]:
+        """Score the records of each group; every metric unless one is named."""
+        work = replace(self.work, metrics=chosen([metric])) if metric else self.work
+        return list(work.score(self.measured.frame, by)[0])
+
+
 @contextmanager
-def _measured(sources: Sequence[Any], confidence: float) -> Iterator[tuple[Scores, pl.LazyFrame]]:
-    """Score everything once, with each measured record in a file that is gone afterwards."""
+def _measured(
+    sources: Sequence[Any], confidence: float, progress: Callable[[int], None]
+) -> Iterator[tuple[_Held, pl.LazyFrame]]:
+    """Measure everything once, with each measured record in a file that is gone afterwards."""
+    held = list(sources)
+    also = (*SIDES, "category")
+    work = Work.of(held, [], None, confidence, 0, None, {}, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="assay-digest-") as folder:
         path = Path(folder) / "records.parquet"
-        whole = score(list(sources), per_task=path, confidence=confidence)
+        with PerTask.open(path) as sink:
+            measured = work.measure(held, sink=sink, progress=progress)
+            if sink:
+                sink.finish(measured.doubles)
         if not path.exists():
             raise UsageError("There are no records yet, so there is nothing to report.")
-        yield whole, pl.scan_parquet(path)
+        yield _Held(work, measured), pl.scan_parquet(path)
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -191,13 +235,10 @@ def _frontier(groups: Sequence[Group], metric: str | None) -> dict[str, Any] | N
     return {"metric": metric, "rows": rows[:40]}
 
 
-def _categories(
-    sources: Sequence[Any], frame: pl.LazyFrame, metric: str | None, confidence: float
-) -> dict[str, Any] | None:
+def _categories(held: _Held, frame: pl.LazyFrame, metric: str | None) -> dict[str, Any] | None:
     if metric is None or not 2 <= _distinct(frame, "category") <= 200:
         return None
-    found = score(sources, by="category", metrics=metric, confidence=confidence)
-    groups = sorted(found.groups, key=lambda g: -g.records)[:MOST]
+    groups = sorted(held.scored(["category"], metric), key=lambda g: -g.records)[:MOST]
     return _estimates(sorted(groups, key=lambda g: str(g.group["category"])), metric)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from assay.gates.threshold import SHOWN, shown
-from assay.report.plain import markdown_table, markdown_text, one_line
+from assay.report.plain import markdown_code, markdown_table, markdown_text, one_line, unheard
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
 _SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _WIDTH = 80
+OPEN = 3
+"""So many scenarios are shown in a comment without being unfolded."""
+MOST = 10
+"""How many of the scenarios that decided a gate are shown to people; JSON and JUnit have all."""
 
 
 def render(verdict: Verdict, format: str) -> str:  # noqa: A002
@@ -40,12 +44,16 @@ def render(verdict: Verdict, format: str) -> str:  # noqa: A002
 
 
 def as_json(verdict: Verdict) -> str:
-    """Write strict JSON."""
-    return json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Write strict JSON; the one bracket that a CI runner could hear is escaped."""
+    text = json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    return text.replace("##[", "##\\u005b") + "\n"
 
 
 def as_table(verdict: Verdict) -> str:
-    """Write a line for each gate, and below those that did not pass why and by which scenarios."""
+    """Write a line for each gate, and below those that did not pass why and by which scenarios.
+
+    No text of a record is taken for a command of the CI system that shows it.
+    """
     head = ("  gate", "value", "interval", "threshold", "effect")
     rows = [
         (
@@ -63,9 +71,19 @@ def as_table(verdict: Verdict) -> str:
         lines.append(_line(row, widths))
         if gate.verdict != "pass":
             lines += _wrapped(gate.why, "    ")
-            for one in gate.scenarios:
+            for one in gate.scenarios[:MOST]:
                 lines += _wrapped(f"{one.id}: {one.why}", "    · ")
-    return "\n".join([*lines, "", *_wrapped(headline(verdict), "")]) + "\n"
+            lines += [f"    · {more}" for more in _more(gate)]
+    lines += ["", *_wrapped(headline(verdict), "")]
+    for note in verdict.notes:
+        lines += _wrapped(f"Note: {note}", "")
+    return unheard("\n".join(lines) + "\n")
+
+
+def _more(gate: Decision) -> list[str]:
+    """Say how many scenarios are not shown, if any."""
+    left = len(gate.scenarios) - MOST
+    return [f"… and {left:,} more"] if left > 0 else []
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -77,17 +95,16 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def headline(verdict: Verdict) -> str:
     """Say in one sentence what the policy came to."""
-    counts = f"{verdict.records:,} records"
+    counts = "1 record" if verdict.records == 1 else f"{verdict.records:,} records"
     if verdict.errors:
         counts += f", {verdict.errors:,} of them errors"
-    deciding, warned = len(verdict.deciding), len(verdict.warnings)
+    blocking = [gate.verdict for gate in verdict.gates if gate.level == "blocking"]
+    words = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
+    warned = len(verdict.warnings)
     gates = f"{len(verdict.gates)} gates" if len(verdict.gates) != 1 else "1 gate"
     parts = [f"{TITLES[verdict.verdict]}: {clean(verdict.policy)} on {counts}"]
-    if verdict.verdict == "pass":
-        parts.append(f"{gates}")
-    else:
-        word = "failed" if verdict.verdict == "fail" else "undecided"
-        parts.append(f"{deciding} of {gates} {word}")
+    told = ", ".join(f"{number} {word}" for word, number in words.items() if number)
+    parts.append(f"{told} of {gates}" if told else gates)
     if warned:
         parts.append(f"{warned} warning{'s' if warned > 1 else ''}")
     if verdict.baseline:
@@ -157,22 +174,33 @@ def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
     rows = [["", "gate", "value", "interval", "threshold", "effect"]]
     for gate in verdict.gates:
-        cells = [name_of(gate), value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
-        rows.append([sign(gate), *cells])
-    title = f"## {_SIGNS[verdict.verdict]} Assay: {TITLES[verdict.verdict].lower()}\n"
-    parts = [MARK, title, markdown_text(headline(verdict)) + "\n"]
+        cells = [value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
+        mark = sign(gate).replace("!", "⚠")
+        rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
+    word = TITLES[verdict.verdict]
+    title = f"## {_SIGNS[verdict.verdict]} Assay: {word.lower()}\n"
+    said = headline(verdict).removeprefix(f"{word}: {clean(verdict.policy)} ")
+    parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(said)}\n"]
     parts.append(markdown_table(rows, right=(2, 3, 5)))
     for gate in verdict.gates:
         if gate.verdict == "pass":
             continue
         level = " (warning)" if gate.level == "warning" else ""
-        parts.append(f"**{markdown_text(gate.name)}**{level}: {markdown_text(gate.why)}\n")
+        parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(gate.why)}\n")
         if gate.scenarios:
-            named = [
-                f"- {markdown_text(one.id)}: {markdown_text(one.why)}" for one in gate.scenarios
-            ]
-            parts.append("\n".join(named) + "\n")
-    return "\n".join(parts)
+            parts.append(_markdown_list(gate))
+    parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
+    return unheard("\n".join(parts))
+
+
+def _markdown_list(gate: Decision) -> str:
+    """List the scenarios that decided a gate; a long list is folded."""
+    named = [f"- {markdown_code(one.id)}: {markdown_text(one.why)}" for one in gate.scenarios]
+    lines = "\n".join([*named[:MOST], *(f"- {more}" for more in _more(gate))]) + "\n"
+    if len(named) <= OPEN:
+        return lines
+    head = f"<details><summary>{len(named):,} scenarios</summary>"
+    return f"{head}\n\n{lines}\n</details>\n"
 
 
 def as_junit(verdict: Verdict) -> str:
@@ -196,7 +224,7 @@ def as_junit(verdict: Verdict) -> str:
         told = SubElement(case, word, message=_xml(gate.why))
         if word != "skipped":
             told.set("type", gate.verdict)
-        told.text = _xml("\n".join(f"{one.id}: {one.why}" for one in gate.scenarios)) or None
+        told.text = "\n".join(_xml(f"- {one.id}: {one.why}") for one in gate.scenarios) or None
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
@@ -210,7 +238,7 @@ def _junit_word(gate: Decision) -> str:
 
 
 def _xml(text: str) -> str:
-    return _NOT_XML.sub("�", clean(text))
+    return unheard(_NOT_XML.sub("�", clean(text)))
 
 
 def as_github(verdict: Verdict) -> str:
@@ -223,9 +251,11 @@ def as_github(verdict: Verdict) -> str:
         level = "warning" if gate.level == "warning" else "error"
         where = f"file={_property(place.file)},line={place.line}," if place else ""
         word = "" if gate.verdict == "fail" else " (inconclusive)"
-        named = "".join(f"\n{one.id}: {one.why}" for one in gate.scenarios)
+        told = [f"{one.id}: {one.why}" for one in gate.scenarios[:MOST]]
+        named = "".join(f"\n{line}" for line in (*told, *_more(gate)))
         title = _property(f"Assay: {gate.name}{word}")
         lines.append(f"::{level} {where}title={title}::{_message(gate.why + named)}")
+    lines += [f"::notice title=Assay::{_message(note)}" for note in verdict.notes]
     lines.append(f"::notice title=Assay::{_message(headline(verdict))}")
     return "\n".join(lines) + "\n"
 

@@ -26,6 +26,8 @@ class Report:
     digest: Mapping[str, Any]
     runs: Sequence[Sequence[Sequence[str]]]
     again: str
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    """What a policy came to, for each side."""
 
 
 def html(report: Report) -> str:
@@ -42,6 +44,7 @@ def html(report: Report) -> str:
         charts=charts(report.digest),
         families=families(report.digest["whole"]),
         sides=side_rows(report.digest),
+        verdicts=report.verdicts,
         runs=report.runs,
         again=report.again,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -55,6 +58,8 @@ def markdown(report: Report) -> str:
     lines = [f"# {markdown_text(report.title)}", "", f"{whole['records']:,} records.", ""]
     rows = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
     lines += [markdown_table([["", "value", "interval"], *rows], right=(1, 2))]
+    for verdict in report.verdicts:
+        lines += _verdict(verdict)
     if report.digest["sides"]:
         words = (report.digest["comparison"] or {}).get("words", ())
         lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
@@ -73,6 +78,15 @@ def markdown(report: Report) -> str:
     for facts in report.runs:
         lines += ["## The run", "", markdown_table([["", ""], *map(list, facts)])]
     return "\n".join(lines).rstrip() + f"\n\nComputed again by `assay score {report.again}`.\n"
+
+
+def _verdict(verdict: Mapping[str, Any]) -> list[str]:
+    side = f" on {markdown_text(verdict['side'])}" if verdict["side"] else ""
+    names = ("name", "value", "interval", "threshold", "why")
+    rows = [[f"{g['sign']} {g['verdict']}", *(str(g[n]) for n in names)] for g in verdict["gates"]]
+    heads = ["", "gate", *names[1:]]
+    table = markdown_table([heads, *rows], right=(2, 3, 4))
+    return [f"## The verdict{side}", "", markdown_text(verdict["headline"]), "", table]
 
 
 def _side_cells(digest: Mapping[str, Any]) -> list[list[str]]:

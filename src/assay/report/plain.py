@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_LIVE = re.compile(r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|\b[A-Za-z]+:(?=//)|\bwww(?=\.))")
+"""What GitHub makes a mention, a reference or a link of."""
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -40,12 +42,48 @@ def _field(cell: Any) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Write a Markdown table; the first row is its head, `right` the columns aligned right."""
-    head, *body = [[markdown_text(c) for c in row] for row in rows]
+    head, *body = [[c if isinstance(c, Ready) else markdown_text(c) for c in row] for row in rows]
     rule = ["--:" if i in right else "---" for i in range(len(head))]
     return "".join("| " + " | ".join(row) + " |\n" for row in (head, rule, *body))
 
 
 def markdown_text(text: str) -> str:
-    """Write a text so that Markdown shows it as it is."""
+    r"""Write a text so that Markdown shows it as it is, and calls nobody and links to nothing.
+
+    What GitHub would make alive (`@name`, `#1`, an address) is broken by an empty comment, which
+    nobody sees.
+
+    >>> markdown_text("~a~ for @you, see #1")
+    '\\~a\\~ for @<!-- -->you, see #<!-- -->1'
+    """
     flat = " ".join(clean(text).split())
-    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", flat)
+    return _LIVE.sub(r"\1<!-- -->", re.sub(r"([|\\`*_<>\[\]~])", r"\\\1", flat))
+
+
+class Ready(str):
+    """A piece of Markdown that is not to be escaped."""
+
+    __slots__ = ()
+
+
+def markdown_code(text: str, *, table: bool = False) -> Ready:
+    """Write a name as code, in which nothing is alive.
+
+    >>> markdown_code("a`b@c")
+    '``a`b@c``'
+    """
+    flat = " ".join(clean(text).split()) or " "
+    if table:
+        flat = flat.replace("|", r"\|")
+    fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
+    space = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return Ready(f"{fence}{space}{flat}{space}{fence}")
+
+
+def unheard(text: str) -> str:
+    r"""Break what a CI runner would take for a command: `::` where a line begins, and `##[`.
+
+    >>> unheard("  ::error::no\n##[group]x")
+    '  : :error::no\n# #[group]x'
+    """
+    return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", text).replace("##[", "# #[")

@@ -10,11 +10,13 @@ from assay.models.model import Usage
 from assay.report.catalogue import _console, _trimmed
 from assay.report.plain import csv_table, markdown_table
 from assay.run.prices import Prices
+from assay.run.questions import questions_of, sentences_rubric
 from assay.suite.plan import count, estimates, tokens_of
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
-    from assay.suite.values import Suite
+    from assay.suite.rubric import Rubric
+    from assay.suite.values import Suite, Task
 
 _COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 
@@ -61,20 +63,40 @@ def facts(suite: Suite) -> dict[str, Any]:
 
 def _judging(suite: Suite) -> dict[str, Any] | None:
     """Give what judging would take, as far as that is known before there is anything to judge."""
-    if suite.judge is None:
+    judging = suite.judge
+    if judging is None:
         return None
-    judges = [judge.name for judge in suite.judge.judges]
-    asked = messages(suite.judge.rubric, Case(suite.tasks[0].input, "", suite.tasks[0].target))
-    tokens = tokens_of([{"content": m.content} for m in asked])
-    made = count(suite) * len(judges)
+    judges = [judge.name for judge in judging.judges]
+    rubric = judging.rubric if judging.scores else None
+    made = count(suite) * len(judges) if rubric else 0
     return {
-        "rubric": suite.judge.rubric.name,
-        "items": len(suite.judge.rubric.items),
+        "rubric": rubric.name if rubric else None,
+        "items": len(rubric.items) if rubric else 0,
         "judges": judges,
-        "more": [judge.name for judge in suite.judge.more],
+        "more": [judge.name for judge in judging.more] if rubric else [],
         "judgments": made,
-        "prompt_tokens_at_least": made * tokens,
+        "prompt_tokens_at_least": made * _asked(rubric, suite.tasks[0]) if rubric else 0,
+        "sentences": _sentences(suite, len(judges)),
     }
+
+
+def _sentences(suite: Suite, judges: int) -> dict[str, int]:
+    """Give what it takes to put the sentences of scenarios to the judges."""
+    questions = questions_of(suite)
+    tries = count(suite) // max(1, len(suite.tasks)) * judges
+    tasks = [task for task in suite.tasks if task.id in questions]
+    tokens = sum(_asked(sentences_rubric(questions[task.id]), task) for task in tasks)
+    return {
+        "behaviors": sum(map(len, questions.values())),
+        "judgments": tries * len(tasks),
+        "prompt_tokens_at_least": tries * tokens,
+    }
+
+
+def _asked(rubric: Rubric, task: Task) -> int:
+    """Estimate the tokens of one question about a task, before there is any reply."""
+    said = messages(rubric, Case(task.input, "", task.target))
+    return tokens_of([{"content": m.content} for m in said])
 
 
 def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
@@ -107,11 +129,22 @@ def _counted(number: int, noun: str) -> str:
 
 def _judges(judging: dict[str, Any]) -> str:
     more = f", and {', '.join(judging['more'])} where they disagree" if judging["more"] else ""
-    return (
-        f"\n{judging['judgments']:,} judgments by {', '.join(judging['judges'])}{more}: rubric "
-        f"{judging['rubric']} with {judging['items']} items, at least "
-        f"{judging['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
-    )
+    who = f"by {', '.join(judging['judges'])}"
+    lines = []
+    if judging["judgments"]:
+        lines.append(
+            f"{_counted(judging['judgments'], 'judgment')} {who}{more}: rubric "
+            f"{judging['rubric']} with {judging['items']} items, at least "
+            f"{judging['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
+        )
+    asked = judging["sentences"]
+    if asked["judgments"]:
+        lines.append(
+            f"{_counted(asked['judgments'], 'judgment')} {who}: "
+            f"{_counted(asked['behaviors'], 'sentence')} of scenarios, at least "
+            f"{asked['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
+        )
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _table(found: dict[str, Any]) -> str:

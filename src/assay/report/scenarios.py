@@ -21,22 +21,25 @@ _KEPT = (
 )
 _TEXTS = (
     *("input", "messages", "response", "reasoning", "target", "answer", "correct"),
-    *("error", "error_kind"),
+    *("error", "error_kind", "work"),
 )
-NEEDED = frozenset((*_KEPT, "checks"))
+NEEDED = frozenset((*_KEPT, "checks", "weight", "error"))
 """The columns that are read of records; those of one task are read whole."""
 _SIGNS = {True: "✓", False: "✗", None: "?"}
 
 
 def attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
-    """Give the attempts that were checked, each with its verdicts."""
+    """Give the attempts at scenarios, each with its verdicts; one that failed has none."""
     found = []
     for frame in frames:
         if "checks" not in frame.columns:
             continue
-        for row in frame.filter(frame["checks"].is_not_null()).iter_rows(named=True):
+        failed = (frame["status"] == "error") & frame["weight"].is_not_null()
+        for row in frame.filter(frame["checks"].is_not_null() | failed).iter_rows(named=True):
             one = {name: row.get(name) for name in _KEPT}
-            found.append({**one, "checks": json.loads(row["checks"])})
+            checks = json.loads(row["checks"] or "[]")
+            error = {} if row["checks"] else {"error": row["error"]}
+            found.append({**one, **error, "checks": checks})
     return found
 
 
@@ -57,13 +60,24 @@ def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     for one in found:
         groups.setdefault((one["task_id"], one["subject"], one["tier"]), []).append(one)
     table = [["task", "subject", "tier", "category", "passed", "violated", "not seen", "undecided"]]
+    table[0].append("could not be made")
     for (task, subject, tier), several in groups.items():
         passed = sum(one["passed"] is True for one in several)
         named = [_named(several, *what) for what in _COLUMNS]
         category = one_line(several[0]["category"] or "—", 16)
         head = [one_line(x, 24) for x in (task, subject, tier)]
-        table.append([*head, category, f"{passed}/{len(several)}", *named])
+        made = [one for one in several if "error" not in one]
+        table.append([*head, category, f"{passed}/{len(made)}", *named, _failed(several)])
     return table
+
+
+def _failed(several: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many attempts could not be made, and why not the first of them."""
+    errors = [one["error"] for one in several if "error" in one]
+    if not errors:
+        return "—"
+    count = "" if len(several) == 1 else f"{len(errors)} of {len(several)}, "
+    return one_line(f"{count}{errors[0] or 'no reason is known'}", 120)
 
 
 _COLUMNS = (("must_not", True), ("expected", False), (None, None))
@@ -95,7 +109,7 @@ def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A00
         shown.add_column(table[0][index], justify="right" if index == 4 else "left")
     shown.add_column("what is wrong")
     for row in table[1:]:
-        wrong = [f"{table[0][i]}: {row[i]}" for i in (5, 6, 7) if row[i] != "—"]
+        wrong = [f"{table[0][i]}: {row[i]}" for i in (5, 6, 7, 8) if row[i] != "—"]
         shown.add_row(*(row[i] for i in columns), "; ".join(wrong) or "—")
     console.print(shown)
     return _trimmed(out)

@@ -73,7 +73,11 @@ _PAIR: dict[str, tuple[dict[str, Any], str]] = {
         {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
         "Its interval, clustered by task; null for one task, or if nothing varied.",
     ),
-    "p": (_NUMBER, "How probable such a difference is between equal sides."),
+    "p": (
+        _NUMBER,
+        "How probable such a difference is between sides that are equal on average over tasks, "
+        "however they differ task by task.",
+    ),
     "p_adjusted": (_NUMBER, "The same by Holm's method, over all comparisons of the report."),
     "method": (_NAME, "The test."),
     "tasks": (_COUNT, "Tasks that both sides tried."),
@@ -96,8 +100,8 @@ _PAIR: dict[str, tuple[dict[str, Any], str]] = {
 _STEP: dict[str, tuple[dict[str, Any], str]] = {
     "from": ({"type": "string"}, "The cheaper side."),
     "to": ({"type": "string"}, "The next dearer side that passes more often."),
-    "cost_difference": (_NUMBER, "How much more an attempt costs."),
-    "pass_rate_difference": (_NUMBER, "How much oftener it passes."),
+    "cost_difference": (_NUMBER, "How much more an attempt costs, each over its own tasks."),
+    "pass_rate_difference": (_NUMBER, "How much oftener it passes, each over its own tasks."),
     "cost_of_further_pass": ({"type": "number"}, "One by the other."),
 }
 
@@ -118,11 +122,21 @@ def comparison_schema() -> dict[str, Any]:
         "composite_difference": {**_NUMBER, "description": "The same as a plain difference."},
     }
     best = {"name": _NAME, "cost_of_pass": _ENDLESS}
+    own = "each side over its own tasks"
     across = {
-        "pass_rate_variance": _NUMBER,
-        "cost_variance": _NUMBER,
-        "cost_delta": _NUMBER,
-        "frontier": {"anyOf": [{"type": "null"}, _object(best)]},
+        "pass_rate_variance": {
+            **_NUMBER,
+            "description": f"Variance of the sides' median results, {own}.",
+        },
+        "cost_variance": {**_NUMBER, "description": f"Variance of their median costs, {own}."},
+        "cost_delta": {
+            **_NUMBER,
+            "description": f"From the smallest median cost to the largest, {own}.",
+        },
+        "frontier": {
+            "anyOf": [{"type": "null"}, _object(best)],
+            "description": f"The cheapest pass, {own}.",
+        },
         "marginal": _list(_told(_STEP)),
         "dominated": _list(_told(_DOMINATED)),
     }
@@ -131,7 +145,11 @@ def comparison_schema() -> dict[str, Any]:
         "by": {"type": "array", "items": {"type": "string"}},
         "confidence": {"type": "number"},
         "sides": _list(side),
-        "across": _object(across),
+        "across": {
+            **_object(across),
+            "description": "What holds over all sides, each over its own tasks; 'pairs' has what "
+            "holds on the tasks that two sides both tried.",
+        },
         "comparisons": {**_COUNT, "description": "How many tests Holm's method corrects for."},
         "pairs": _list(_told(_PAIR)),
         "words": {"type": "array", "items": {"type": "string"}},

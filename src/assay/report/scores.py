@@ -112,7 +112,7 @@ def _one_group(scores: Scores, group: Group, width: int) -> Table:
     table.add_column("value", justify="right", width=values, no_wrap=True)
     table.add_column(title, justify="right", width=max(ends, min(reasons, left - longest)))
     table.add_column("records", justify="right", width=counts, no_wrap=True)
-    for family, names in _families(group):
+    for family, names in _shown_families(group):
         table.add_row(_bold(family))
         for name in names:
             cell = _folded(name, longest)
@@ -222,10 +222,22 @@ def _families(group: Group) -> list[tuple[str, list[str]]]:
     return list(found.items())
 
 
+def _shown_families(group: Group) -> list[tuple[str, list[str]]]:
+    """List the families of which a metric has a value; all, where few were asked for."""
+    found = _families(group)
+    if not set(METRICS) <= set(group.estimates):
+        return found
+    return [(f, names) for f, names in found if any(group[n].value is not None for n in names)]
+
+
 def _footer(scores: Scores) -> list[str]:
     lines = []
     if len(scores.groups) == 1:
         lines.append(_counts(scores.groups[0]))
+        shown_ = {family for family, _ in _shown_families(scores.groups[0])}
+        left = [family for family, _ in _families(scores.groups[0]) if family not in shown_]
+        if left:
+            lines.append(f"Not shown, since nothing in them has a value: {', '.join(left)}.")
     else:
         lines.append(
             f"{_interval_title(scores)}s stand below the values; what has no value is left out."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from assay.catalogue import FAMILIES, METRICS
@@ -136,6 +137,7 @@ def when(seconds: float | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+@lru_cache(4_096)
 def money(value: float | None) -> str:
     """Write an amount, without exponents.
 

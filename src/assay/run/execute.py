@@ -46,6 +46,8 @@ class Outcome:
     tally: Tally
     spent: dict[str, Any]
     interrupted: bool
+    broken: int = 0
+    """How many checks of the suite's writer broke."""
 
     @property
     def missing(self) -> int:
@@ -154,8 +156,8 @@ def _execute(
     whole = tally.done == tally.total and not tally.errors
     status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
     store.set_run(run.id, status=status, ended=time.time())
-    settle(suite, run, store)
-    return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted)
+    broken = settle(suite, run, store)
+    return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted, broken)
 
 
 async def _run(

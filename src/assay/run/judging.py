@@ -19,6 +19,7 @@ from assay.run.execute import model_of
 from assay.run.limiter import MOST, ClosedError, Limiter
 from assay.run.observe import key_of
 from assay.run.prices import Prices
+from assay.run.talk import asked_of, calls_of, turns_of
 from assay.run.writer import Writer
 from assay.store.bills import renew
 from assay.store.connect import StoreError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from assay.store.store import Row, Run
     from assay.suite.values import Judging, Limits, Price, Subject
 
-_READ = {*KEY, "status", "input", "messages", "target", "response", "work"}
+_READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}
 _KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}
 _STATUS, _NAME = JUDGMENT_COLUMNS.index("status"), JUDGMENT_COLUMNS.index("judge")
 
@@ -351,11 +352,13 @@ class Bench:
 
 def case_of(row: Mapping[str, Any]) -> Case:
     """Take from a record what a judge sees: never the subject, the tier or its system text."""
-    turns = json.loads(row["messages"] or "[]")
-    users = [t["content"] for t in turns if t.get("role") == "user"]
+    users = [text for role, text in asked_of(row) if role == "user"]
     done = json.loads(row["work"] or "{}")
     task = users[-1] if users else row["input"] or ""
-    talk = [(t["role"], t["content"] or "") for t in done.get("turns") or ()]
+    talk = turns_of(row)
     if talk and talk[0] == ("user", task):
         talk = talk[1:]
-    return Case(task, row["response"] or "", row["target"], done.get("diff"), tuple(talk))
+    calls = None if talk else "\n".join(calls_of(row["tool_calls"])) or None
+    return Case(
+        task, row["response"] or "", row["target"], done.get("diff"), tuple(talk), calls=calls
+    )

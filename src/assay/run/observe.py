@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.checks.declare import Found, Verdict
-from assay.checks.parameter import FOLDER
 from assay.checks.scenario import Scenario, observe
 from assay.checks.seen import COLUMNS, Seen
+from assay.functions import FOLDER
 from assay.models.secret import redact_environment
 from assay.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
 from assay.text.extract import AnswerRule
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from assay.store.verdicts import Key
     from assay.suite.values import Suite
 
+CODE = "code"
+"""Who speaks for the code of a suite's writer."""
 KEY = ("subject", "tier", "task_id", "attempt")
 NEEDED = (*KEY, *COLUMNS)
 """The columns of a record without which nothing can be observed in it."""
@@ -182,13 +184,27 @@ def said_of(row: Mapping[str, Any]) -> str:
 def _agreed(given: list[Given]) -> Verdict:
     """Make one verdict of what several said: the one that most of them gave."""
     votes = Counter(one.holds for one in given if one.holds is not None).most_common()
-    why = "; ".join(f"{one.who}: {one.why}" if one.why else one.who for one in given)
+    why = "; ".join(map(_told, given))
     if not votes:
         return Verdict(None, why, error=any(one.error for one in given))
     if len(votes) > 1 and votes[0][1] == votes[1][1]:
         return Verdict(None, f"They disagree: {why}")
     evidence = [Found(**e) for one in given for e in json.loads(one.evidence or "[]")]
     return Verdict(votes[0][0], why, tuple(evidence))
+
+
+_WORDS = {True: "yes", False: "no", None: "cannot say"}
+
+
+def _told(one: Given) -> str:
+    """Write who said what, with the reason if there is one.
+
+    Code and judges say it in their reason already.
+    """
+    if one.who == CODE or one.error:
+        return f"{one.who}: {one.why}" if one.why else one.who
+    word = _WORDS[one.holds]
+    return f"{one.who}: {word}" + (f" ({one.why})" if one.why and one.why != word else "")
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class _Hearing(Bench):
         """Give a task judges with a rubric of its own."""
         several = self.questions.get(task)
         if several and task not in self.panels:
-            rubric = _rubric(several)
+            rubric = sentences_rubric(several)
             self.panels[task] = tuple(
                 Judge.of(j.subject, j.model, j.limiter, replace(j.desk, rubric=rubric))
                 for j in self.judges
@@ -135,7 +135,8 @@ class _Hearing(Bench):
         return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)
 
 
-def _rubric(questions: tuple[Behaviour, ...]) -> Rubric:
+def sentences_rubric(questions: tuple[Behaviour, ...]) -> Rubric:
+    """Make the small rubric of a task's sentences."""
     items = tuple(Item(b.mark, b.question, 1.0, _UNCLEAR) for b in questions)
     return Rubric("behaviours", (Category("behaviours", 1.0, items),), 1.0)
 

@@ -93,7 +93,7 @@ def settings_of(suite: Suite) -> dict[str, Any]:
         "answer": asdict(suite.answer),
         "match": match,
         "confidence": suite.confidence,
-        **({"judge": suite.judge.plain()} if suite.judge else {}),
+        **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
     }
 
 

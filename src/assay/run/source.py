@@ -42,6 +42,20 @@ class RunSource:
         """What messages call it."""
         return f"run {self.run.id}"
 
+    @property
+    def planned(self) -> int:
+        """How many attempts each subject in each tier was going to have."""
+        sides = len(self.run.settings["subjects"]) * len(self.run.settings["tiers"])
+        return self.run.attempts // max(1, sides)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The scenarios that its suite requires to pass, whether they were tried or not."""
+        from assay.store.verdicts import scenarios_of  # noqa: PLC0415
+
+        kept = scenarios_of(self.store, self.run.id).items()
+        return tuple(task for task, text in kept if json.loads(text).get("required"))
+
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
         """Read the records, or some of their columns, with what was observed in them."""
         from assay.run.observe import FILLED, NEEDED, Observer, beside  # noqa: PLC0415
@@ -60,12 +74,25 @@ class RunSource:
     def _judged(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records with what the judges said of them."""
         if "judge" not in self.run.settings:
-            return self._frames(names)
+            return self._billed(names)
         from assay.run.judged import NEEDED, Panel  # noqa: PLC0415
 
         panel = Panel.of(self.run, self.store)
         frames = self._frames(None if names is None else {*names, *NEEDED})
         return frames if panel is None else (panel.join(frame) for frame in frames)
+
+    def _billed(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with what judges cost who were only asked about sentences."""
+        if names is not None and "judge_cost_usd" not in names:
+            return self._frames(names)
+        from assay.run.judged import KEY  # noqa: PLC0415
+        from assay.store.bills import bills_of  # noqa: PLC0415
+
+        bills = bills_of(self.store, self.run.id)
+        if bills.is_empty():
+            return self._frames(names)
+        frames = self._frames(None if names is None else {*names, *KEY})
+        return (f.join(bills, on=KEY, how="left", maintain_order="left") for f in frames)
 
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records some thousand at a time, priced anew where that is wanted."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.checks.behaviour import kept
 from assay.checks.seen import Seen
+from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Usage
 from assay.suite.scenarios import LATER
 
@@ -81,7 +82,11 @@ class _Talk:
     async def go(self, results: Mapping[str, str] | None) -> None:
         """Let the model answer; tools that it calls give the results of the script."""
         for _ in range(ROUNDS):
-            reply = await self.model.call(self.request)
+            try:
+                reply = await self.model.call(self.request)
+            except CallError as error:
+                error.usage = self._paid(error)
+                raise
             self.replies.append(reply)
             self.hear(Message("assistant", reply.text, reply.tool_calls))
             for call in reply.tool_calls:
@@ -90,12 +95,17 @@ class _Talk:
             if not reply.tool_calls or results is None:
                 return
 
+    def _paid(self, error: CallError) -> Usage | None:
+        """Add up what earlier turns took, and what the failed one is known to have taken."""
+        known = [r.usage for r in self.replies] + ([error.usage] if error.usage else [])
+        return _added(known) if known else None
+
     def whole(self) -> Reply:
         """Join the replies: all that was said, every tool, all that it took."""
         last = self.replies[-1]
         texts = [r.text for r in self.replies if r.text.strip()]
         thoughts = [r.reasoning for r in self.replies if r.reasoning]
-        turns = [{"role": m.role, "content": m.content} for m in self.turns]
+        turns = [_plain(message) for message in self.turns]
         return replace(
             last,
             text="\n\n".join(texts),
@@ -109,6 +119,18 @@ class _Talk:
             cost_usd=_sum([r.cost_usd for r in self.replies]),
             work={**(last.work or {}), "turns": turns},
         )
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """Write a message down, with the tools that it calls or that it comes from."""
+    calls = [{"name": c.name, "arguments": c.arguments} for c in message.tool_calls]
+    named = {"name": message.name} if message.name else {}
+    return {
+        "role": message.role,
+        "content": message.content,
+        **named,
+        **({"tool_calls": calls} if calls else {}),
+    }
 
 
 def _said(line: Mapping[str, Any], reply: Reply) -> str | None:

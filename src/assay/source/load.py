@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.errors import SHOWN, UsageError
 from assay.source.chunks import Chunk, JsonLines, Rows, chunks_of
-from assay.source.files import find_files
+from assay.source.files import File, find_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -108,28 +108,35 @@ def _chunks(
         yield Rows("the frame", source.lazy(), range(1, source.height + 1)), 0
         return
     sources: list[Any] = [source] if isinstance(source, str | Path) else list(source)
-    if sources and all(hasattr(one, "chunks") for one in sources):
-        for number, one in enumerate(sources):
-            loaded.files.append(one.path)
-            for chunk in one.chunks(names):
-                yield chunk, number
-        return
-    if sources and not isinstance(sources[0], str | Path):
+    named = all(isinstance(one, str | Path) or hasattr(one, "chunks") for one in sources)
+    if sources and not named:
         loaded.files.append("the records")
         lines = [json.dumps(record, default=str) for record in sources]
         numbers = range(1, len(lines) + 1)
         yield JsonLines("the records", "\n".join(lines).encode(), numbers), 0
         return
-    for number, file in enumerate(find_files(sources)):
-        loaded.files.append(file.path)
-        empty = True
-        for chunk in chunks_of(file):
+    for number, one in enumerate(_opened(sources)):
+        loaded.files.append(one.path)
+        empty = isinstance(one, File)
+        for chunk in chunks_of(one) if isinstance(one, File) else one.chunks(names):
             empty = False
             yield chunk, number
         if empty:
-            message = f"{file.path}: the file is empty; it needs at least one record."
+            message = f"{one.path}: the file is empty; it needs at least one record."
             problems.append((number, message))
             loaded.problem_count += 1
+
+
+def _opened(sources: list[Any]) -> list[Any]:
+    """List files and runs in the order in which their sources were named."""
+    files = iter(find_files([one for one in sources if isinstance(one, str | Path)]))
+    found: list[Any] = []
+    for one in sources:
+        if hasattr(one, "chunks"):
+            found.append(one)
+        else:
+            found += [next(files) for _ in find_files([one])]
+    return found
 
 
 def _checked(source: Any) -> Any:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from assay.stats.interval import Floats
 
 DRAWS = 1_000
+SAME = 1e-12
+"""A narrower interval has no width: resampling changed nothing, which is no certainty."""
 
 
 def alpha(ratings: NDArray[np.float64]) -> float | None:
@@ -32,7 +34,7 @@ def alpha(ratings: NDArray[np.float64]) -> float | None:
 def alpha_interval(
     ratings: NDArray[np.float64], confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float] | None:
-    """Give an interval of alpha by resampling units; None where alpha is, or with one unit."""
+    """Give an interval of alpha by resampling units; None where alpha is, or nothing changes it."""
     return _resampled(_pairable(ratings), _alpha, confidence, seed)
 
 
@@ -94,4 +96,5 @@ def _resampled(
     picks = rng.integers(0, len(table), (DRAWS, len(table)))
     drawn = [x for pick in picks if (x := value(table[pick])) is not None]
     low, high = np.quantile(drawn or [centre], [(1 - confidence) / 2, (1 + confidence) / 2])
-    return min(float(low), centre), max(float(high), centre)
+    low, high = min(float(low), centre), max(float(high), centre)
+    return (low, high) if high - low > SAME else None

@@ -1,50 +1,35 @@
 """Two sides on the same tasks: the paired difference, its interval and its test.
 
 Each task gives one value a side, the mean of its tries, so tasks count once however often they
-were tried. Where each task was tried once and passed or not, the test is McNemar's and the interval
-Tango's. Otherwise the test is a permutation: the tries of a task are dealt out to the sides anew,
-or the signs of the tasks' differences are flipped. The interval is then Tango's with the sample
-size that the differences are worth (for shares and scores), or Student's widened for skew.
+were tried. Nothing is taken for granted about a single task: sides may differ there and be equally
+good on the whole. Where each task passed or not, the test is McNemar's and the interval Tango's.
+Otherwise the signs of the tasks' differences are flipped, and the interval is Tango's with the
+sample size that the differences are worth (for shares and scores), or Student's widened for skew.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from assay.stats.dealing import ENOUGH, FLIPS, Passes, dealt_out
+from assay.stats.flips import sign_flip
 from assay.stats.interval import t_quantile, z_quantile
 from assay.stats.lazy import special
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assay.stats.dealing import Tries
     from assay.stats.interval import Floats
+    from assay.stats.tries import Tries
 
 Kind = Literal["rate", "score", "number"]
 """What the values are: true or false, numbers between 0 and 1, or any numbers."""
 
-BLOCKS = 1_000
-EXACT = 15
-"""Up to so many tasks that differ, all flips of their signs are gone through."""
-
-FEW, RELABELLED = 60, 500
-"""Up to so many tasks tries are dealt out anew: evenly repeated passes, and uneven tries."""
-
 ROUNDING = 1e-9
 """What varies by less than this share of the values does not vary, but for the last digits."""
 
-MCNEMAR, ALL_FLIPS, SOME_FLIPS, RELABELS = (
-    "exact McNemar",
-    "exact sign-flip permutation",
-    "sign-flip permutation",
-    "within-task permutation",
-)
+MCNEMAR = "exact McNemar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +51,28 @@ class Paired:
 
     @property
     def once(self) -> bool:
-        """Whether each task was tried once and passed or not."""
-        tries = np.maximum(self.tries_a, self.tries_b)
-        return self.kind == "rate" and bool(np.all(tries == 1))
+        """Whether each task passed or not, always: more tries than one told nothing more."""
+        whole = [np.all((side == 0) | (side == 1)) for side in (self.a, self.b)]
+        return self.kind == "rate" and all(whole)
+
+    @property
+    def even(self) -> bool:
+        """Whether both sides were tried equally often at each task, so chance is symmetric."""
+        return bool(np.all(self.tries_a == self.tries_b))
+
+    @property
+    def edge(self) -> float | None:
+        """How often one side passed (or failed), where the other always did; else None.
+
+        That no task went the other way says as much as the number of tasks, not of tries.
+        """
+        if self.kind != "rate" or self.once:
+            return None
+        for side, other in ((self.a, self.b), (self.b, self.a)):
+            if np.all(side == side[0]) and side[0] in {0.0, 1.0}:
+                share = float(other.mean())
+                return share if side[0] else 1 - share
+        return None
 
     @property
     def tries(self) -> Floats:
@@ -145,24 +149,37 @@ def compare(paired: Paired, confidence: float, seed: int, comparisons: int = 1) 
 
 
 def tested(paired: Paired, seed: int, bar: float) -> tuple[float, str]:
-    """Test that the sides do not differ; gives p and how it was found.
+    """Test that the sides are equal on average over tasks; gives p and how it was found.
 
-    `bar` is where p is judged in the end; p can fall below it, if the results let it.
+    Flipping signs is right for differences that are symmetric, as those of passes tried equally
+    often nearly are. Of others it finds too many, so what the interval says must agree.
     """
     differences = paired.differences
     if paired.once:
         return mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR
-    if deals(paired):
-        return relabelled(paired, seed, bar), RELABELS
-    return sign_flip(differences, seed, bar)
+    p, method = sign_flip(differences, seed, bar)
+    if (edge := paired.edge) is not None:
+        p = max(p, min(1.0, 2 * edge**paired.tasks))
+    if paired.kind == "rate" and paired.even:
+        return p, method
+    return max(p, touching(paired)), method
 
 
-def deals(paired: Paired) -> bool:
-    """Whether tries are dealt out anew; else signs are flipped."""
-    if paired.each is not None:
-        return True
-    even = bool(np.all(paired.tries_a == paired.tries_b))
-    return paired.kind == "rate" and paired.tasks <= (FEW if even else RELABELLED)
+def touching(paired: Paired) -> float:
+    """Give the level at which the interval of the difference ends at 0; 0 if nothing varies."""
+    value, n = float(paired.differences.mean()), paired.tasks
+    if paired.kind != "rate" and paired.variance == 0:
+        return 0.0
+    ratios = []
+    if paired.kind != "number":
+        more, less = paired.discordance
+        ratios.append(abs(value) / math.sqrt(max(more + less, 1e-300) / worth(paired)))
+    if paired.kind != "rate":
+        skew = _skew(paired) if value > 0 else -_skew(paired)
+        ratio = abs(value) / math.sqrt(n * paired.variance)
+        bent = ratio + skew * ratio**2 / 3 + skew**2 * ratio**3 / 27 + skew / (6 * n)
+        ratios += [math.sqrt(n) * ratio, math.sqrt(n) * max(bent, 0.0)]
+    return 2 * float(special.stdtr(max(n - 1, 1), -min(ratios)))
 
 
 def mcnemar(more: int, less: int) -> float:
@@ -173,75 +190,6 @@ def mcnemar(more: int, less: int) -> float:
     """
     tail = float(special.bdtr(min(more, less), more + less, 0.5)) if more + less else 1.0
     return min(1.0, 2 * tail)
-
-
-def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float, str]:
-    """Test that differences are symmetric around 0 by flipping their signs.
-
-    Where no flip drawn is as extreme, Hoeffding's inequality bounds p, else more are drawn.
-
-    >>> sign_flip(np.array([1.0, 2.0, 3.0]), seed=0)
-    (0.25, 'exact sign-flip permutation')
-    """
-    moved = differences[differences != 0]
-    if len(moved) == 0:
-        return 1.0, ALL_FLIPS
-    moved = moved / np.abs(moved).max()
-    exact = len(moved) <= EXACT
-    if len(moved) > BLOCKS:
-        moved = _in_blocks(moved, seed)
-    values, own = moved.astype(np.float32), abs(float(moved.sum())) - 1e-5 * len(moved)
-    if exact:
-        signs = _all_signs(len(moved))
-        return int((np.abs(signs @ values) >= own).sum()) / len(signs), ALL_FLIPS
-    extreme = int((np.abs(_some_signs(len(moved), seed) @ values) >= own).sum())
-    if extreme:
-        return (extreme + 1) / (FLIPS + 1), SOME_FLIPS
-    bound = 2 * math.exp(-(own**2) / (2 * float(np.square(moved).sum())))
-    rounds = 1
-    while bound > bar and rounds * FLIPS < 20 / bar and extreme < ENOUGH:
-        signs = _drawn_signs(len(moved), [seed, rounds])
-        extreme += int((np.abs(signs @ values) >= own).sum())
-        rounds += 1
-    return min(max(bound, 1e-300), (extreme + 1) / (rounds * FLIPS + 1)), SOME_FLIPS
-
-
-def relabelled(paired: Paired, seed: int, bar: float) -> float:
-    """Test by dealing the tries of each task out to the sides anew.
-
-    On few tasks that has many more outcomes than flipping signs, and so sees more. And it holds
-    with one try here and five there, where a task's difference is skewed even between equal sides.
-    """
-    if paired.each is not None:
-        return dealt_out(paired.each, seed, bar)
-    a, b = (n.astype(np.int64) for n in (paired.tries_a, paired.tries_b))
-    passes = np.rint(paired.a * a + paired.b * b).astype(np.int64)
-    return dealt_out(Passes(passes, a, b, paired.differences), seed, bar)
-
-
-def _in_blocks(values: Floats, seed: int) -> Floats:
-    """Add tasks up in blocks whose signs are flipped together: as valid, and quick for any size."""
-    order = np.random.default_rng(seed).permutation(len(values))
-    return np.bincount(np.arange(len(values)) % BLOCKS, weights=values[order]).astype(np.float64)
-
-
-@lru_cache(maxsize=EXACT)
-def _all_signs(count: int) -> NDArray[np.float32]:
-    """Give half of all sign patterns; the other half are their mirror images."""
-    patterns = np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1
-    return (1 - 2 * patterns).astype(np.float32)
-
-
-@lru_cache(maxsize=2)
-def _some_signs(count: int, seed: int) -> NDArray[np.float32]:
-    return _drawn_signs(count, seed)
-
-
-def _drawn_signs(count: int, seed: int | list[int]) -> NDArray[np.float32]:
-    whole = -(-count // 8)
-    drawn = np.frombuffer(np.random.default_rng(seed).bytes(FLIPS * whole), dtype=np.uint8)
-    bits = np.unpackbits(drawn.reshape(FLIPS, whole), axis=1, count=count)
-    return (1 - 2 * bits.astype(np.float32)).astype(np.float32)
 
 
 def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
@@ -255,9 +203,12 @@ def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
         return tango(more, less, paired.tasks, z_quantile(confidence))
     quantile = float(t_quantile(np.array(paired.tasks), confidence))
     low, high = tango(more, less, worth(paired), quantile)
-    if paired.each is not None and paired.variance > 0:
+    if paired.kind == "score" and paired.variance > 0:
         ends = _skewed_interval(paired, confidence)
         low, high = max(-1.0, min(low, ends[0])), min(1.0, max(high, ends[1]))
+    if (edge := paired.edge) is not None:
+        least = ((1 - confidence) / 2) ** (1 / paired.tasks) - edge
+        low, high = (min(low, least), high) if more > less else (low, max(high, -least))
     return low, high
 
 
@@ -302,25 +253,32 @@ def _root(more: float, less: float, n: float, quantile: float, end: float) -> fl
 def _score(more: float, less: float, n: float, at: float) -> float:
     """Give the score statistic of a paired difference, were it `at`."""
     b = (2 - more + less) * at - more - less
-    root = np.sqrt(max(b * b + 8 * less * at * (1 - at), 0.0))
+    root = math.sqrt(max(b * b + 8 * less * at * (1 - at), 0.0))
     least = (root - b) / 4
     variance = max(2 * least + at * (1 - at), 1e-300)
-    return float((more - less - at) / np.sqrt(variance / n))
+    return (more - less - at) / math.sqrt(variance / n)
 
 
 def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
     """Give Student's interval, as wide as Hall's transformation for skew makes it where wider."""
-    values, n = paired.differences, paired.tasks
-    mean, spread = float(values.mean()), math.sqrt(n * paired.variance)
+    n = paired.tasks
+    mean, spread = float(paired.differences.mean()), math.sqrt(n * paired.variance)
     if spread == 0:
         return mean, mean
     quantile = float(t_quantile(np.array(n), confidence)) / np.sqrt(n)
-    skew = float(np.mean((values - mean) ** 3)) / spread**3
+    skew = _skew(paired)
     steps = [quantile, -quantile]
     if abs(skew) > 1e-6:
         bent = [1 + skew * (step - skew / (6 * n)) for step in steps]
         steps += [3 / skew * float(np.cbrt(x) - 1) for x in bent]
     return mean - spread * max(steps), mean - spread * min(steps)
+
+
+def _skew(paired: Paired) -> float:
+    """Give the skewness of the tasks' differences, adjusted for few of them; 0 for two."""
+    values, n = paired.differences, paired.tasks
+    third = float(np.sum((values - values.mean()) ** 3)) * n / ((n - 1) * max(n - 2, 1))
+    return third / math.sqrt(n * paired.variance) ** 3
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:

@@ -68,19 +68,37 @@ def rate_interval(
 ) -> tuple[Floats, Floats]:
     """Give Wilson's interval with the sample size that the standard error is worth.
 
-    With one observation a cluster this is Wilson's interval itself. With several, n is divided by
-    the design effect and Student's quantile takes the place of the normal one. Where all agree
-    the error is 0 and says nothing: then each cluster counts as one observation.
+    With one observation a cluster this is Wilson's interval itself. With several, Student's
+    quantile takes the place of the normal one, and each end is made as if one more cluster were
+    there, with the worst or the best value: so many cannot rule it out, however often tried.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        plain = rate * (1 - rate) / (n - 1)
-        effective = np.where(plain > 0, n * plain / np.square(error), clusters)
-    effective = np.where(clusters < n, np.minimum(n, effective), n)
-    normal = z_quantile(confidence)
-    quantile = np.where(clusters < n, t_quantile(clusters, confidence), normal)
-    low, high = wilson_interval(rate, effective, quantile)
+    t = t_quantile(clusters, confidence)
+    plain = wilson_interval(rate, n, z_quantile(confidence))
+    low = _lower_end(rate, error, clusters, t)
+    high = 1 - _lower_end(1 - rate, error, clusters, t)
+    low, high = (np.where(clusters < n, x, y) for x, y in zip((low, high), plain, strict=True))
     none = (clusters < 2) | (n < 2)
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def _lower_end(rate: Array, error: Array, clusters: Array, quantile: Array) -> Floats:
+    """Give Wilson's lower end of a mean over clusters, one of value 0 being added.
+
+    The mean and variance that its weights give it, were they drawn at random (the Bayesian
+    bootstrap), are those of a rate out of so many: Wilson's interval is of that one. Where all
+    clusters are alike its left tail is longer than a rate's, so the end is no higher either than
+    the share of clusters that is surely like those seen, times the rate.
+    """
+    mean = rate * clusters / (clusters + 1)
+    square = (np.square(rate) + (clusters - 1) * np.square(error)) * clusters / (clusters + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = mean * (1 - mean) * (clusters + 2) / (square - np.square(mean)) - 2
+        size = np.maximum(size, 1e-9)
+        hits = mean * (size + 1)
+        end = wilson_interval(np.minimum(hits / size, rate), size, quantile)[0]
+    seen = wilson_interval(np.ones_like(rate), clusters, quantile)[0]
+    lowest: Floats = np.where(rate > 0, np.fmin(end, seen * rate), 0.0)
+    return lowest
 
 
 def bounded_interval(
@@ -89,12 +107,16 @@ def bounded_interval(
     """Give Wilson's interval for a value in [0, 1] that is no plain rate, from its standard error.
 
     Its effective sample size is that of a rate with the same error; where the error is 0 it says
-    nothing, and each cluster counts as one observation.
+    nothing, and each cluster counts as one observation. Clusters that were not seen may be all
+    bad, or all good: what so many cannot rule out stays inside.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = value * (1 - value) / np.square(error)
     effective = np.where((error > 0) & (effective > 0), effective, clusters)
-    low, high = wilson_interval(value, effective, t_quantile(clusters, confidence))
+    quantile = t_quantile(clusters, confidence)
+    low, high = wilson_interval(value, effective, quantile)
+    seen = wilson_interval(np.ones_like(value), clusters, quantile)[0]
+    low, high = np.fmin(low, seen * value), np.fmax(high, 1 - seen * (1 - value))
     return np.where(clusters > 1, low, np.nan), np.where(clusters > 1, high, np.nan)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.stats.compare import Paired, deals, worth
+from assay.stats.compare import Paired, worth
+from assay.stats.flips import step
 from assay.stats.interval import t_quantile
 from assay.stats.lazy import special
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 POWER = 0.8
 _SHARES = (np.arange(9) + 0.5) / 9
 """The quantiles at which what is not known for sure is taken."""
+
+COARSE = 20
+"""Where fewer flips than this may be as extreme as the results, what they see is found by draws."""
+
+DRAWS, MOVED = 450, 12
+"""So many are made; of the tasks with the lowest differences, so many are flipped."""
 
 EXACT = 2_000
 MOST = 10_000_000
@@ -46,8 +53,10 @@ class Design:
     """On how many tasks this rests."""
     tasks_vary: float = 0.0
     """The variance of the pass rate from task to task."""
-    flips: bool = False
-    """Whether signs are flipped, which on few tasks has few outcomes."""
+    middle: float = 0.5
+    """The pass rate."""
+    step: float = 0.0
+    """By which steps a task's difference moves; the coarser, the less flipped signs see."""
 
     @classmethod
     def of(cls, paired: Paired) -> Design:
@@ -55,7 +64,7 @@ class Design:
         tasks = paired.tasks
         spread = math.sqrt(tasks * paired.variance)
         if paired.kind == "number" or (paired.kind == "score" and spread > 0):
-            return cls(False, None, spread, tasks, flips=not deals(paired))
+            return cls(False, None, spread, tasks)
         pairs = worth(paired)
         more, less = paired.discordance
         alike = max(more + less - (more - less) ** 2 / 2, 1 / pairs)
@@ -63,8 +72,7 @@ class Design:
         vary = max(middle * (1 - middle) - alike / 2, 0.0)
         least = alike * tasks / pairs  # what varies less than single tries must is partly luck
         spread = math.sqrt((spread**2 + max(spread**2, least)) / 2) if spread else math.sqrt(least)
-        flips = not paired.once and not deals(paired)
-        return cls(paired.once, alike, spread, tasks, vary, flips)
+        return cls(paired.once, alike, spread, tasks, vary, middle, step(paired.differences) or 0.0)
 
     def power(self, tasks: int, difference: float, level: float = 0.05) -> float:
         """Give how probable it is that so many tasks show a difference of this size.
@@ -72,7 +80,7 @@ class Design:
         `level` is where p is judged: with several comparisons, the level by their number. Holm's
         method judges at least one there and the others no more strictly.
         """
-        if self.flips and 2.0 ** (1 - tasks) > level:
+        if 2.0 ** (1 - tasks) > level:
             return 0.0
         if self.once:
             assert self.discordance is not None
@@ -86,17 +94,14 @@ class Design:
                 for x in likely.tolist()
             ]
             return sum(powers) / len(_SHARES)
+        if tasks - 1 < math.log2(COARSE / level):
+            return _few_power(self, tasks, difference, level)
         spread = self.spread
         if self.discordance is not None:
             each = self._discordance(self.discordance, difference) - difference**2
             spread *= math.sqrt(max(each, 0.0) / self.discordance)
-        degrees = max(self.seen - 1, 1)
-        spreads = spread * np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
-        if self.discordance is not None and not self.flips:  # dealt out: chance is that of tries
-            limit = float(special.ndtri(1 - level / 2))
-            shifts = difference * math.sqrt(tasks) / np.maximum(spreads, 1e-12)
-            return float(special.ndtr(shifts - limit).mean())
-        return sum(_t_power(tasks, difference, x, level) for x in spreads.tolist()) / len(_SHARES)
+        shown = _t_power(tasks, difference - self.step / tasks, spread * _likely(self.seen), level)
+        return float(shown.mean())
 
     def _discordance(self, alike: float, difference: float) -> float:
         """Give how often two tries end differently once the sides differ."""
@@ -142,26 +147,72 @@ class Design:
         return high
 
 
+def _likely(seen: int) -> Floats:
+    """Give by which factors a standard deviation found in so many tasks may be off."""
+    degrees = max(seen - 1, 1)
+    factors: Floats = np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
+    return factors
+
+
 def _crossing(power: Callable[[float], float], top: float) -> float | None:
     """Find where the power reaches what is wanted."""
     if power(top) < POWER:
         return None
     low, high = 0.0, top
-    for _ in range(24):
+    for _ in range(16):
         middle = (low + high) / 2
         low, high = (middle, high) if power(middle) < POWER else (low, middle)
     return high
 
 
-def _t_power(tasks: int, difference: float, spread: float, level: float) -> float:
-    """Give the power of a paired test on the tasks' mean differences."""
-    if spread == 0:
-        return 1.0
+def _t_power(tasks: int, difference: float, spreads: Floats, level: float) -> Floats:
+    """Give the power of a paired test on the tasks' mean differences, for each spread."""
     limit = float(t_quantile(np.array(tasks), 1 - level))
-    shift = min(difference / spread * math.sqrt(tasks), 1e3)
-    if shift > limit + 30:
-        return 1.0
-    return float(1 - special.nctdtr(max(tasks - 1, 1), shift, limit))
+    shifts = max(difference, 0.0) * math.sqrt(tasks) / np.maximum(spreads, 1e-300)
+    sure = shifts > limit + 30
+    missed = special.nctdtr(max(tasks - 1, 1), np.where(sure, 0.0, shifts), limit)
+    power: Floats = np.where(sure, 1.0, 1 - missed)
+    return power
+
+
+def _few_power(design: Design, tasks: int, difference: float, level: float) -> float:
+    """Give the power of flipping the signs of few tasks, in made-up results.
+
+    A flip is as extreme as the results if the differences it turns add up to 0 or less. Few flips
+    may be, and these turn the lowest differences: those of tasks passed nearly always or never.
+    """
+    room, step = _room(tasks, design.middle, design.tasks_vary), design.step
+    noise = np.resize(design.spread * _likely(design.seen), DRAWS)[:, None] ** 2
+    if design.discordance is not None:
+        apart = difference**2 * float(np.square(room).mean()) / 2
+        noise = noise * max(1 - apart / design.discordance, 0.0)
+    noise = np.maximum(noise - step**2 / 12, 0.0)
+    drawn = difference * room + np.sqrt(noise * room) * _normal(tasks)
+    if step:
+        drawn = np.clip(np.rint(drawn / step) * step, -1.0, 1.0)
+    lowest = np.sort(drawn, axis=1)[:, :MOVED].astype(np.float32)
+    count = lowest.shape[1]
+    patterns = (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(np.float32)
+    extreme = (lowest @ patterns.T <= 1e-5).sum(axis=1)
+    return float(np.mean(extreme <= level * 2.0 ** (tasks - 1)))
+
+
+@lru_cache(maxsize=64)
+def _room(tasks: int, middle: float, vary: float) -> Floats:
+    """Draw how much room tasks have for a difference, 1 on average."""
+    most = middle * (1 - middle)
+    if vary < 1e-3 * most or most == 0:
+        return np.ones((DRAWS, tasks))
+    size = max(most / vary - 1, 0.1)
+    drawn = np.random.default_rng([tasks, 1]).random((DRAWS, tasks))
+    ease = special.betaincinv(middle * size, (1 - middle) * size, drawn)
+    room: Floats = ease * (1 - ease) / float((ease * (1 - ease)).mean())
+    return room
+
+
+@lru_cache(maxsize=64)
+def _normal(tasks: int) -> Floats:
+    return np.random.default_rng(tasks).standard_normal((DRAWS, tasks))
 
 
 def _mcnemar_power(tasks: int, difference: float, discordance: float, level: float) -> float:
@@ -197,9 +248,9 @@ def _critical(tail: float) -> Floats:
     """
     tries = np.arange(EXACT + 1)
     guess = np.floor(np.nan_to_num(special.bdtrik(tail, np.maximum(tries, 1), 0.5), nan=-1.0))
-    for step in (1, 0):
-        more = guess + step
+    for further in (1, 0):
+        more = guess + further
         fits = (special.bdtr(np.maximum(more, 0), tries, 0.5) <= tail) & (more >= 0)
-        guess = np.where(fits, more, guess if step else guess - 1)
+        guess = np.where(fits, more, guess if further else guess - 1)
     limit: Floats = np.maximum(guess, -1)
     return limit

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, select, text
 
-from assay.store.connect import guarded
-from assay.store.insert import insert as insert_rows
-from assay.store.store import RUN_COLUMNS, Run, now
-from assay.store.tables import (
-    CALL,
-    DIGEST,
-    JUDGMENT,
-    MEASURED,
-    RECORD,
-    REMARK,
-    RUN,
-    SCENARIO,
-    VERDICT,
-)
+from assay.store.reading import reading
+from assay.store.tables import JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,10 +29,14 @@ RANGES = tuple(
 FLAGS = ("correct", "passed", "truncated", "self_correcting")
 SHORT = 240
 """Characters of a text that a list needs."""
-BATCH = 2_000
-"""Rows that are written in one transaction, so that no run waits for long."""
+
+SORTS = (*RANGES, *FLAGS, *(n for n in SAME if n != "task_id"), "attempt")
+"""Columns that records can be sorted by."""
+_ON = tuple(f"m.{n} = r.{n}" for n in ("run", *KEY))
 
 Key = tuple[str, str, str, int]
+Place = tuple[Any, ...]
+"""A key, or a value and a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +55,14 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Sort:
+    """By which measure records are ordered; those of one value by their key, those without last."""
+
+    name: str
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Some records, and whether there are more on either side."""
 
@@ -76,27 +76,41 @@ def page(
     run: str,
     wanted: Filter,
     *,
-    after: Key | None = None,
-    before: Key | None = None,
+    after: Place | None = None,
+    before: Place | None = None,
     last: bool = False,
     limit: int = 50,
+    sort: Sort | None = None,
+    columns: frozenset[str] | None = None,
 ) -> Page:
-    """Read the records after a key, before one, the first or the last, in the order of keys."""
-    lite = _lite(store)
-    where, values = _conditions(run, wanted, lite=lite)
-    key = "(" + ", ".join(f"{_outer(wanted)}.{n}" for n in KEY) + ")"
+    """Read the records after a place, before one, the first or the last; all columns unless told.
+
+    A place is the key of a record; where records are sorted, the value that they are sorted by
+    comes first. In the order of keys a page is found by an index. By a measure it is found by
+    reading that measure of the whole run, which is narrow, and then only the page's own records.
+    """
     back = last or before is not None
     edge = before if back else after
-    if edge is not None:
-        where.append(f"{key} {'<' if back else '>'} (:k0, :k1, :k2, :k3)")
-        values |= {f"k{i}": part for i, part in enumerate(edge)}
-    order = ", ".join(f"{_outer(wanted)}.{n}{' DESC' if back else ''}" for n in KEY)
-    query = (  # only known names are in it, every value is bound
-        f"SELECT {_columns()} FROM {_tables(wanted)} WHERE {' AND '.join(where)} "  # noqa: S608
-        f"ORDER BY {order} LIMIT {limit + 1:d}"
-    )
-    with guarded(store.address), store.engine.connect() as connection:
-        rows = [_row(r) for r in connection.execute(text(query), values).mappings()]
+    narrow = sort is not None or wanted.measured
+    where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
+    if sort is None:
+        key = [f"{'m' if narrow else 'r'}.{n}" for n in KEY]
+        if edge is not None:
+            where.append(f"({', '.join(key)}) {'<' if back else '>'} ({_marks(values, edge)})")
+        order = ", ".join(f"{n}{' DESC' if back else ''}" for n in key)
+        query = (  # only known names are in it, every value is bound
+            f"SELECT {_columns(columns)} FROM {_tables(narrow=narrow)} WHERE {' AND '.join(where)} "  # noqa: S608
+            f"ORDER BY {order} LIMIT {limit + 1:d}"
+        )
+    else:
+        if edge is not None:
+            where.append(_beyond(sort, edge, values, back=back))
+        read = _columns(columns)
+        query = _sorted(sort, where, read, back=back, text=bool(wanted.text), limit=limit + 1)
+    with reading(store) as connection:
+        found = connection.execute(text(query), values)
+        names = list(found.keys())
+        rows = [_row(dict(zip(names, row, strict=True))) for row in found.all()]
     more = len(rows) > limit
     rows = rows[:limit]
     if back:
@@ -105,20 +119,62 @@ def page(
     return Page(rows, after is not None, more)
 
 
-def _row(found: Any) -> dict[str, Any]:
+def _sorted(
+    sort: Sort, where: Sequence[str], columns: str, *, back: bool, text: bool, limit: int
+) -> str:
+    """Write a query that sorts keys alone, and then reads the records of those that are left."""
+    down = " DESC" if sort.down != back else ""
+    name, turn = _known(sort.name, SORTS), " DESC" if back else ""
+    ends = [f"(m.{name} IS NULL){turn}", f"m.{name}{down}", *(f"m.{n}{turn}" for n in KEY)]
+    order = ", ".join(ends)
+    tables = _tables(narrow=True) if text else f"{MEASURED.name} m"
+    on = [c for c in where if text or c not in _ON]
+    chosen = ", ".join(f"m.{n} AS {n}" for n in ("run", *KEY))
+    inner = (
+        f"SELECT {chosen} FROM {tables} WHERE {' AND '.join(on)} "  # noqa: S608
+        f"ORDER BY {order} LIMIT {limit:d}"
+    )
+    same = " AND ".join([*(f"m.{n} = k.{n}" for n in ("run", *KEY)), *_ON])
+    return (  # the value that it is sorted by takes the place of the record's own
+        f"SELECT {columns}, m.{name} AS {name} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
+        f"WHERE {same} ORDER BY {order}"
+    )
+
+
+def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> str:
+    """Write the condition that a record comes after a place, or before it."""
+    value, *key = edge
+    column = f"m.{_known(sort.name, SORTS)}"
+    tie = f"({', '.join(f'm.{n}' for n in KEY)}) {'<' if back else '>'} ({_marks(values, key)})"
+    if value is None:
+        return f"({column} IS NOT NULL OR {tie})" if back else f"({column} IS NULL AND {tie})"
+    values["edge"] = value
+    sign = "<" if sort.down != back else ">"
+    missing = "" if back else f" OR {column} IS NULL"
+    return f"({column} {sign} :edge OR ({column} = :edge AND {tie}){missing})"
+
+
+def _marks(values: dict[str, Any], key: Sequence[Any]) -> str:
+    values |= {f"k{i}": part for i, part in enumerate(key)}
+    return ", ".join(f":k{i}" for i in range(len(KEY)))
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Make plain values; SQLite has numbers for true and false."""
-    row = dict(found)
     for name in FLAGS:
-        row[name] = None if row[name] is None else bool(row[name])
+        if row.get(name) is not None:
+            row[name] = bool(row[name])
     return row
 
 
 def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
     """Count records, up to one more than `most`."""
-    where, values = _conditions(run, wanted, lite=_lite(store))
-    inner = f"SELECT 1 FROM {_tables(wanted)} WHERE {' AND '.join(where)} LIMIT {most + 1:d}"  # noqa: S608
+    narrow = wanted.measured
+    where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
+    tables = _tables(narrow=narrow)
+    inner = f"SELECT 1 FROM {tables} WHERE {' AND '.join(where)} LIMIT {most + 1:d}"  # noqa: S608
     query = f"SELECT count(*) FROM ({inner}) AS found"  # noqa: S608
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return int(connection.execute(text(query), values).scalar_one())
 
 
@@ -126,38 +182,37 @@ def _lite(store: Store) -> bool:
     return store.engine.dialect.name == "sqlite"
 
 
-def _outer(wanted: Filter) -> str:
-    """Name the table that is walked: the narrow one where measures decide."""
-    return "m" if wanted.measured else "r"
-
-
-def _tables(wanted: Filter) -> str:
+def _tables(*, narrow: bool) -> str:
     """Join records and measures; CROSS JOIN keeps SQLite from walking the wide table."""
-    on = " AND ".join(f"m.{n} = r.{n}" for n in ("run", *KEY))
-    if wanted.measured:
+    if narrow:
         return f"{MEASURED.name} m CROSS JOIN {RECORD.name} r"
-    return f"{RECORD.name} r LEFT JOIN {MEASURED.name} m ON {on}"
+    return f"{RECORD.name} r LEFT JOIN {MEASURED.name} m ON {' AND '.join(_ON)}"
 
 
-def _columns() -> str:
+@cache
+def _columns(wanted: frozenset[str] | None = None) -> str:
+    """List what is read: what names and judges a record, and all else, or what is wanted of it."""
     plain = ("status", "category", "capability", "finish", "prompt_tokens", "completion_tokens",
              "latency_ms", "cost_usd")  # fmt: skip
     texts = ("input", "target", "response", "error")
     own = [c for c in MEASURED.c.keys() if c not in {"run", *KEY, *plain}]  # noqa: SIM118
+    found = {f"r.{n}": n for n in (*KEY, *plain)}
+    found |= {f"substr(r.{n}, 1, {SHORT}) AS {n}": n for n in texts}
+    found |= {f"m.{n}": n for n in own}
+    needed = {*KEY, "status", "error", "correct", "passed"}
     return ", ".join(
-        [
-            *(f"r.{n}" for n in (*KEY, *plain)),
-            *(f"substr(r.{n}, 1, {SHORT}) AS {n}" for n in texts),
-            *(f"m.{n}" for n in own),
-        ]
+        text for text, n in found.items() if wanted is None or n in needed or n in wanted
     )
 
 
-def _conditions(run: str, wanted: Filter, *, lite: bool) -> tuple[list[str], dict[str, Any]]:
-    outer = _outer(wanted)
+def _conditions(
+    run: str, wanted: Filter, *, lite: bool, narrow: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """Write what records must fulfil; `narrow` walks the table of measures."""
+    outer = "m" if narrow else "r"
     where, values = [f"{outer}.run = :run"], {"run": run}
-    if wanted.measured:
-        where += [f"m.{n} = r.{n}" for n in ("run", *KEY)]
+    if narrow:
+        where += _ON
     parts: dict[str, Any] = values
     for index, (name, value) in enumerate(wanted.same.items()):
         where.append(f"{outer}.{_known(name, SAME)} = :s{index}")
@@ -191,9 +246,17 @@ def _known(name: str, names: Sequence[str]) -> str:
 def record(store: Store, run: str, key: Key) -> dict[str, Any] | None:
     """Read one record in full."""
     query = select(RECORD).where(RECORD.c.run == run, *_at(RECORD, key))
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         found = connection.execute(query).mappings().first()
         return dict(found) if found else None
+
+
+def value(store: Store, run: str, key: Key, name: str) -> Any:
+    """Read one measure of a record."""
+    column = MEASURED.c[_known(name, SORTS)]
+    query = select(column).where(MEASURED.c.run == run, *_at(MEASURED, key))
+    with reading(store) as connection:
+        return connection.scalar(query)
 
 
 def _at(table: Any, key: Key) -> list[Any]:
@@ -213,14 +276,14 @@ def siblings(store: Store, run: str, task: str, limit: int = 200) -> list[dict[s
         .order_by(c.subject, c.tier, c.attempt)
         .limit(limit)
     )
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return [dict(r) for r in connection.execute(query).mappings()]
 
 
 def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
     """Read what judges said about a record."""
     query = select(JUDGMENT).where(JUDGMENT.c.run == run, *_at(JUDGMENT, key))
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
         return [dict(r) for r in connection.execute(ordered).mappings()]
 
@@ -228,7 +291,7 @@ def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
 def scenario(store: Store, run: str, task: str) -> str | None:
     """Read what the attempts at a task are checked for."""
     query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         found: str | None = connection.scalar(query)
         return found
 
@@ -237,119 +300,22 @@ def given(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
     """Read the verdicts that others gave about a record."""
     columns = [c for c in VERDICT.c if c.name != "run"]
     query = select(*columns).where(VERDICT.c.run == run, *_at(VERDICT, key))
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return [dict(r) for r in connection.execute(query).mappings()]
-
-
-def stamp(store: Store, run: Run) -> str:
-    """Mark the state of a run: it changes with every call that was written and with its rules."""
-    query = select(func.max(CALL.c.id)).where(CALL.c.run == run.id)
-    said = select(func.max(VERDICT.c.at), func.count()).where(VERDICT.c.run == run.id)
-    with guarded(store.address), store.engine.connect() as connection:
-        newest = connection.scalar(query)
-        spoken = list(connection.execute(said).one())
-    rules = [run.settings.get(n) for n in ("answer", "match", "confidence", "judge")]
-    return json.dumps([run.status, run.ended, newest, spoken, rules], sort_keys=True)
 
 
 def made(store: Store, run: str) -> int:
     """Count the records of a run, from the index alone."""
     query = select(func.count()).select_from(RECORD).where(RECORD.c.run == run)
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return int(connection.scalar(query) or 0)
-
-
-def keep_measured(store: Store, run: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Keep measures, some thousand rows at a time; a row that is there is replaced."""
-    names = tuple(MEASURED.c.keys())
-    for start in range(0, len(rows), BATCH):
-        part = [tuple({**r, "run": run}.get(n) for n in names) for r in rows[start : start + BATCH]]
-        with guarded(store.address), store.engine.begin() as connection:
-            insert_rows(connection, MEASURED, names, part)
-
-
-def keep_digest(store: Store, run: str, **values: Any) -> None:
-    """Keep the digest of a run."""
-    names = tuple(DIGEST.c.keys())
-    row = tuple({**values, "run": run}[n] for n in names)
-    with guarded(store.address), store.engine.begin() as connection:
-        insert_rows(connection, DIGEST, names, [row])
-
-
-def digests(store: Store) -> dict[str, dict[str, Any]]:
-    """Read what is kept of each run, without the digests themselves."""
-    columns = [c for c in DIGEST.c if c.name != "data"]
-    with guarded(store.address), store.engine.connect() as connection:
-        return {r["run"]: dict(r) for r in connection.execute(select(*columns)).mappings()}
-
-
-def digest(store: Store, run: str) -> str | None:
-    """Read the digest of a run."""
-    query = select(DIGEST.c.data).where(DIGEST.c.run == run)
-    with guarded(store.address), store.engine.connect() as connection:
-        found: str | None = connection.scalar(query)
-        return found
-
-
-def digest_stamp(store: Store, run: str) -> str | None:
-    """Read of which state of a run there is a digest."""
-    query = select(DIGEST.c.stamp).where(DIGEST.c.run == run)
-    with guarded(store.address), store.engine.connect() as connection:
-        found: str | None = connection.scalar(query)
-        return found
-
-
-def run(store: Store, name: str) -> Run | None:
-    """Find a run by its whole id."""
-    if not store.exists:
-        return None
-    query = select(*RUN_COLUMNS).where(RUN.c.id == name)
-    with guarded(store.address), store.engine.connect() as connection:
-        row = connection.execute(query).mappings().first()
-        return Run(**{**row, "settings": json.loads(row["settings"])}) if row else None
-
-
-def remark(
-    store: Store,
-    run: str,
-    key: Key | None,
-    *,
-    who: str,
-    verdict: str | None = None,
-    note: str | None = None,
-    tags: Sequence[str] | None = None,
-) -> None:
-    """Keep what a person says about a record or a run."""
-    place = dict(zip(KEY, key, strict=True)) if key else {}
-    values = {
-        "run": run,
-        "who": who,
-        "verdict": verdict,
-        "note": note,
-        "tags": None if tags is None else json.dumps(list(tags)),
-        "at": now(),
-        **place,
-    }
-    with guarded(store.address), store.engine.begin() as connection:
-        connection.execute(insert(REMARK).values(values))
-
-
-def remarks(store: Store, run: str | None = None, key: Key | None = None) -> list[dict[str, Any]]:
-    """Read what people said about a record, a run, or all runs; the newest first."""
-    query = select(REMARK)
-    if run is not None:
-        query = query.where(REMARK.c.run == run)
-    query = query.where(*_at(REMARK, key)) if key else query.where(REMARK.c.task_id.is_(None))
-    with guarded(store.address), store.engine.connect() as connection:
-        rows = connection.execute(query.order_by(REMARK.c.id.desc())).mappings()
-        return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]
 
 
 def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
     """List the values of a column, from what is measured."""
     column = MEASURED.c[_known(name, SAME)]
     query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return sorted(str(v) for (v,) in connection.execute(query))
 
 
@@ -391,7 +357,7 @@ def changes(
         "ON a.task_id = b.task_id WHERE a.share <> b.share "
         "ORDER BY b.share - a.share, a.task_id LIMIT :most"
     )
-    with guarded(store.address), store.engine.connect() as connection:
+    with reading(store) as connection:
         return [Change(*row) for row in _rows(connection, query, values)]
 
 

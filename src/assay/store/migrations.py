@@ -10,6 +10,7 @@ from sqlalchemy.schema import CreateColumn
 from assay.errors import UsageError
 from assay.store.tables import (
     CALL,
+    DECISION,
     DIGEST,
     JUDGMENT,
     MEASURED,
@@ -74,6 +75,16 @@ def _several_judgments(connection: Connection) -> None:
     connection.exec_driver_sql(f"DROP TABLE {old}")
 
 
+def _decisions(connection: Connection) -> None:
+    """Keep verdicts of gates, and find the newest call and verdict of a run without a search."""
+    DECISION.create(connection, checkfirst=True)
+    for table, name in ((CALL, "assay_call_newest"), (VERDICT, "assay_verdict_newest")):
+        there = {index["name"] for index in inspect(connection).get_indexes(table.name)}
+        wanted = table is VERDICT or connection.dialect.name == "postgresql"
+        if wanted and name not in there:
+            next(index for index in table.indexes if index.name == name).create(connection)
+
+
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     """Add columns that a table lacks; one that was just made has them."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -91,6 +102,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _held,
     _leases,
     _several_judgments,
+    _decisions,
 )
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 

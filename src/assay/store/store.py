@@ -19,6 +19,7 @@ from assay.store.insert import insert, is_there
 from assay.store.lease import STALE, Owner
 from assay.store.tables import (
     CALL,
+    DECISION,
     DIGEST,
     JUDGMENT,
     MEASURED,
@@ -298,8 +299,14 @@ class Store:
         schema = {c.name: _TYPES[c.type.python_type] for c in chosen}
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=ROWS).execute(query)
-            for part in rows.partitions():
-                yield pl.DataFrame([tuple(r) for r in part], schema=schema, orient="row")
+            assert rows.cursor is not None
+            part: Sequence[Any] = rows.fetchmany(ROWS)  # what was buffered is in it
+            while part:
+                cells = zip(schema.items(), zip(*part, strict=True), strict=True)
+                yield pl.DataFrame([_series(n, held, t) for (n, t), held in cells])
+                # without a Row for each, which takes long
+                part = rows.cursor.fetchmany(ROWS) if rows.cursor else ()
+            rows.close()
 
     def _order(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
         """Order text by its code points, as SQLite does, whatever language a server speaks."""
@@ -309,9 +316,17 @@ class Store:
     def remove(self, run_id: str) -> None:
         """Delete a run with all that belongs to it."""
         with guarded(self.address), self.engine.begin() as connection:
-            for table in (REMARK, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT, CALL, RECORD):
+            beside = (REMARK, DECISION, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT)
+            for table in (*beside, CALL, RECORD):
                 connection.execute(delete(table).where(table.c.run == run_id))
             connection.execute(delete(RUN).where(RUN.c.id == run_id))
+
+
+def _series(name: str, held: Sequence[Any], type_: Any) -> pl.Series:
+    """Make a column; SQLite keeps yes and no as numbers."""
+    if type_ is pl.Boolean:
+        held = [None if value is None else bool(value) for value in held]
+    return pl.Series(name, held, dtype=type_)
 
 
 def now() -> float:

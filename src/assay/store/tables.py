@@ -133,6 +133,7 @@ CALL = Table(
     Column("held_usd", Double),
     Column("held_tokens", BigInteger),
     Index("assay_call_run", "run"),
+    Index("assay_call_newest", "run", "id").ddl_if(dialect="postgresql"),
     sqlite_autoincrement=True,
 )
 """The ledger: a row for each call that was made, whether or not its answer was of use."""
@@ -188,6 +189,18 @@ DIGEST = Table(
 )
 """What a page shows of a run, kept. It can be computed again at any time."""
 
+DECISION = Table(
+    "assay_decision",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("policy", Text, nullable=False),
+    Column("side", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("stamp", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+"""The verdict that gates gave last on a run, and the state of the run that it is about."""
+
 SCENARIO = Table(
     "assay_scenario",
     METADATA,
@@ -215,6 +228,7 @@ VERDICT = Table(
     Column("evidence", Text),
     Column("at", Double, nullable=False),
     PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "mark", "who"),
+    Index("assay_verdict_newest", "run", "at"),
 )
 """What code, a judge or a person said about a behaviour, which no record can say by itself."""
 

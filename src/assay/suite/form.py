@@ -275,7 +275,8 @@ JUDGE = Table(
         Field(
             "rubric",
             Either((_FILE, Later(RUBRIC))),
-            "What is judged: a file, or the rubric itself; the default rubric if missing.",
+            "What is judged: a file, the rubric itself, or default. If missing: the default "
+            "rubric, but nothing where the judge is there for sentences of scenarios.",
         ),
         Field(
             "consensus",

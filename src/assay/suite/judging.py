@@ -11,11 +11,11 @@ from assay.suite.tree import Node
 from assay.suite.values import Judging
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from assay.suite.problems import Problems
-    from assay.suite.values import Subject
+    from assay.suite.values import Subject, Task
 
 
 class Reader(Protocol):
@@ -64,11 +64,22 @@ def read_judging(given: Mapping[str, Any], reader: Reader) -> Judging | None:
     if "pass_mark" in table:
         rubric = replace(rubric, pass_mark=table["pass_mark"])
     rules = {k: table[k] for k in ("consensus", "disagreement") if k in table}
-    return Judging(judges, rubric, more, **rules)
+    scores = table.get("rubric") is not None or "pass_mark" in table
+    return Judging(judges, rubric, more, **rules, scores=scores)
+
+
+def for_tasks(judging: Judging, tasks: Iterable[Task]) -> Judging:
+    """Decide whether attempts are scored by a rubric.
+
+    A judge who is there for sentences, without any rubric, is asked about these alone.
+    """
+    names = {b.check.name for t in tasks if t.scenario for _, b in t.scenario.all()}
+    scores = judging.scores or "judge_score" in names or "judge" not in names
+    return replace(judging, scores=scores)
 
 
 def _rubric(given: Any, reader: Reader) -> Rubric | None:
-    if given is None:
+    if given is None or given == DEFAULT.name:
         return DEFAULT
     if isinstance(given, Node):
         return read_rubric(given, reader.problems, "inline")

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.checks.parameter import FOLDER
 from assay.errors import InputError, unknown
+from assay.functions import FOLDER
 from assay.suite.commands import agent_name, read_agent, unset
 from assay.suite.form import SETTINGS, SUITE
-from assay.suite.judging import read_judging
+from assay.suite.judging import for_tasks, read_judging
 from assay.suite.problems import Problems, SuiteError
 from assay.suite.prompts import finish_tiers
 from assay.suite.rows import Source, inline_rows, read_rows
@@ -127,6 +127,7 @@ class _Reader:
         tasks = self.tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
+        judging = for_tasks(judging, tasks) if judging else None
         texts = self.texts(given, ())
         if worker:
             texts["work"] = worker.read(given, Work(), self.tell_at())
@@ -275,7 +276,8 @@ class _Reader:
             self.check_address(table, *path, index)
             settings = _settings(table)
             address, key = table.get("base_url"), table.get("key_env")
-            subjects.append(Subject(name, table["model"], address, key, settings, agent))
+            made = Subject(name, table["model"], address, key, settings, agent, self.folder)
+            subjects.append(made)
         return tuple(subjects)
 
     def agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DEFINITIONS = definitions()
 """What the JSON schema of a suite refers to."""
 
+_LATER_KNOWN = {"cost", "judge_score"}
+"""Checks of what is known only when an attempt is over."""
 LATER = "later"
 """The role of a line that the user will say after the reply, as its script decides."""
 
@@ -170,6 +172,10 @@ def _turn(table: Any) -> dict[str, Any]:
     if "if" not in table:
         return {"say": table["say"]}
     condition = read(table["if"])
-    if condition.check.by != "record":
-        raise UsageError("'if' needs a check that looks at the reply alone, such as contains.")
+    check = condition.check
+    if check.by != "record" or check.name in _LATER_KNOWN or check.family == "work":
+        raise UsageError(
+            f"if: {condition.key} cannot be decided while the conversation goes on; 'if' needs a "
+            "check that looks at the reply alone, such as contains."
+        )
     return {**table, "if": condition.plain()}

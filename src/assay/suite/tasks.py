@@ -12,6 +12,7 @@ from assay.errors import unknown
 from assay.suite import scenarios
 from assay.suite.form import EXAMPLE, TASK
 from assay.suite.kinds import NO_TEXT
+from assay.suite.spelling import near_miss
 from assay.suite.values import NO_EXTRA, Example, Message, Task, Work
 from assay.suite.work import NAMES
 from assay.text.safe import storable
@@ -32,6 +33,21 @@ HIDDEN = frozenset(
 )
 """Columns that no prompt may use, since they give the answer away."""
 
+_TEXTS = ("category", "capability", "name")
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_NUMBERS = {"pass_score": (0.0, 1.0), "weight": (0.0, 1e9)}
+GUARDED = tuple(
+    name
+    for one in TASK.fields
+    if one.name
+    in {*(f.name for f in scenarios.FIELDS), *_TEXTS[:2], *_NUMBERS, "required", "target"}
+    for name in (one.name, *(one.aliases if one in scenarios.FIELDS else ()))
+)
+"""Names that a column of one's own must not be a letter or two away from."""
+_KEEP = {
+    True: "say so under tasks: 'columns: {{{key}: {key}}}'.",
+    False: "give it another name, or put it below 'input:'.",
+}
 _SEVERAL = ("expected_behaviors", "must_not", "checks")
 _ROLES = {"system", "user", "assistant"}
 
@@ -51,6 +67,8 @@ class Rows:
     """Reads what tasks say about their workspaces, where the suite has agents."""
     judged: bool = False
     """Whether the suite has a judge, for whom a behaviour may be a sentence."""
+    _spelt: set[tuple[str, ...]] = field(default_factory=set)
+    """The sets of columns whose spelling was looked at."""
     _plans: dict[tuple[str, ...], tuple[dict[str, str], list[str]]] = field(default_factory=dict)
 
     def tasks(self) -> Iterator[tuple[int, Task]]:
@@ -61,6 +79,7 @@ class Rows:
                 self.tell(place, "a task is a mapping with an input, or text.")
                 continue
             own, extra = self.split(row, TASK)
+            self.spelling(place, extra)
             yield place, self.task(place, str(number), own, extra)
 
     def examples(self) -> Iterator[Example]:
@@ -86,6 +105,21 @@ class Rows:
         named, rest = plan
         return {f: row[key] for f, key in named.items()}, {key: row[key] for key in rest}
 
+    def spelling(self, place: int, extra: Mapping[str, Any]) -> None:
+        """Refuse a column that looks like a field's name misspelt: what it says would be lost."""
+        keys = tuple(extra)
+        if keys in self._spelt:
+            return
+        self._spelt.add(keys)
+        for key in keys:
+            meant = near_miss(key, GUARDED)
+            if meant and self.columns.get(key) != key:
+                self.tell(
+                    place,
+                    f"Key {key!r} is not known in a task. Did you mean {meant!r}? "
+                    f"If it is a column of your own, {_KEEP[bool(self.file)].format(key=key)}",
+                )
+
     def task(self, place: int, number: str, row: dict[str, Any], extra: dict[str, Any]) -> Task:
         """Make one task of its fields; what is wrong is told."""
         id_ = written(row.pop("id", None)) or number
@@ -93,6 +127,8 @@ class Rows:
             self.tell(place, f"the task id {id_!r} {NO_TEXT}")
         asked, before = self.asked(place, id_, row, extra)
         target = row.pop("target", None)
+        if not row:  # most tasks are only asked and compared
+            return Task(id_, asked, written(target), before=before, extra=extra or NO_EXTRA)
         values: dict[str, Any] = {n: written(row[n]) for n in _TEXTS if row.get(n) is not None}
         values |= {n: _several(row[n]) for n in _SEVERAL if row.get(n) is not None}
         for name, (low, high) in _NUMBERS.items():
@@ -105,7 +141,7 @@ class Rows:
             tell = self._tell_work(place, id_)
             values["work"] = self.work.read(said, Work(), tell)
         if row.get("required") is not None:
-            values["required"] = str(row["required"]).lower() in {"true", "1", "yes"}
+            values["required"] = self.flag(place, id_, "required", row["required"])
         self.scenario(place, id_, row, values)
         return Task(
             id=id_,
@@ -174,6 +210,13 @@ class Rows:
         messages = [Message(t["role"], t["content"]) for t in turns]
         return messages[-1].content, tuple(messages[:-1])
 
+    def flag(self, place: int, id_: str, name: str, given: Any) -> bool:
+        """Read yes or no; a table may write them in words or as 1 and 0."""
+        said = str(given).strip().lower()
+        if said not in _FLAGS:
+            self.tell(place, f"task {id_!r}: {name} must be true or false, not {given!r:.40}.")
+        return _FLAGS.get(said, False)
+
     def number(self, place: int, id_: str, name: str, given: Any, low: float, high: float) -> float:
         """Read a number within limits."""
         try:
@@ -183,10 +226,6 @@ class Rows:
         if not low <= value <= high:
             self.tell(place, f"task {id_!r}: {name} must be a number from {low:g} to {high:g}.")
         return value
-
-
-_TEXTS = ("category", "capability", "name")
-_NUMBERS = {"pass_score": (0.0, 1.0), "weight": (0.0, 1e9)}
 
 
 def _plan(
@@ -249,7 +288,8 @@ def usable(tasks: Iterable[Task]) -> frozenset[str]:
 def bad_columns(columns: Mapping[str, str]) -> list[str]:
     """Name the mistakes in where fields are found."""
     known = [f.name for f in TASK.fields]
-    return [unknown("Field", name, known) for name in columns if name not in known]
+    own = {name for name, column in columns.items() if name == column}
+    return [unknown("Field", name, known) for name in columns if name not in {*known, *own}]
 
 
 def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:

@@ -11,6 +11,7 @@ from assay.text.match import MatchRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from assay.checks.scenario import Scenario
     from assay.suite.rubric import Rubric
@@ -159,6 +160,8 @@ class Subject:
     key_env: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     agent: Agent | None = None
+    folder: Path | None = field(default=None, compare=False, repr=False)
+    """Where its suite is: a function that answers is looked for there first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,8 @@ class Judging:
     consensus: Literal["mean", "confidence"] = "mean"
     disagreement: float = 0.3
     """The range of scores beyond which judges disagree."""
+    scores: bool = True
+    """Whether attempts are scored by the rubric; else judges are only asked about sentences."""
 
     def plain(self) -> dict[str, Any]:
         """Describe it as a run keeps it: what scores need, and the rubric."""

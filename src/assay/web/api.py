@@ -14,11 +14,18 @@ from starlette.responses import StreamingResponse
 
 from assay.errors import UsageError
 from assay.models.providers import PROVIDERS
-from assay.store import look
+from assay.store import look, remarks
 from assay.web import forms
 from assay.web.checking import checks, observer_of
 from assay.web.record import measures
-from assay.web.site import NotFoundError, read_filter, read_key, write_key
+from assay.web.site import (
+    NotFoundError,
+    read_filter,
+    read_key,
+    read_place,
+    read_sort,
+    write_place,
+)
 from assay.web.suites import LARGEST, Choice
 
 if TYPE_CHECKING:
@@ -33,10 +40,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"model": forms.Problem, "description": "There is no such thing."},
     413: {"model": forms.Problem, "description": "Too large."},
 }
+LONGEST = 2_000
+"""Characters of a key: two of them, escaped, fit into the 64 kB that an address may have."""
 api = APIRouter(prefix="/api", responses=ERRORS)
 RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
 KeyText = Annotated[
-    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=8_000)
+    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=LONGEST)
 ]
 BEAT = 1.0
 
@@ -85,32 +94,37 @@ FILTER = (
 
 
 @api.get("/runs/{run}/records", summary="Records, a page at a time", tags=["records"],
-         description=f"List records in the order of their keys. {FILTER}")  # fmt: skip
+         description=f"List records in the order of their keys, or sorted by a column: then those "
+         f"that are measured, those without a value last. {FILTER}")  # fmt: skip
 def records(
     request: Request,
     run: RunId,
     q: Annotated[str, Query(description="Text to find.", max_length=500)] = "",
-    after: Annotated[str, Query(description="Those after this key.", max_length=8_000)] = "",
-    before: Annotated[str, Query(description="Those before this key.", max_length=8_000)] = "",
+    after: Annotated[str, Query(description="Those after this key.", max_length=LONGEST)] = "",
+    before: Annotated[str, Query(description="Those before this key.", max_length=LONGEST)] = "",
     last: Annotated[bool, Query(description="The last page.")] = False,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    sort: Annotated[str, Query(description="A column to sort by.", max_length=40)] = "",
+    order: Annotated[str, Query(description="up or down.", max_length=10)] = "up",
 ) -> forms.Records:
-    """List records in the order of their keys."""
+    """List records in the order of their keys, or sorted by a measure."""
     site = site_of(request)
+    by = read_sort({"sort": sort, "order": order})
     found = look.page(
         site.store,
         site.run(run).id,
         read_filter({**request.query_params, "q": q}),
-        after=read_key(after) if after else None,
-        before=read_key(before) if before else None,
+        after=read_place(after, by) if after else None,
+        before=read_place(before, by) if before else None,
         last=last,
         limit=limit,
+        sort=by,
     )
     rows = found.rows
     return forms.Records(
         records=[_plain(row) for row in rows],
-        after=write_key(rows[-1]) if rows and found.after else None,
-        before=write_key(rows[0]) if rows and found.before else None,
+        after=write_place(rows[-1], by) if rows and found.after else None,
+        before=write_place(rows[0], by) if rows and found.before else None,
     )
 
 
@@ -141,7 +155,7 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
         measures=_plain(measures(found, site.store, row, observer)),
         checks=checks(observer, row),
         judgments=[_plain(j) for j in look.judgments(site.store, found.id, place)],
-        remarks=[_plain(r) for r in look.remarks(site.store, found.id, place)],
+        remarks=[_plain(r) for r in remarks.remarks(site.store, found.id, place)],
     )
 
 
@@ -156,7 +170,7 @@ def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record
     if not form.verdict and not (form.note or "").strip():
         raise UsageError("Give a verdict, a note, or both.")
     note, who = _kept(form.note), _kept(form.who) or "someone"
-    look.remark(site.store, found.id, place, who=who, verdict=form.verdict, note=note)
+    remarks.remark(site.store, found.id, place, who=who, verdict=form.verdict, note=note)
     return record(request, run, form.key)
 
 
@@ -168,7 +182,7 @@ def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
     found = site.run(run)
     tags = None if form.tags is None else [t for t in map(_kept, form.tags) if t]
     who = _kept(form.who) or "someone"
-    look.remark(site.store, found.id, None, who=who, note=_kept(form.note), tags=tags)
+    remarks.remark(site.store, found.id, None, who=who, note=_kept(form.note), tags=tags)
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
 
 
@@ -251,7 +265,7 @@ async def upload(
     kind: Annotated[str, Query(description="suite, jsonl, json, csv or parquet", max_length=20)],
     name: Annotated[str, Query(max_length=80)] = "",
     subject: Annotated[list[str] | None, Query(max_length=20)] = None,
-    prompt: Annotated[str, Query(max_length=8_000)] = "",
+    prompt: Annotated[str, Query(max_length=2 * LONGEST)] = "",
     answer: Annotated[str, Query(max_length=200)] = "",
 ) -> forms.Uploaded:
     """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -54,6 +55,8 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        gc.collect()
+        gc.freeze()  # what is loaded stays; looking through it again would delay a page
         yield
         site.jobs.close()
         site.digests.close()
@@ -68,8 +71,8 @@ def make_app(
         lifespan=lifespan,
     )
     app.state.site = site
-    app.include_router(api)
     app.router.routes.extend(pages())
+    app.include_router(api)
     for kind in (AssayError, 404, 405):
         app.add_exception_handler(kind, _told)
     names = {*HERE, *allow} if is_loopback(host) else {*HERE, host, *allow}

@@ -13,46 +13,59 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
-from assay.store import look
+from assay.store import kept, look
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
+    from assay.store.kept import State
     from assay.store.store import Run, Store
 
 LARGE = 20_000
 """Attempts from which a digest is made by a process of its own, so that the server stays small."""
 KEPT = 16
+DONE = "done "
+"""How a process says which share it has made."""
+SHARES = {
+    "read": (0.0, 0.2), "measure": (0.2, 0.5), "score": (0.5, 0.65), "compare": (0.65, 0.8),
+    "keep": (0.8, 1.0),
+}  # fmt: skip
+"""Where each step of a digest begins and ends, about."""
 PAUSE = 3.0
 """Seconds, at least, between two digests of a run that is still being written."""
+SPARING = 10
+"""That pause, as a multiple of what a digest took: the run is to have the machine."""
 
 
-def compute(store: Store, run: Run) -> dict[str, Any]:
+def compute(
+    store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
+) -> dict[str, Any]:
     """Make the digest of a run and keep it, with the measures of its records."""
     from assay.report.digest import digest  # noqa: PLC0415
     from assay.run.source import RunSource  # noqa: PLC0415
     from assay.store.tables import MEASURED  # noqa: PLC0415
 
-    began, stamp = time.monotonic(), look.stamp(store, run)
+    began, stamp = time.monotonic(), kept.stamp(store, run)
     names = [c.name for c in MEASURED.c if c.name != "run"]
 
     def take(frame: pl.LazyFrame) -> None:
-        import polars as pl  # noqa: PLC0415
-
         there = set(frame.collect_schema().names())
         chosen = frame.select(n for n in names if n in there)
-        if "answer" in there:
-            chosen = chosen.with_columns(pl.col("normalized_answer").alias("answer")) if (
-                "normalized_answer" in chosen.collect_schema()) else chosen  # fmt: skip
-        for batch in chosen.collect_batches(chunk_size=look.BATCH, maintain_order=True):
-            look.keep_measured(store, run.id, batch.to_dicts())
+        done = 0
+        for batch in chosen.collect_batches(chunk_size=kept.LARGE, maintain_order=True):
+            kept.keep_measured(store, run.id, batch.columns, batch.rows())
+            done += batch.height
+            tell("keep", done)
 
-    found = digest([RunSource(run, store)], take=take)
+    found = digest([RunSource(run, store)], take=take, tell=tell)
+    kept.settle(store)
     found["categories"] = look.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
     value, low, high = _headline(found)
-    look.keep_digest(
+    kept.keep_digest(
         store,
         run.id,
         stamp=stamp,
@@ -91,52 +104,54 @@ class Digests:
         self._memory: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
         self._waiting: dict[str, Run] = {}
         self._problems: dict[tuple[str, str], str] = {}
-        self._last: dict[str, float] = {}
+        self._next: dict[str, float] = {}
         self._lock = threading.Lock()
         self._busy = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
+        self._done: dict[str, float] = {}
 
-    def get(self, run: Run, *, wait: bool = True) -> Kept:
+    def get(self, run: Run, *, wait: bool = True, state: State | None = None) -> Kept:
         """Give the digest of a run; a small one is made at once if `wait`."""
-        stamp = look.stamp(self.store, run)
-        kept = self._kept(run.id)
-        if kept and kept[0] == stamp:
-            return Kept(kept[1], current=True)
-        if problem := self._problems.get((run.id, stamp)):
-            return Kept(kept[1] if kept else None, current=True, problem=problem)
+        state = state or kept.state(self.store, run.id)
+        if state is None:  # it was removed in the meantime
+            return Kept(None, current=True)
+        found = self._kept(run.id, state.kept)
+        if found is not None and state.kept == state.stamp:
+            return Kept(found, current=True)
+        if problem := self._problems.get((run.id, state.stamp)):
+            return Kept(found, current=True, problem=problem)
         if wait and run.status != "running" and run.attempts <= LARGE and not self._busy.locked():
             self._make(run)
             return self.get(run, wait=False)
         self.ask(run)
-        return Kept(kept[1] if kept else None, current=False)
+        return Kept(found, current=False)
 
-    def _kept(self, run: str) -> tuple[str, dict[str, Any]] | None:
+    def _kept(self, run: str, stamp: str | None) -> dict[str, Any] | None:
         from assay.report.digest import VERSION  # noqa: PLC0415
 
-        stamp = look.digest_stamp(self.store, run)
         if stamp is None:
             return None
         place = (run, stamp)
         with self._lock:
             if place in self._memory:
                 self._memory.move_to_end(place)
-                return stamp, self._memory[place]
-        data = json.loads(look.digest(self.store, run) or "{}")
+                return self._memory[place]
+        data: dict[str, Any] = json.loads(kept.digest(self.store, run) or "{}")
         if data.get("version") != VERSION:
             return None
         with self._lock:
             self._memory[place] = data
             while len(self._memory) > KEPT:
                 self._memory.popitem(last=False)
-        return stamp, data
+        return data
 
     def ask(self, run: Run) -> None:
         """Have a digest made soon."""
         with self._lock:
             if self._closed or run.id in self._waiting:
                 return
-            if run.status == "running" and time.monotonic() - self._last.get(run.id, 0.0) < PAUSE:
+            if run.status == "running" and time.monotonic() < self._next.get(run.id, 0.0):
                 return
             first = not self._waiting
             self._waiting[run.id] = run
@@ -161,7 +176,7 @@ class Digests:
 
     def _make(self, run: Run) -> None:
         with self._busy:
-            stamp = look.stamp(self.store, run)
+            began, stamp = time.monotonic(), kept.stamp(self.store, run)
             try:
                 if run.attempts <= LARGE:
                     compute(self.store, run)
@@ -169,18 +184,35 @@ class Digests:
                     self._by_process(run)
             except AssayError as error:
                 self._problems[run.id, stamp] = str(error)
-            self._last[run.id] = time.monotonic()
+            now = time.monotonic()
+            self._next[run.id] = now + max(PAUSE, SPARING * (now - began))
+            self._done.pop(run.id, None)
 
     def _by_process(self, run: Run) -> None:
         command = [sys.executable, "-m", "assay.web.digests", run.id]
         environment = {**os.environ, "ASSAY_STORE": self.store.address}
         self._process = subprocess.Popen(  # noqa: S603
-            command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
-        _, said = self._process.communicate()
-        if self._process.returncode and not self._closed:
-            lines = said.decode("utf-8", "replace").strip().splitlines()
-            raise AssayError(lines[-1] if lines else "The digest could not be made.")
+        last = ""
+        assert self._process.stdout
+        with self._process.stdout as lines:
+            for said in lines:
+                line = said.decode("utf-8", "replace").strip()
+                if line.startswith(DONE):
+                    self._done[run.id] = float(line.removeprefix(DONE))
+                else:
+                    last = line or last
+        if self._process.wait() and not self._closed:
+            raise AssayError(last or "The digest could not be made.")
+
+    def done(self, run: str) -> float | None:
+        """Say which share of a digest is made, where that is known."""
+        return self._done.get(run)
 
     def close(self) -> None:
         """End what is being made."""
@@ -195,7 +227,15 @@ def main() -> None:
     from assay.store.store import Store  # noqa: PLC0415
 
     store = Store()
-    compute(store, store.find(sys.argv[1]))
+    run = store.find(sys.argv[1])
+    if run.status == "running" and hasattr(os, "nice"):  # the run is to have the machine
+        os.nice(10)
+
+    def tell(what: str, records: int) -> None:
+        begin, end = SHARES[what]
+        print(f"{DONE}{begin + (end - begin) * min(1, records / run.attempts):.3f}", flush=True)
+
+    compute(store, run, tell)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,10 @@ class TagForm(Form):
 
 
 class ListedRun(BaseModel):
-    """A run with the metric that stands for it."""
+    """A run with the metric that stands for it, and the verdict that gates gave last.
+
+    `decided` is false where the run went on after that verdict.
+    """
 
     id: str
     suite: str
@@ -63,6 +66,10 @@ class ListedRun(BaseModel):
     cost_usd: float | None
     tags: list[str]
     note: str | None
+    verdict: Literal["pass", "fail", "inconclusive"] | None
+    policy: str | None
+    side: str | None
+    decided: bool | None
 
 
 class Runs(BaseModel):
@@ -83,6 +90,7 @@ class Progress(BaseModel):
     cost_usd: float | None
     here: bool
     digest: bool
+    digest_done: float | None
     said: str
     took: float
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
+from assay.report.verdicts import shown
+from assay.store import kept
 from assay.web.suites import files_like, id_of
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from assay.gates.verdict import Decision, Verdict
+    from assay.gates.verdict import Verdict
     from assay.store.store import Run
     from assay.web.site import Site
 
@@ -25,7 +26,6 @@ _POLICY = re.compile(
 _OTHER = re.compile(rb"(?m)^(suite|tasks|subjects)\s*:")
 LARGE = 200_000
 """Attempts from which a policy is decided in the terminal."""
-WIDTH = 220
 
 
 def policies(site: Site) -> dict[str, Path]:
@@ -57,10 +57,20 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     if not where:
         where |= _first_side(run)
     try:
+        stamp = kept.stamp(site.store, run)
         verdict = _decided(site, run, known[policy], where)
+        side = ", ".join(where.values())
+        words = {"policy": verdict.policy, "verdict": verdict.verdict}
+        kept.keep_decision(site.store, run.id, **words, side=side, stamp=stamp)
     except AssayError as error:
         return {**told, "problem": str(error)}
-    return {**told, **shown(verdict)}
+    return {**told, **shown(verdict), "link": lambda task: _records_of(run, task, where)}
+
+
+def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:
+    from assay.web.pages import run_url  # noqa: PLC0415
+
+    return run_url(run.id, "records", task_id=task, **where)
 
 
 def _first_side(run: Run) -> dict[str, str]:
@@ -86,51 +96,3 @@ def _decided(site: Site, run: Run, path: Path, where: Mapping[str, str]) -> Verd
         [RunSource(run, site.store)], needed_metrics(loaded), loaded.options, where=where
     )
     return decide(loaded, records)
-
-
-def shown(verdict: Verdict) -> dict[str, Any]:
-    """Arrange a verdict for the page."""
-    from assay.report import gate as writing  # noqa: PLC0415
-
-    rows = [
-        {
-            "name": gate.name,
-            "level": gate.level,
-            "verdict": gate.verdict,
-            "sign": writing.sign(gate),
-            "value": writing.value_of(gate),
-            "interval": writing.ends_of(gate),
-            "threshold": writing.threshold_of(gate),
-            "why": gate.why,
-            "scenarios": gate.scenarios[:50],
-            "scale": scale(gate),
-        }
-        for gate in verdict.gates
-    ]
-    return {"verdict": verdict, "headline": writing.headline(verdict), "gates": rows}
-
-
-def scale(gate: Decision) -> dict[str, float] | None:
-    """Place a gate's value, its interval and its threshold on a line."""
-    given = [gate.value, gate.low, gate.high, gate.threshold]
-    known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
-    if gate.value is None or gate.threshold is None or len(known) < 2:
-        return None
-    first, last = (0.0, 1.0) if gate.kind == "rate" else (min(0.0, *known), max(known) * 1.15)
-    first, last = min([first, *known]), max([last, *known])
-    span = (last - first) or 1.0
-
-    def place(value: float | None, other: float) -> float:
-        at = other if value is None else min(last, max(first, value))
-        return round(6 + (WIDTH - 12) * (at - first) / span, 1)
-
-    limit = place(gate.threshold, first)
-    right = (gate.sign or "").startswith((">", "≥"))
-    return {
-        "value": place(gate.value, first),
-        "low": place(gate.low, gate.value),
-        "high": place(gate.high, gate.value),
-        "limit": limit,
-        "from": limit if right else 6.0,
-        "width": round(WIDTH - 6 - limit if right else limit - 6, 1),
-    }

@@ -2,99 +2,58 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from assay.errors import UsageError
-from assay.report.charts import charts, trend
-from assay.report.view import families, key_figures, run_facts, side_rows, when
+from assay.record import STATUSES
+from assay.report.charts import charts
+from assay.report.view import families, key_figures, run_facts, side_rows
 from assay.store import look
-from assay.store.look import FLAGS, RANGES, SAME
+from assay.store.look import FLAGS, RANGES, SAME, SORTS
+from assay.store.remarks import remarks
 from assay.web import checking
 from assay.web import record as reading
 from assay.web import sides as pairs
 from assay.web.rows import TEXT, table_rows
-from assay.web.site import NotFoundError, read_filter, read_key, write_filter, write_key
+from assay.web.site import (
+    NotFoundError,
+    read_filter,
+    read_key,
+    read_place,
+    read_sort,
+    write_filter,
+    write_key,
+    write_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
 
+    from assay.store.look import Sort
     from assay.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
 
-SORTS = {
-    "when": lambda r: r["created"],
-    "suite": lambda r: r["suite"].lower(),
-    "value": lambda r: -1.0 if r["value"] is None else r["value"],
-    "cost": lambda r: -1.0 if r["cost_usd"] is None else r["cost_usd"],
-    "attempts": lambda r: r["attempts"],
-}
 COLUMNS = (
     *("subject", "tier", "attempt", "category", "input", "answer", "target", "prob_correct"),
     *("cot_tokens", "total_tokens", "latency_ms", "cost_usd"),
 )
 MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
+FILTERS = (*SAME, *FLAGS, "q", *(f"{n}_{end}" for n in RANGES for end in ("min", "max")))
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 VERDICTS = ("right", "wrong", "unsure")
 
 
-def runs(request: Request, site: Site) -> Shown:
-    """Show the runs."""
-    query = request.query_params
-    everything = site.runs()
-    wanted = {n: query.get(n, "") for n in ("q", "suite", "status", "tag")}
-    found = [r for r in everything if _fits(r, wanted)]
-    sort = query.get("sort", "when")
-    reverse = query.get("order", "down") == "down"
-    found.sort(key=SORTS.get(sort, SORTS["when"]), reverse=reverse)
-    suites = sorted({r["suite"] for r in everything})
-    line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
-    return "runs.html", {
-        "runs": found[:500],
-        "total": len(everything),
-        "wanted": wanted,
-        "sort": sort,
-        "order": "down" if reverse else "up",
-        "suites": suites,
-        "statuses": sorted({r["status"] for r in everything}),
-        "tags": sorted({t for r in everything for t in r["tags"]}),
-        "trend": line,
-        "waiting": site.digests.waiting,
-    }
-
-
-def _fits(run: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    texts = (run["id"], run["suite"], *run["subjects"], *run["tiers"], *run["tags"], run["note"])
-    return (
-        (not wanted["suite"] or run["suite"] == wanted["suite"])
-        and (not wanted["status"] or run["status"] == wanted["status"])
-        and (not wanted["tag"] or wanted["tag"] in run["tags"])
-        and wanted["q"].lower() in " ".join(filter(None, texts)).lower()
-    )
-
-
-def _trend(found: list[dict[str, Any]], suite: str) -> dict[str, str] | None:
-    known = [r for r in found if r["suite"] == suite and r["value"] is not None]
-    known = [r for r in known if known and r["metric"] == known[0]["metric"]]
-    if len(known) < 2:
-        return None
-    rows = [
-        {**r, "href": f"/runs/{quote(r['id'], safe='')}", "when": when(r["created"])[:10]}
-        for r in sorted(known, key=lambda r: r["created"])[-60:]
-    ]
-    return {"suite": suite, "metric": known[0]["metric"], "svg": trend(rows, known[0]["metric"])}
-
-
 def run(request: Request, site: Site) -> Shown:
     """Show one run: its metrics in families, its charts, its sides."""
-    found = site.run(request.path_params["run"])
-    kept = site.digests.get(found)
+    now = site.state(request.path_params["run"])
+    found, kept = now.run, site.digests.get(now.run, state=now)
     told = kept.digest
     statuses = told["statuses"] if told and kept.current else None
     state = None
@@ -106,7 +65,7 @@ def run(request: Request, site: Site) -> Shown:
         "kept": kept,
         "facts": run_facts(found, statuses or _statuses(state), spent),
         "state": state,
-        "remarks": (said := look.remarks(site.store, found.id)),
+        "remarks": (said := remarks(site.store, found.id)),
         "tags": next((r["tags"] for r in said if r["tags"] is not None), []),
         "digest": told,
     }
@@ -148,42 +107,90 @@ def records(request: Request, site: Site) -> Shown:
     from assay.web.pages import run_url  # noqa: PLC0415
 
     query = request.query_params
-    found = site.run(request.path_params["run"])
-    wanted = read_filter(query)
+    now = site.state(request.path_params["run"])
+    found, kept = now.run, site.digests.get(now.run, wait=False, state=now)
+    wanted, asked = read_filter(query), read_sort(query)
+    sort = asked if kept.digest is not None else None
     after, before = query.get("after"), query.get("before")
+    chosen = [c for c in query.get("columns", "").split(",") if c in {*COLUMNS, *MORE}]
     page = look.page(
         site.store,
         found.id,
         wanted,
-        after=read_key(after) if after else None,
-        before=read_key(before) if before else None,
+        after=read_place(after, sort) if after else None,
+        before=read_place(before, sort) if before else None,
         last=query.get("last") == "1",
+        sort=sort,
+        columns=frozenset(chosen or COLUMNS),
     )
-    chosen = [c for c in query.get("columns", "").split(",") if c in {*COLUMNS, *MORE}]
     names = chosen or _default_columns(found.settings, page.rows)
     keep = _filter_of(query)
-    kept = site.digests.get(found, wait=False)
-    given = {k: v for k, v in keep.items() if v}
+    order = {"sort": sort.name, "order": "down" if sort.down else ""} if sort else {}
+    given = {k: v for k, v in {**keep, **order}.items() if v}
     base = run_url(found.id, "record", **given) + ("&" if given else "?")
     return "records.html", {
         "run": found,
         "rows": table_rows(page.rows, names, base),
         "texts": TEXT,
         "columns": names,
-        "every": [*COLUMNS, *MORE],
         "wanted": keep,
-        "keep": {**keep, "columns": query.get("columns", "")},
+        "form": _form(
+            found.id,
+            tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
+            tuple(keep.items()),
+            tuple((kept.digest or {}).get("categories", [])),
+            tuple(names),
+            query.get("columns", ""),
+            asked,
+        ),
+        "keep": {**given, "columns": query.get("columns", "")},
         "filtered": any(keep.values()),
-        "newer": write_key(page.rows[0]) if page.rows and page.before else None,
-        "older": write_key(page.rows[-1]) if page.rows and page.after else None,
+        "sort": sort,
+        "plain": {n: v for n, v in keep.items() if v} | {"columns": query.get("columns", "")},
+        "asked": asked,
+        "sorts": SORTS,
+        "newer": write_place(page.rows[0], sort) if page.rows and page.before else None,
+        "older": write_place(page.rows[-1], sort) if page.rows and page.after else None,
         "measured": kept.digest is not None,
         "current": kept.current,
         "total": (kept.digest or {}).get("whole", {}).get("records"),
-        "statuses": ("ok", "error", "timeout", "budget"),
-        "ranges": RANGES,
-        "used_ranges": list(wanted.ranges) or ["latency_ms"],
-        "categories": (kept.digest or {}).get("categories", []),
     }
+
+
+@lru_cache(64)
+def _form(
+    run: str,
+    names: tuple[tuple[str, tuple[str, ...]], ...],
+    wanted: tuple[tuple[str, str], ...],
+    categories: tuple[str, ...],
+    columns: tuple[str, ...],
+    chosen: str,
+    asked: Sort | None,
+) -> Markup:
+    """Write the form of a filter, which is the same on every page that is turned."""
+    from assay.web.pages import templates  # noqa: PLC0415
+
+    given = dict(wanted)
+    used = [n for n in RANGES if given[f"{n}_min"] or given[f"{n}_max"]]
+    text = (
+        templates()
+        .get_template("records_form.html")
+        .render(
+            run=run,
+            names=dict(names),
+            wanted=given,
+            filtered=any(given.values()),
+            categories=categories,
+            columns=columns,
+            every=[*COLUMNS, *MORE],
+            chosen=chosen,
+            asked=asked,
+            statuses=STATUSES,
+            ranges=RANGES,
+            used_ranges=used or ["latency_ms"],
+        )
+    )
+    return Markup(text)  # noqa: S704
 
 
 def _default_columns(settings: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
@@ -197,8 +204,7 @@ def _default_columns(settings: Mapping[str, Any], rows: list[dict[str, Any]]) ->
 
 
 def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
-    known = {*SAME, *FLAGS, "q", *(f"{n}_{end}" for n in RANGES for end in ("min", "max"))}
-    return {name: query.get(name, "") for name in known}
+    return {name: query.get(name, "") for name in FILTERS}
 
 
 def record(request: Request, site: Site) -> Shown:
@@ -212,11 +218,13 @@ def record(request: Request, site: Site) -> Shown:
     observer = checking.observer_of(found, site.store, place)
     measured = reading.measures(found, site.store, row, observer)
     checks = checking.checks(observer, row)
-    keep, wanted = _filter_of(query), read_filter(query)
+    keep, wanted, sort = _filter_of(query), read_filter(query), read_sort(query)
+    at = place if sort is None else (look.value(site.store, found.id, place, sort.name), *place)
     around = {
-        "next": look.page(site.store, found.id, wanted, after=place, limit=1).rows,
-        "previous": look.page(site.store, found.id, wanted, before=place, limit=1).rows,
+        "next": look.page(site.store, found.id, wanted, after=at, limit=1, sort=sort).rows,
+        "previous": look.page(site.store, found.id, wanted, before=at, limit=1, sort=sort).rows,
     }
+    keep |= {n: query.get(n, "") for n in ("sort", "order")}
     tries = look.siblings(site.store, found.id, place[0])
     reply = row["response"] or ""
     return "record.html", {
@@ -236,7 +244,7 @@ def record(request: Request, site: Site) -> Shown:
         "work": reading.work(row),
         "judgments": [checking.judgment(j) for j in look.judgments(site.store, found.id, place)],
         "checks": checks,
-        "remarks": look.remarks(site.store, found.id, place),
+        "remarks": remarks(site.store, found.id, place),
         "tries": [{**t, "key": write_key(t)} for t in tries],
         "verdicts": VERDICTS,
     }

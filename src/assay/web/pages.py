@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from assay import __version__
 from assay.report.page import environment, stylesheet
-from assay.web import looking
+from assay.web import listing, looking
 from assay.web.access import TooMany
 from assay.web.guard import COOKIE
 
@@ -75,7 +75,7 @@ def url(path: str, **query: Any) -> str:
 def pages() -> list[Route]:
     """List the routes of all pages."""
     views = {
-        "/": looking.runs,
+        "/": listing.runs,
         "/runs/{run}": looking.run,
         "/runs/{run}/records": looking.records,
         "/runs/{run}/record": looking.record,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.report.digest import differences
-from assay.store import look
+from assay.store import kept, look
 from assay.web.record import difference
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, A
     from assay.report.digest import comparison  # noqa: PLC0415
     from assay.run.source import RunSource  # noqa: PLC0415
 
-    state = tuple((run.id, look.stamp(site.store, run)) for run in runs)
+    state = tuple((run.id, kept.stamp(site.store, run)) for run in runs)
     if state not in site.compared:
         while len(site.compared) >= KEPT:
             site.compared.pop(next(iter(site.compared)), None)

@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
-from assay.store import look
-from assay.store.look import FLAGS, RANGES, SAME, Filter
+from assay.store import kept, look
+from assay.store.look import FLAGS, RANGES, SAME, SORTS, Filter, Sort
+from assay.store.remarks import of_runs
+from assay.store.tables import MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from markupsafe import Markup
 
-    from assay.store.look import Key
+    from assay.store.kept import State
+    from assay.store.look import Key, Place
     from assay.store.store import Run, Store
     from assay.web.access import Access
     from assay.web.digests import Digests
@@ -27,10 +30,44 @@ SMALL = 50_000
 """Records up to which a run's statuses are counted while it is being written."""
 KEPT = 8
 YES = {"yes": True, "no": False}
+LISTED = (
+    *("id", "suite", "status", "attempts", "created", "ended", "metric", "value", "low", "high"),
+    *("records", "errors", "cost_usd", "verdict", "policy", "side", "decided"),
+)
+_RECORDS, _STATUS = kept.LISTED.index("records"), kept.LISTED.index("status")
+_KINDS = {
+    n: (int, float) if MEASURED.c[n].type.python_type is float else MEASURED.c[n].type.python_type
+    for n in SORTS
+}
 
 
 class NotFoundError(UsageError):
     """There is no such run or record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is known of all runs, as the store has it; two of the same say the same."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    said: tuple[tuple[str, str | None, str | None], ...]
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Give the runs with what is kept and was said of them."""
+        said: dict[str, dict[str, Any]] = {}
+        for run, note, tags in self.said:
+            entry = said.setdefault(run, {"tags": [], "note": None})
+            entry["note"] = note or entry["note"]
+            if tags is not None:
+                entry["tags"] = json.loads(tags)
+        found = []
+        for values in self.rows:
+            row = dict(zip(kept.LISTED, values, strict=True))
+            settings = json.loads(row["settings"])
+            named = {n: settings.get(n, []) for n in ("subjects", "tiers")}
+            own = said.get(row["id"], {"tags": [], "note": None})
+            found.append({**{n: row[n] for n in LISTED}, **named, **own})
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,48 +93,28 @@ class Site:
             self.views[place] = (digest, draw())
         return self.views[place][1]
 
-    def run(self, name: str) -> Run:
-        """Find a run by its whole id."""
-        found = None if "\0" in name or _lone(name) else look.run(self.store, name)
+    def state(self, name: str) -> State:
+        """Find a run by its whole id, as it is now."""
+        found = None if "\0" in name or _lone(name) else kept.state(self.store, name)
         if found is None:
             raise NotFoundError(f"There is no run {name!r} in this store.")
         return found
 
-    def runs(self) -> list[dict[str, Any]]:
-        """List the runs with what is kept of them; what is missing is asked for."""
-        runs = self.store.runs()
-        if not runs:
-            return []
-        kept = look.digests(self.store)
-        said: dict[str, dict[str, Any]] = {}
-        for remark in reversed(look.remarks(self.store)):
-            entry = said.setdefault(remark["run"], {"tags": [], "note": None})
-            entry["note"] = remark["note"] or entry["note"]
-            if remark["tags"] is not None:
-                entry["tags"] = remark["tags"]
-        for run in runs:
-            if run.id not in kept and run.status != "running":
-                self.digests.ask(run)
-        return [self._listed(run, kept.get(run.id), said.get(run.id)) for run in runs]
+    def run(self, name: str) -> Run:
+        """Find a run by its whole id."""
+        return self.state(name).run
 
-    def _listed(
-        self, run: Run, kept: Mapping[str, Any] | None, said: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        known = kept or dict.fromkeys(("metric", "value", "low", "high", "records", "errors"))
-        return {
-            "id": run.id,
-            "suite": run.suite,
-            "status": run.status,
-            "subjects": run.settings.get("subjects", []),
-            "tiers": run.settings.get("tiers", []),
-            "attempts": run.attempts,
-            "created": run.created,
-            "ended": run.ended,
-            **{n: known[n] for n in ("metric", "value", "low", "high", "records", "errors")},
-            "cost_usd": kept["cost_usd"] if kept else None,
-            "tags": said["tags"] if said else [],
-            "note": said["note"] if said else None,
-        }
+    def listing(self) -> Listing:
+        """Read the runs and what is kept of them; what is missing is asked for."""
+        rows = kept.listed(self.store)
+        for row in rows:
+            if row[_RECORDS] is None and row[_STATUS] != "running":
+                self.digests.ask(self.run(row[0]))
+        return Listing(rows, of_runs(self.store) if rows else ())
+
+    def runs(self) -> list[dict[str, Any]]:
+        """List the runs with what is kept of them."""
+        return self.listing().runs()
 
     def progress(self, run: Run) -> dict[str, Any]:
         """Say how far a run is, from the store alone, so that nothing is lost by a reload."""
@@ -117,9 +134,46 @@ class Site:
             "cost_usd": usd,
             "here": here,
             "digest": run.id in self.digests.waiting,
+            "digest_done": self.digests.done(run.id),
             "said": self.jobs.said(run.id),
             "took": time.monotonic() - began,
         }
+
+
+def read_sort(query: Mapping[str, str]) -> Sort | None:
+    """Read by what records are sorted from an address."""
+    name, order = query.get("sort", ""), query.get("order", "") or "up"
+    if not name:
+        return None
+    if name not in SORTS:
+        raise UsageError(f"sort is {name[:40]!r}; it is one of {', '.join(SORTS)}.")
+    if order not in {"up", "down"}:
+        raise UsageError(f"order is {order[:40]!r}; it is up or down.")
+    return Sort(name, order == "down")
+
+
+def read_place(text: str, sort: Sort | None) -> Place:
+    """Read a place in a list from an address: a key, after the value it is sorted by."""
+    if sort is None:
+        return read_key(text)
+    try:
+        value, *key = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise UsageError("A place is written [value, task, subject, tier, attempt].") from None
+    kind = _KINDS[sort.name]
+    fits = value is None or (isinstance(value, kind) and (kind is bool) == isinstance(value, bool))
+    if not fits or (isinstance(value, int) and abs(value) >= 2**63):
+        raise UsageError(f"A place in a list sorted by {sort.name} begins with a {sort.name}.")
+    if isinstance(value, str) and ("\0" in value or _lone(value)):
+        raise NotFoundError("There is no such record.")
+    return value, *read_key(json.dumps(key))
+
+
+def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
+    """Write the place of a record in a list for an address."""
+    if sort is None:
+        return write_key(row)
+    return json.dumps([row[sort.name], *(row[n] for n in look.KEY)], separators=(",", ":"))
 
 
 def read_filter(query: Mapping[str, str]) -> Filter:

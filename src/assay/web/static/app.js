@@ -152,11 +152,18 @@ function say(near, text) {
   box.textContent = text;
 }
 
+function tellDone(state) {
+  const place = one("[data-done]");
+  if (!place || state.digest_done === null) return;
+  place.textContent = ` ${Math.floor(100 * state.digest_done)} % done.`;
+}
+
 // A page whose numbers are being computed looks again until they are there.
 const stale = one("[data-stale]");
 if (stale && !one("[data-progress]")) {
   const look = setInterval(async () => {
     const state = await call("GET", stale.dataset.stale).catch(() => null);
+    if (state) tellDone(state);
     if (state && !state.digest) {
       clearInterval(look);
       location.reload();
@@ -180,6 +187,7 @@ if (panel) {
   let before = null;
   let wasRunning = one("[data-status]").textContent === "running" || Boolean(stale);
   const show = (state) => {
+    tellDone(state);
     one("progress", panel).value = state.made;
     one("[data-made]", panel).textContent =
       `${number(state.made)} of ${number(state.attempts)} attempts made`;

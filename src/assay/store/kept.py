@@ -1,0 +1,162 @@
+"""What is kept of runs beside their records: measures for filters, digests for pages, verdicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, func, select
+
+from assay.store.connect import guarded
+from assay.store.insert import insert
+from assay.store.reading import reading
+from assay.store.store import RUN_COLUMNS, Run, now
+from assay.store.tables import CALL, DECISION, DIGEST, MEASURED, RUN, VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import BindParameter, Connection
+
+    from assay.store.store import Store
+
+    Row = tuple[Any, ...]
+
+BATCH = 5_000
+"""Rows that SQLite gets in one transaction, so that no run waits for long."""
+LARGE = 50_000
+"""Rows that PostgreSQL gets in one: there nobody waits."""
+
+_BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "stamp", "data"})
+_DECIDED = (
+    *(DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
+    (DECISION.c.stamp == DIGEST.c.stamp).label("decided"),
+)
+_RUN: BindParameter[str] = bindparam("run")
+_NEWEST = select(func.max(CALL.c.id)).where(CALL.c.run == RUN.c.id).scalar_subquery()
+_SPOKEN = select(func.max(VERDICT.c.at)).where(VERDICT.c.run == RUN.c.id).scalar_subquery()
+_STAMP = select(DIGEST.c.stamp).where(DIGEST.c.run == RUN.c.id).scalar_subquery()
+_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP).where(RUN.c.id == _RUN)
+_DATA = select(DIGEST.c.data).where(DIGEST.c.run == _RUN)
+_LISTED = (
+    select(*(c for c in RUN_COLUMNS if c.name != "text"), *_BRIEF, *_DECIDED)
+    .select_from(
+        RUN.outerjoin(DIGEST, DIGEST.c.run == RUN.c.id).outerjoin(
+            DECISION, DECISION.c.run == RUN.c.id
+        )
+    )
+    .order_by(RUN.c.created.desc(), RUN.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A run as it is now, and of which state of it there is a digest."""
+
+    run: Run
+    stamp: str
+    kept: str | None
+
+
+def state(store: Store, name: str) -> State | None:
+    """Find a run by its whole id, with the mark of its state, in one query."""
+    if not store.exists:
+        return None
+    with reading(store) as connection:
+        row = connection.execute(_STATE, {"run": name}).first()
+    if row is None:
+        return None
+    *values, newest, spoken, kept = row
+    told: dict[str, Any] = dict(zip((c.name for c in RUN_COLUMNS), values, strict=True))
+    run = Run(**{**told, "settings": json.loads(told["settings"])})
+    rules = [run.settings.get(n) for n in ("answer", "match", "confidence", "judge")]
+    stamp = json.dumps([run.status, run.ended, newest, spoken, rules], sort_keys=True)
+    return State(run, stamp, kept)
+
+
+def stamp(store: Store, run: Run) -> str:
+    """Mark the state of a run: it changes with every call and verdict, and with its rules."""
+    found = state(store, run.id)
+    return found.stamp if found else ""
+
+
+LISTED = tuple(_LISTED.selected_columns.keys())
+"""The columns of what `listed` gives."""
+
+
+def listed(store: Store) -> tuple[Row, ...]:
+    """List the runs, the newest first, each with what is kept of it; without long texts."""
+    if not store.exists:
+        return ()
+    with reading(store) as connection:
+        return tuple(map(tuple, connection.execute(_LISTED).all()))
+
+
+def keep_measured(
+    store: Store, run: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Keep measures: rows of the columns named. A row that is there is replaced."""
+    columns = ("run", *names)
+    lite = store.engine.dialect.name == "sqlite"
+    size = BATCH if lite else LARGE
+    for start in range(0, len(rows), size):
+        part = [(run, *row) for row in rows[start : start + size]]
+        with guarded(store.address), store.engine.begin() as connection:
+            if lite or len(part) < BATCH:
+                insert(connection, MEASURED, columns, part)
+            else:
+                _copy(connection, columns, part)
+
+
+def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Give PostgreSQL many rows in the way it takes them fastest."""
+    names = ", ".join(columns)
+    key = [c.name for c in MEASURED.primary_key]
+    sets = ", ".join(f"{n} = excluded.{n}" for n in columns if n not in key)
+    connection.exec_driver_sql(
+        f"CREATE TEMPORARY TABLE assay_incoming (LIKE {MEASURED.name}) ON COMMIT DROP"
+    )
+    cursor = connection.connection.cursor()
+    with cursor.copy(f"COPY assay_incoming ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    cursor.close()
+    connection.exec_driver_sql(
+        f"INSERT INTO {MEASURED.name} ({names}) SELECT {names} FROM assay_incoming "  # noqa: S608
+        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"
+    )
+
+
+def settle(store: Store) -> None:
+    """Let PostgreSQL look at what was written, so that it plans by what is there."""
+    if store.engine.dialect.name == "sqlite":
+        return
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.exec_driver_sql(f"ANALYZE {MEASURED.name}")
+
+
+def keep_digest(store: Store, run: str, **values: Any) -> None:
+    """Keep the digest of a run."""
+    names = tuple(DIGEST.c.keys())
+    row = tuple({**values, "run": run}[n] for n in names)
+    with guarded(store.address), store.engine.begin() as connection:
+        insert(connection, DIGEST, names, [row])
+
+
+def digest(store: Store, run: str) -> str | None:
+    """Read the digest of a run."""
+    with reading(store) as connection:
+        found: str | None = connection.scalar(_DATA, {"run": run})
+        return found
+
+
+def keep_decision(
+    store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
+) -> None:
+    """Keep the verdict that gates gave last on a run, with the state of the run it is about."""
+    names = tuple(DECISION.c.keys())
+    values: dict[str, Any] = {"run": run, "policy": policy, "side": side, "at": now()}
+    values |= {"verdict": verdict, "stamp": stamp}
+    with guarded(store.address), store.engine.begin() as connection:
+        insert(connection, DECISION, names, [tuple(values[n] for n in names)])

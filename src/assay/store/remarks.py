@@ -1,0 +1,72 @@
+"""What people say about records and runs, kept with who and when."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select
+
+from assay.store.connect import guarded
+from assay.store.look import KEY
+from assay.store.reading import reading
+from assay.store.store import now
+from assay.store.tables import REMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.store.look import Key
+    from assay.store.store import Store
+
+
+def remark(
+    store: Store,
+    run: str,
+    key: Key | None,
+    *,
+    who: str,
+    verdict: str | None = None,
+    note: str | None = None,
+    tags: Sequence[str] | None = None,
+) -> None:
+    """Keep what a person says about a record or a run."""
+    place = dict(zip(KEY, key, strict=True)) if key else {}
+    values = {
+        "run": run,
+        "who": who,
+        "verdict": verdict,
+        "note": note,
+        "tags": None if tags is None else json.dumps(list(tags)),
+        "at": now(),
+        **place,
+    }
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.execute(insert(REMARK).values(values))
+
+
+_OF_RUNS = (
+    select(REMARK.c.run, REMARK.c.note, REMARK.c.tags)
+    .where(REMARK.c.task_id.is_(None))
+    .order_by(REMARK.c.id)
+)
+
+
+def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
+    """Read run, note and tags (as JSON) of what was said about runs; the oldest first."""
+    with reading(store) as connection:
+        return tuple((r[0], r[1], r[2]) for r in connection.execute(_OF_RUNS).all())
+
+
+def remarks(store: Store, run: str | None = None, key: Key | None = None) -> list[dict[str, Any]]:
+    """Read what people said about a record, a run, or all runs; the newest first."""
+    query = select(REMARK)
+    if run is not None:
+        query = query.where(REMARK.c.run == run)
+    if key:
+        query = query.where(*(REMARK.c[n] == v for n, v in zip(KEY, key, strict=True)))
+    else:
+        query = query.where(REMARK.c.task_id.is_(None))
+    with reading(store) as connection:
+        rows = connection.execute(query.order_by(REMARK.c.id.desc())).mappings()
+        return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]
