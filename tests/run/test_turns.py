@@ -5,12 +5,17 @@ import json
 
 import pytest
 
+from assay.judge.prompt import messages
+from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Request, ToolCall, Usage
 from assay.models.replay import Recorder, Recording
+from assay.run.judging import case_of
 from assay.run.turns import ROUNDS, Scripted, most_calls
+from assay.store.store import Store
 from assay.suite.load import load_suite
 from assay.suite.plan import Attempt, conversation, fingerprint
 from assay.suite.problems import SuiteError
+from assay.suite.rubric import DEFAULT
 from run.test_observe import assay, here
 
 
@@ -84,6 +89,84 @@ def test_tools_give_what_the_script_says():
     assert model.asked[1][-1] == ("tool", "It was sent.")
     assert reply.text == "You said 'It was sent.'.\n\nYou said 'Thanks.'."
     assert [c.name for c in reply.tool_calls] == ["lookup"]
+
+
+def test_turns_say_which_tools_were_called():
+    results = {"results": {"lookup": "It was sent."}}
+    reply, _ = talk(script(results, first="My order?"))
+    asked, called, gave, _ = reply.work["turns"]
+    assert asked == {"role": "user", "content": "My order?"}
+    assert called["tool_calls"] == [{"name": "lookup", "arguments": '{"id": 1}'}]
+    assert (gave["role"], gave["name"]) == ("tool", "lookup")
+    row = {"work": json.dumps(reply.work), "messages": None, "input": "My order?"}
+    case = case_of({**row, "response": reply.text, "target": None, "tool_calls": None})
+    assert ("assistant", '[calls lookup({"id": 1})]') in case.talk
+    shown = messages(DEFAULT, case)[1].content
+    assert 'lookup({"id": 1})' in shown
+    assert "by the tool lookup:" in shown
+    assert "(nothing)" not in shown
+
+
+def test_a_judge_sees_the_tools_of_a_single_reply():
+    row = {"work": None, "messages": None, "input": "q", "response": "", "target": None}
+    calls = json.dumps([{"id": "1", "name": "pay", "arguments": '{"sum": 5}'}])
+    shown = messages(DEFAULT, case_of({**row, "tool_calls": calls}))[1].content
+    assert 'pay({"sum": 5})' in shown
+
+
+@pytest.mark.parametrize(
+    ("usage", "known"), [(None, Usage(20, 4, None, None)), (Usage(10, 0), Usage(30, 4, None, None))]
+)
+def test_what_earlier_turns_took_is_not_lost_when_a_later_one_fails(usage, known):
+    class Failing(Model):
+        async def call(self, request):
+            if len(self.asked) == 2:
+                raise CallError("server", "down", usage=usage)
+            return await super().call(request)
+
+    with pytest.raises(CallError) as failed:
+        asyncio.run(Scripted(Failing()).call(script({"say": "And?"}, {"say": "Bye."})))
+    assert failed.value.usage == known
+
+
+def test_the_ledger_has_what_a_broken_conversation_took(tmp_path):
+    (tmp_path / "bot.py").write_text(
+        "def answer(text):\n"
+        "    if text == 'Bye.': raise RuntimeError('down')\n"
+        "    return {'text': 'yes', 'usage': {'prompt_tokens': 10, 'completion_tokens': 2}}\n"
+    )
+    (tmp_path / "suite.yaml").write_text(
+        "suite: s\nsubjects: ['python:bot:answer']\n"
+        "prices: {'python:bot:answer': {input: 1000, output: 1000}}\n"
+        "tasks: [{id: a, input: Hi, turns: ['And?', 'Bye.'], checks: [{contains: yes}]}]\n"
+    )
+    done = assay(tmp_path, "run", "suite.yaml", code=4)
+    assert "0 of 1 attempt made, 1 could not be made, $0.024" in done.stderr
+    shown = " ".join(here(tmp_path, "show").out.split())
+    assert "could not be made: python:bot:answer failed with RuntimeError: down" in shown
+    store = Store(str(tmp_path / "store.db"))
+    assert store.spent(store.find("latest").id)["usd"] == pytest.approx(0.024)
+    store.close()
+    assert "user, later: Bye." in here(tmp_path, "show", "latest", "a").out
+
+
+def test_people_see_every_turn_and_which_branch_was_taken(tmp_path):
+    (tmp_path / "bot.py").write_text("def answer(text):\n    return 'You said ' + text\n")
+    (tmp_path / "suite.yaml").write_text(
+        "suite: s\nsubjects: ['python:bot:answer']\ntasks:\n"
+        "  - {id: a, input: Hi, checks: [{human: Kind?}], turns: [{say: 'Fine.', "
+        "if: {contains: zebra}, else: 'No zebra?'}, 'Bye.']}\n"
+    )
+    assay(tmp_path, "run", "suite.yaml")
+    shown = here(tmp_path, "show", "latest", "a").out
+    assert "user: No zebra?" in shown
+    assert "Fine." not in shown
+    assert '"say"' not in shown
+    asked = assay(tmp_path, "review", "--as", "Ann", given="", code=130)
+    assert "User:\nNo zebra?" in asked.stdout
+    assert "Assistant:\nYou said Bye." in asked.stdout
+    assert "0 verdicts kept" in asked.stderr
+    assert "assay review" in asked.stderr
 
 
 def test_a_model_that_calls_for_ever_is_stopped():

@@ -291,7 +291,7 @@ def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     if len(run.settings["subjects"]) > 1 and not by:
         columns = ["subject", *columns]
     scores = score([source], by=columns)
-    click.echo(report.render(scores, format), nl=False)
+    click.echo(report.render(scores, format, brief=True), nl=False)
     right = [group.estimates["accuracy"].value for group in scores.groups]
     apart = len(tiers) == 1 or "tier" in columns
     if not apart or not all(isinstance(value, float) and value >= 0.5 for value in right):

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
-_OWN = ("weight", "required", "violated", "undecided", "judge_scores", "expected_behaviors")
+_OWN = ("weight", "required", "violated", "undecided", "judge_scores")
 BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
 """The columns that gates need, whatever metrics they are about."""
+_TOLD = ("expected_behaviors", "checks")
+"""What says which of the undecided behaviours are must-nots."""
 MUST_NOT = "\0must_not"
 """The must-nots of an attempt about which nothing could be decided."""
 
@@ -218,7 +220,7 @@ def read_records(
 ) -> Records:
     """Read and measure the records of a source; refuse none at all, and several sides."""
     where = where or {}
-    columns = list(dict.fromkeys((*BESIDE, "checks", *where)))
+    columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
     work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
     work = replace(work, plan=replace(work.plan, by=[]))
     measured = work.measure(source, skip_bad=skip_bad)
@@ -280,7 +282,7 @@ def _open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
             found = [name for name in row["undecided"] if name not in expected]
         names[row["index"]] = found or None
     column = pl.Series(MUST_NOT, names, dtype=pl.List(pl.String))
-    return frame.drop("checks").with_columns(column)
+    return frame.drop(_TOLD).with_columns(column)
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:

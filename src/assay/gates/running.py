@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 FIRST_ROUND = 0.8
 """The part of the error rate that the first attempts at all tasks may use, where more follow."""
-DISCORDANT = 0.05
-"""The variance expected of half a task's difference: a fifth of the tasks end differently."""
+DISCORDANT = 0.04
+"""The variance expected of half a task's difference: a sixth of the tasks end differently."""
 SCORES = 0.15
 """The variance expected of a task's mean."""
 

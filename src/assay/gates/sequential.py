@@ -20,7 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from assay.stats.interval import Floats
 
-PRIOR = 30
+PRIOR = 60
 """For how many tasks the expected variance stands, until those seen take over."""
 CAUTIOUS = 0.9
 GRID = 401

@@ -31,11 +31,11 @@ _VALUE_WIDTH = 10
 """Room for a value in the table of all metrics, so that a measured time does not move columns."""
 
 
-def render(scores: Scores, format: str) -> str:  # noqa: A002
-    """Write scores in one of the formats."""
-    return {"json": as_json, "csv": as_csv, "markdown": as_markdown, "table": as_table}[format](
-        scores
-    )
+def render(scores: Scores, format: str, *, brief: bool = False) -> str:  # noqa: A002
+    """Write scores in one of the formats; a brief table leaves out families without any value."""
+    if format == "table":
+        return as_table(scores, brief=brief)
+    return {"json": as_json, "csv": as_csv, "markdown": as_markdown}[format](scores)
 
 
 def as_json(scores: Scores) -> str:
@@ -68,7 +68,7 @@ def as_markdown(scores: Scores) -> str:
     return "\n".join(parts)
 
 
-def as_table(scores: Scores) -> str:
+def as_table(scores: Scores, *, brief: bool = False) -> str:
     """Write tables for the terminal, by family; groups stand side by side as far as they fit."""
     from rich.console import Console  # noqa: PLC0415
 
@@ -79,7 +79,7 @@ def as_table(scores: Scores) -> str:
     )
     groups = scores.groups
     if len(groups) == 1:
-        console.print(_one_group(scores, groups[0], width))
+        console.print(_one_group(scores, groups[0], width, brief=brief))
         if set(METRICS) <= set(groups[0].estimates) and any(groups[0].statistics.values()):
             console.print(_statistics(groups[0], width))
     else:
@@ -87,12 +87,12 @@ def as_table(scores: Scores) -> str:
         fits = max(1, (width - _NAME_WIDTH) // (cell + _GAP))
         for start in range(0, len(groups), fits):
             console.print(_side_by_side(groups[start : start + fits], width, cell))
-    for line in _footer(scores):
+    for line in _footer(scores, brief=brief):
         console.print(line, style="dim")
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
-def _one_group(scores: Scores, group: Group, width: int) -> Table:
+def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Table:
     """One line for each metric: value, interval, records; or why there is no value.
 
     Numbers are never cut: they get their room first, names and reasons fold in what is left.
@@ -112,7 +112,7 @@ def _one_group(scores: Scores, group: Group, width: int) -> Table:
     table.add_column("value", justify="right", width=values, no_wrap=True)
     table.add_column(title, justify="right", width=max(ends, min(reasons, left - longest)))
     table.add_column("records", justify="right", width=counts, no_wrap=True)
-    for family, names in _shown_families(group):
+    for family, names in _filled(group) if brief else _families(group):
         table.add_row(_bold(family))
         for name in names:
             cell = _folded(name, longest)
@@ -222,21 +222,19 @@ def _families(group: Group) -> list[tuple[str, list[str]]]:
     return list(found.items())
 
 
-def _shown_families(group: Group) -> list[tuple[str, list[str]]]:
-    """List the families of which a metric has a value; all, where few were asked for."""
+def _filled(group: Group) -> list[tuple[str, list[str]]]:
+    """List the families of which at least one metric has a value."""
     found = _families(group)
-    if not set(METRICS) <= set(group.estimates):
-        return found
     return [(f, names) for f, names in found if any(group[n].value is not None for n in names)]
 
 
-def _footer(scores: Scores) -> list[str]:
+def _footer(scores: Scores, *, brief: bool) -> list[str]:
     lines = []
     if len(scores.groups) == 1:
         lines.append(_counts(scores.groups[0]))
-        shown_ = {family for family, _ in _shown_families(scores.groups[0])}
-        left = [family for family, _ in _families(scores.groups[0]) if family not in shown_]
-        if left:
+        filled = dict(_filled(scores.groups[0]))
+        left = [family for family, _ in _families(scores.groups[0]) if family not in filled]
+        if left and brief:
             lines.append(f"Not shown, since nothing in them has a value: {', '.join(left)}.")
     else:
         lines.append(

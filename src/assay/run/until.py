@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from assay.suite.values import Suite
 
 FIRST = 10
-GROWTH = 1.15
+GROWTH = 1.13
 """Between two looks the tasks tried grow by so much: few looks, little made in vain."""
 
 

@@ -191,9 +191,10 @@ def _few_power(design: Design, tasks: int, difference: float, level: float) -> f
     if step:
         drawn = np.clip(np.rint(drawn / step) * step, -1.0, 1.0)
     lowest = np.sort(drawn, axis=1)[:, :MOVED].astype(np.float32)
-    count = lowest.shape[1]
-    patterns = (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(np.float32)
-    extreme = (lowest @ patterns.T <= 1e-5).sum(axis=1)
+    turned = np.zeros((DRAWS, 1), dtype=np.float32)
+    for one in lowest.T[:, :, None]:
+        turned = np.concatenate([turned, turned + one], axis=1)
+    extreme = np.count_nonzero(turned <= 1e-5, axis=1)
     return float(np.mean(extreme <= level * 2.0 ** (tasks - 1)))
 
 

@@ -37,7 +37,8 @@ def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tup
     more, less = float((share * b * (1 - a)).sum()), float((share * a * (1 - b)).sum())
     error = _error(share, difference, mean)
     each = more + less - (more - less) ** 2
-    size = min(worth, each / error**2) if error > 0 and each > 0 else worth
+    most = worth * float(paired.tries[there].mean()) if paired.kind == "rate" else math.inf
+    size = min(most, each / error**2) if error > 0 and each > 0 else worth
     low, high = tango(more, less, size, quantile)
     low, high = min(low, mean - quantile * error), max(high, mean + quantile * error)
     return max(-1.0, low), min(1.0, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +79,7 @@ def load_judging(
     given = SUITE.read(root, "", problems)
     reader = _Reader(root, Path(file).parent, problems)
     judging = read_judging(given, reader)
+    judging = replace(judging, scores=True) if judging else None
     prices = reader.prices(given.get("prices", {}), (), judging)
     problems.stop()
     return judging, Limits(**given.get("limits", {})), prices
