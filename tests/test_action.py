@@ -187,6 +187,21 @@ def test_no_run_but_the_one_that_was_made_here_is_decided_on(job):
     assert "no run was made" in done.stderr
 
 
+def test_a_version_reaches_a_run_until_it_is_decided(job):
+    tasks = [{"id": f"t{i}", "input": f"{i}?", "target": "4"} for i in range(60)]
+    suite = {"suite": "sums", "tasks": tasks, "subjects": ["python:answers:right"]}
+    (job / "suite.json").write_text(json.dumps(suite))
+    (job / "answers.py").write_text('def right(prompt):\n    return "FINAL_ANSWER: 4"\n')
+    steps = {"v1": "≥ 60%", "v2": "≥ 99.9%"}
+    given = {"on": "confident", "progressive_thresholds": {"accuracy": steps}}
+    (job / "policy.yaml").write_text(json.dumps(given))
+    chosen = {"suite": "suite.json", "policy": "policy.yaml", "until-decided": "true"}
+    for version, verdict in (("v1.5", "pass"), ("v2", "inconclusive")):
+        _, outputs = step(job, "Decide", **chosen, version=version)
+        made = json.loads((Path(outputs["report"]) / "gate.json").read_text())["records"]
+        assert (outputs["verdict"], made == 60) == (verdict, verdict == "inconclusive")
+
+
 def test_one_comment_is_written_and_then_kept_up_to_date(job):
     _, outputs = step(job, "Decide", **RECORDS)
     done, _ = step(job, "Comment", outputs, **RECORDS)

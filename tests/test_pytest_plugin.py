@@ -131,8 +131,33 @@ def test_mistakes_are_errors_of_the_collection(folder):
     done.stdout.fnmatch_lines(["*suite.yaml, line 2: Key 'task' is not known. Did you mean*"])
     folder.makepyfile(test_it=TEST.replace("suite=", "sweet="))
     folder.runpytest_subprocess().assert_outcomes(errors=1)
+    folder.makepyfile(test_it=TEST.replace("suite.yaml", "gone.yaml"))
+    done = folder.runpytest_subprocess()
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["test_sums: *gone.yaml: cannot be read: no such file*"])
+    assert "Traceback" not in (said := done.stdout.str() + done.stderr.str())
+    assert "Warning" not in said
     folder.makepyfile(test_it="def test_it(assay): pass")
     folder.runpytest_subprocess().stdout.fnmatch_lines(["*'assay' needs the mark*"])
+
+
+def test_suites_of_two_folders_have_their_own_code(folder):
+    for name in ("a", "b"):
+        folder.mkdir(name).joinpath("suite.yaml").write_text(
+            "suite: s\nsubjects: ['python:own:answer']\n"
+            f"tasks: [{{id: x-{name}, input: q, checks: [{{python: 'own:ok'}}, "
+            f"{{equals: {name}}}]}}]\n"
+        )
+        folder.path.joinpath(name, "own.py").write_text(
+            f"def answer(t): return {name!r}\ndef ok(record): return {name == 'a'}\n"
+        )
+    both = TEST.replace("suite.yaml", "a/suite.yaml") + TEST.partition("\n\n")[2].replace(
+        "suite.yaml", "b/suite.yaml"
+    ).replace("test_sums", "test_b")
+    folder.makepyfile(test_it=both)
+    done = folder.runpytest_subprocess()
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*x-b: attempt 1:*"])
 
 
 def test_a_run_of_pytest_that_does_not_use_it_loads_nothing_heavy(folder):

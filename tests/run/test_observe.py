@@ -189,6 +189,16 @@ def test_a_person_decides_later(folder):
     assert exported(folder)["PERSON"]["undecided"] == ["Is it kind?"], "one yes, one no"
     assay(folder, "review", "--as", "Cy", given="n\n\n")
     assert exported(folder)["PERSON"]["passed"] is False
+    assert "Ann: yes (very kind); Bo: no; Cy: no" in here(folder, "show", "latest", "PERSON").out
+
+
+def test_review_that_ends_with_its_input_says_what_was_kept(folder):
+    assay(folder, "run", "suite.yaml")
+    ended = assay(folder, "review", "--as", "Ann", given="y")
+    assert "1 verdict kept" in ended.stderr, "the answer counts, also without a note"
+    ended = assay(folder, "review", "--as", "Bo", given="", code=130)
+    assert "0 verdicts kept" in ended.stderr
+    assert "Interrupted" not in ended.stderr
 
 
 def test_review_can_be_skipped_and_stopped(made):

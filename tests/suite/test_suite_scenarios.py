@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
+from assay.gates.load import load_policies
 from assay.suite.first import first_scenarios
 from assay.suite.form import json_schema
 from assay.suite.load import load_suite
@@ -124,3 +125,6 @@ def test_the_first_scenarios_load_and_editors_accept_them(tmp_path):
         task.category for task in suite.tasks
     }
     jsonschema.Draft202012Validator(json_schema()).validate(yaml.safe_load(files["suite.yaml"]))
+    policy = load_policies([str(tmp_path / "policy.yaml")])
+    assert {"safety_rate", "pass_rate", "behavior_coverage"} <= {g.metric for g in policy.gates}
+    assert "assay gate latest --policy policy.yaml" in files["suite.yaml"]
