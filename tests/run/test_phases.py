@@ -36,7 +36,7 @@ prices: {"python:agent:judge": {input: 1000, output: 1000}, me: {input: 0, outpu
 judge: {models: "python:agent:JUDGE"RUBRIC}
 runs: 2
 tasks:
-  - {id: KIND, input: a, expected_behaviors: [It greets., {contains: hello}], checks: [It is short.]}
+  - {id: KIND, input: a, expected_behaviors: [It greets., {contains: hello}], checks: [It is brief]}
   - {id: PLAIN, input: b, checks: [{contains: hello}]}
 """
 

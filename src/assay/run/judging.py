@@ -358,7 +358,7 @@ def case_of(row: Mapping[str, Any]) -> Case:
     talk = turns_of(row)
     if talk and talk[0] == ("user", task):
         talk = talk[1:]
-    calls = None if talk else "\n".join(calls_of(row["tool_calls"])) or None
+    calls = None if talk else "\n".join(calls_of(row.get("tool_calls"))) or None
     return Case(
         task, row["response"] or "", row["target"], done.get("diff"), tuple(talk), calls=calls
     )
