@@ -26,7 +26,6 @@ from assay.scores import Group, Scores
 from assay.source.conform import LINE, Conform, Mapped
 from assay.source.load import FILE, SKIP_HINT, load
 from assay.stats.describe import describe, from_row
-from assay.stats.lazy import fetch_early
 from assay.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
@@ -160,7 +159,6 @@ class Work:
         skip_bad: bool = False,
     ) -> Measured:
         """Read the records and compute their measures."""
-        fetch_early()
         plan = self.plan
         loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)

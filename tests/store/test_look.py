@@ -113,15 +113,28 @@ def test_values_are_of_their_types(store):
     assert row["input"] == "Task t00: 50% of_it"
 
 
-def test_what_changed_between_two_sides(store):
-    other = "20260101-000000-0002"
-    store.add_run(run(other))
-    rows = [(t, "m", "T0", 1, i < 2) for i, t in enumerate(TASKS)]
-    kept.keep_measured(store, other, (*look.KEY, "correct"), rows)
-    found = look.changes(store, (RUN, {}), (other, {}))
-    assert [(c.task_id, c.first, c.second) for c in found][:2] == [("t03", 1, 0), ("t06", 1, 0)]
-    assert [c.task_id for c in found if c.second > c.first] == ["t01"]
-    assert look.changes(store, (RUN, {"tier": "T1"}), (other, {})) == []
+def test_a_result_is_right_or_else_passed(store):
+    rows = [("p1", "m", "T0", 1, True), ("p2", "m", "T0", 1, False), ("p3", "m", "T0", 1, None)]
+    store.write([record(r[0]) for r in rows], [])
+    kept.keep_measured(store, RUN, (*look.KEY, "passed"), rows)
+    assert [k[0] for k in walked(store, Filter(flags={"result": True}))] == ["p1"]
+    assert [k[0] for k in walked(store, Filter(flags={"result": False}))] == ["p2"]
+    ordered = look.page(store, RUN, Filter(), sort=Sort("result", down=True)).rows
+    assert [(r["task_id"], r["result"]) for r in ordered] == [
+        ("p1", True), ("p2", False), ("p3", None),
+    ]  # fmt: skip
+    assert [k[0] for k in walked(store, limit=1, sort=Sort("result"))] == ["p2", "p1", "p3"]
+    assert look.value(store, RUN, ("p2", "m", "T0", 1), "result") is False
+
+
+def test_attempts_at_a_task_are_chosen_before_they_are_cut(store):
+    more = [record("t00", tier=f"T{i}", response="x" * 50) for i in range(1, 9)]
+    store.write(more, [])
+    (one,) = look.siblings(store, RUN, "t00", {"tier": "T8"}, limit=1, longest=10)
+    assert (one["tier"], one["response"], one["length"]) == ("T8", "x" * 10, 50)
+    assert len(look.siblings(store, RUN, "t00")) == 10
+    with pytest.raises(KeyError):
+        look.siblings(store, RUN, "t00", {"1=1 --": "x"})
 
 
 COLUMNS = {

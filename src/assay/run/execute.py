@@ -20,7 +20,6 @@ from assay.run.prices import Prices
 from assay.run.resume import begin, held, place_of, settings_of
 from assay.run.settle import settle
 from assay.run.turns import Scripted
-from assay.stats.lazy import fetch_early
 from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite
@@ -143,7 +142,6 @@ def _execute(
     if any(task.turns for task in suite.tasks):
         models = {name: Scripted(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id))
-    fetch_early("assay.pipeline")  # the scores follow
     try:
         interrupted = asyncio.run(_run(suite, run, store, models, iter(todo), tally, budget, watch))
     except BaseException:

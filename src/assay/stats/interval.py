@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.stats.lazy import special
+from assay.stats.quantiles import binomial_quantile, normal_quantile, student_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def z_quantile(confidence: float) -> float:
     """Give the normal quantile that leaves half of what is not covered above it."""
-    return float(special.ndtri(0.5 + confidence / 2))
+    return normal_quantile(0.5 + confidence / 2)
 
 
 def folded_excess(mean: Array, spread: Array) -> Floats:
@@ -35,7 +36,9 @@ def folded_excess(mean: Array, spread: Array) -> Floats:
 
 def t_quantile(clusters: Array, confidence: float) -> Floats:
     """Give Student's quantile for this many independent groups."""
-    quantile: Floats = special.stdtrit(np.maximum(clusters - 1.0, 1.0), 0.5 + confidence / 2)
+    degrees, where = np.unique(np.maximum(clusters - 1.0, 1.0), return_inverse=True)
+    found = [student_quantile(one, 0.5 + confidence / 2) for one in degrees.tolist()]
+    quantile: Floats = np.array(found)[where].reshape(np.shape(clusters))
     return quantile
 
 
@@ -139,8 +142,10 @@ def quantile_ranks(
 
 def _binomial_quantile(probability: float, n: Array, share: float) -> Floats:
     """Give the smallest k with P(K ≤ k) ≥ probability."""
-    k = np.ceil(np.maximum(special.bdtrik(probability, n, share), 0))
-    below = np.maximum(k - 1, 0)
-    smaller = special.bdtr(below, n.astype(int), share) >= probability
-    smallest: Floats = np.where(smaller, below, k)
+    sizes, where = np.unique(n, return_inverse=True)
+    found = [
+        np.nan if np.isnan(size) else float(binomial_quantile(probability, int(size), share))
+        for size in sizes
+    ]
+    smallest: Floats = np.array(found)[where].reshape(np.shape(n))
     return smallest

@@ -1,8 +1,7 @@
-"""scipy.special, imported on first use: it takes as long to load as Polars does."""
+"""scipy.special, imported on first use: it takes longer to load than Polars does."""
 
 from __future__ import annotations
 
-import threading
 from importlib import import_module
 from typing import Any
 
@@ -15,13 +14,3 @@ class _Special:
 
 
 special: Any = _Special()
-
-
-def fetch_early(*more: str) -> None:
-    """Import it, and other modules, in the background, while something else is waited for."""
-
-    def fetch() -> None:
-        for name in (*more, "scipy.special"):
-            import_module(name)
-
-    threading.Thread(target=fetch, name="assay-imports", daemon=True).start()

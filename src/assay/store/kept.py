@@ -29,10 +29,6 @@ LARGE = 50_000
 """Rows that PostgreSQL gets in one: there nobody waits."""
 
 _BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "stamp", "data"})
-_DECIDED = (
-    *(DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
-    (DECISION.c.stamp == DIGEST.c.stamp).label("decided"),
-)
 _RUN: BindParameter[str] = bindparam("run")
 _NEWEST = select(func.max(CALL.c.id)).where(CALL.c.run == RUN.c.id).scalar_subquery()
 _SPOKEN = select(func.max(VERDICT.c.at)).where(VERDICT.c.run == RUN.c.id).scalar_subquery()
@@ -40,13 +36,17 @@ _STAMP = select(DIGEST.c.stamp).where(DIGEST.c.run == RUN.c.id).scalar_subquery(
 _STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP).where(RUN.c.id == _RUN)
 _DATA = select(DIGEST.c.data).where(DIGEST.c.run == _RUN)
 _LISTED = (
-    select(*(c for c in RUN_COLUMNS if c.name != "text"), *_BRIEF, *_DECIDED)
-    .select_from(
-        RUN.outerjoin(DIGEST, DIGEST.c.run == RUN.c.id).outerjoin(
-            DECISION, DECISION.c.run == RUN.c.id
-        )
-    )
+    select(*(c for c in RUN_COLUMNS if c.name != "text"), *_BRIEF)
+    .select_from(RUN.outerjoin(DIGEST, DIGEST.c.run == RUN.c.id))
     .order_by(RUN.c.created.desc(), RUN.c.id)
+)
+_DECIDED = (
+    select(
+        *(DECISION.c.run, DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
+        DECISION.c.stamp == DIGEST.c.stamp,
+    )
+    .select_from(DECISION.outerjoin(DIGEST, DIGEST.c.run == DECISION.c.run))
+    .order_by(DECISION.c.run, DECISION.c.policy, DECISION.c.side)
 )
 
 
@@ -91,6 +91,27 @@ def listed(store: Store) -> tuple[Row, ...]:
         return ()
     with reading(store) as connection:
         return tuple(map(tuple, connection.execute(_LISTED).all()))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict of a policy on a side of a run; `current` unless the run went on since."""
+
+    run: str
+    policy: str
+    side: str
+    verdict: str
+    current: bool
+
+
+def decisions(store: Store, run: str | None = None) -> tuple[Decision, ...]:
+    """Read the verdicts that gates gave, on one run or on all."""
+    if not store.exists:
+        return ()
+    query = _DECIDED if run is None else _DECIDED.where(DECISION.c.run == run)
+    with reading(store) as connection:
+        rows = connection.execute(query).all()
+    return tuple(Decision(*row[:4], current=bool(row[4])) for row in rows)
 
 
 def keep_measured(
@@ -154,7 +175,7 @@ def digest(store: Store, run: str) -> str | None:
 def keep_decision(
     store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
 ) -> None:
-    """Keep the verdict that gates gave last on a run, with the state of the run it is about."""
+    """Keep the verdict of a policy on a side of a run, with the state of the run it is about."""
     names = tuple(DECISION.c.keys())
     values: dict[str, Any] = {"run": run, "policy": policy, "side": side, "at": now()}
     values |= {"verdict": verdict, "stamp": stamp}

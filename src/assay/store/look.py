@@ -15,8 +15,6 @@ from assay.store.tables import JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection
-
     from assay.store.store import Store
 
 KEY = ("task_id", "subject", "tier", "attempt")
@@ -26,7 +24,9 @@ RANGES = tuple(
     c.name for c in MEASURED.c if c.name not in {"run", *KEY} and c.type.python_type in {int, float}
 )
 """Measures that a filter can ask to lie in a range; the low end counts, the high end does not."""
-FLAGS = ("correct", "passed", "truncated", "self_correcting")
+RESULT = "result"
+"""Whether an answer was right, or, where there is none to compare, whether the attempt passed."""
+FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
 SHORT = 240
 """Characters of a text that a list needs."""
 
@@ -125,7 +125,8 @@ def _sorted(
     """Write a query that sorts keys alone, and then reads the records of those that are left."""
     down = " DESC" if sort.down != back else ""
     name, turn = _known(sort.name, SORTS), " DESC" if back else ""
-    ends = [f"(m.{name} IS NULL){turn}", f"m.{name}{down}", *(f"m.{n}{turn}" for n in KEY)]
+    value = _value(name)
+    ends = [f"({value} IS NULL){turn}", f"{value}{down}", *(f"m.{n}{turn}" for n in KEY)]
     order = ", ".join(ends)
     tables = _tables(narrow=True) if text else f"{MEASURED.name} m"
     on = [c for c in where if text or c not in _ON]
@@ -136,7 +137,7 @@ def _sorted(
     )
     same = " AND ".join([*(f"m.{n} = k.{n}" for n in ("run", *KEY)), *_ON])
     return (  # the value that it is sorted by takes the place of the record's own
-        f"SELECT {columns}, m.{name} AS {name} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
+        f"SELECT {columns}, {value} AS {name} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
         f"WHERE {same} ORDER BY {order}"
     )
 
@@ -144,7 +145,7 @@ def _sorted(
 def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> str:
     """Write the condition that a record comes after a place, or before it."""
     value, *key = edge
-    column = f"m.{_known(sort.name, SORTS)}"
+    column = _value(_known(sort.name, SORTS))
     tie = f"({', '.join(f'm.{n}' for n in KEY)}) {'<' if back else '>'} ({_marks(values, key)})"
     if value is None:
         return f"({column} IS NOT NULL OR {tie})" if back else f"({column} IS NULL AND {tie})"
@@ -218,7 +219,7 @@ def _conditions(
         where.append(f"{outer}.{_known(name, SAME)} = :s{index}")
         parts[f"s{index}"] = value
     for name, flag in wanted.flags.items():
-        true = f"m.{_known(name, FLAGS)}"
+        true = _value(_known(name, FLAGS))
         where.append(f"{true} = {1 if flag else 0}" if lite else f"{true} IS {str(flag).upper()}")
     for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
         if low is not None:
@@ -234,6 +235,11 @@ def _conditions(
         plain = re.sub("([!%_])", r"!\1", wanted.text)
         parts["text"] = f"%{plain}%"
     return where, parts
+
+
+def _value(name: str) -> str:
+    """Write a known column of the measures, or what stands for several."""
+    return "coalesce(m.correct, m.passed)" if name == RESULT else f"m.{name}"
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -253,7 +259,8 @@ def record(store: Store, run: str, key: Key) -> dict[str, Any] | None:
 
 def value(store: Store, run: str, key: Key, name: str) -> Any:
     """Read one measure of a record."""
-    column = MEASURED.c[_known(name, SORTS)]
+    both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
+    column = both if _known(name, SORTS) == RESULT else MEASURED.c[name]
     query = select(column).where(MEASURED.c.run == run, *_at(MEASURED, key))
     with reading(store) as connection:
         return connection.scalar(query)
@@ -263,16 +270,29 @@ def _at(table: Any, key: Key) -> list[Any]:
     return [table.c[name] == value for name, value in zip(KEY, key, strict=True)]
 
 
-def siblings(store: Store, run: str, task: str, limit: int = 200) -> list[dict[str, Any]]:
-    """Read every attempt at one task, with what was measured."""
+def siblings(
+    store: Store,
+    run: str,
+    task: str,
+    chosen: Mapping[str, str] | None = None,
+    *,
+    limit: int = 200,
+    longest: int = 4_000,
+) -> list[dict[str, Any]]:
+    """Read attempts at one task, with what was measured; `chosen` columns are equal to a text.
+
+    Texts are cut to `longest` characters; `length` is how many a reply has.
+    """
     c = RECORD.c
     on = [MEASURED.c[n] == c[n] for n in ("run", *KEY)]
-    texts = [func.substr(c[n], 1, 4_000).label(n) for n in ("response", "error")]
+    texts = [func.substr(c[n], 1, longest).label(n) for n in ("response", "error")]
+    same = [c[_known(n, SAME)] == value for n, value in (chosen or {}).items()]
     query = (
         select(*(c[n] for n in (*KEY, "status", "latency_ms", "cost_usd")), *texts)
         .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
+        .add_columns(func.length(c.response).label("length"))
         .select_from(RECORD.outerjoin(MEASURED, on[0] & on[1] & on[2] & on[3] & on[4]))
-        .where(c.run == run, c.task_id == task)
+        .where(c.run == run, c.task_id == task, *same)
         .order_by(c.subject, c.tier, c.attempt)
         .limit(limit)
     )
@@ -317,49 +337,3 @@ def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
     query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
     with reading(store) as connection:
         return sorted(str(v) for (v,) in connection.execute(query))
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A task that two sides solved to a different degree."""
-
-    task_id: str
-    first: float
-    second: float
-
-
-def changes(
-    store: Store,
-    first: tuple[str, Mapping[str, str]],
-    second: tuple[str, Mapping[str, str]],
-    most: int = 500,
-) -> list[Change]:
-    """List the tasks whose share of right answers differs between two sides, the worst first.
-
-    A side is a run with the columns that choose some of its records.
-    """
-    values: dict[str, Any] = {"most": most}
-    parts = []
-    for letter, (run, chosen) in zip("ab", (first, second), strict=True):
-        where = [f"run = :{letter}"]
-        values[letter] = run
-        for index, (name, value) in enumerate(chosen.items()):
-            where.append(f"{_known(name, SAME)} = :{letter}{index}")
-            values[f"{letter}{index}"] = value
-        right = "CASE WHEN coalesce(correct, passed) THEN 1.0 ELSE 0.0 END"
-        known = "coalesce(correct, passed) IS NOT NULL"
-        parts.append(
-            f"(SELECT task_id, avg({right}) AS share FROM {MEASURED.name} "  # noqa: S608
-            f"WHERE {' AND '.join(where)} AND {known} GROUP BY task_id) {letter}"
-        )
-    query = (
-        f"SELECT a.task_id, a.share, b.share FROM {parts[0]} JOIN {parts[1]} "  # noqa: S608
-        "ON a.task_id = b.task_id WHERE a.share <> b.share "
-        "ORDER BY b.share - a.share, a.task_id LIMIT :most"
-    )
-    with reading(store) as connection:
-        return [Change(*row) for row in _rows(connection, query, values)]
-
-
-def _rows(connection: Connection, query: str, values: Mapping[str, Any]) -> list[Any]:
-    return [tuple(row) for row in connection.execute(text(query), dict(values))]

@@ -58,21 +58,7 @@ def _leases(connection: Connection) -> None:
 
 def _several_judgments(connection: Connection) -> None:
     """Let judgments by other rubrics stand beside each other: their key has the fingerprint."""
-    key = inspect(connection).get_pk_constraint(JUDGMENT.name)["constrained_columns"]
-    if "fingerprint" in key:
-        return
-    names = ", ".join(column.name for column in JUDGMENT.c)
-    old = f"{JUDGMENT.name}_old"
-    for text in (
-        f"CREATE TABLE {old} AS SELECT {names} FROM {JUDGMENT.name}",  # noqa: S608
-        f"DROP TABLE {JUDGMENT.name}",
-    ):
-        connection.exec_driver_sql(text)
-    JUDGMENT.create(connection)
-    connection.exec_driver_sql(
-        f"INSERT INTO {JUDGMENT.name} ({names}) SELECT {names} FROM {old}"  # noqa: S608
-    )
-    connection.exec_driver_sql(f"DROP TABLE {old}")
+    _with_key(connection, JUDGMENT, "fingerprint")
 
 
 def _decisions(connection: Connection) -> None:
@@ -83,6 +69,30 @@ def _decisions(connection: Connection) -> None:
         wanted = table is VERDICT or connection.dialect.name == "postgresql"
         if wanted and name not in there:
             next(index for index in table.indexes if index.name == name).create(connection)
+
+
+def _several_decisions(connection: Connection) -> None:
+    """Let the verdicts of several policies, and on several sides, stand beside each other."""
+    _with_key(connection, DECISION, "side")
+
+
+def _with_key(connection: Connection, table: Table, column: str) -> None:
+    """Make a table anew whose key lacks a column; its rows are kept."""
+    key = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
+    if column in key:
+        return
+    names = ", ".join(column.name for column in table.c)
+    old = f"{table.name}_old"
+    for text in (
+        f"CREATE TABLE {old} AS SELECT {names} FROM {table.name}",  # noqa: S608
+        f"DROP TABLE {table.name}",
+    ):
+        connection.exec_driver_sql(text)
+    table.create(connection)
+    connection.exec_driver_sql(
+        f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {old}"  # noqa: S608
+    )
+    connection.exec_driver_sql(f"DROP TABLE {old}")
 
 
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
@@ -103,6 +113,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _leases,
     _several_judgments,
     _decisions,
+    _several_decisions,
 )
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 

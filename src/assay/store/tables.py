@@ -193,13 +193,13 @@ DECISION = Table(
     "assay_decision",
     METADATA,
     Column("run", Text, primary_key=True),
-    Column("policy", Text, nullable=False),
-    Column("side", Text, nullable=False),
+    Column("policy", Text, primary_key=True),
+    Column("side", Text, primary_key=True),
     Column("verdict", Text, nullable=False),
     Column("stamp", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
-"""The verdict that gates gave last on a run, and the state of the run that it is about."""
+"""The verdict that a policy gave last on a side of a run, and the state of the run it is about."""
 
 SCENARIO = Table(
     "assay_scenario",
