@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 
     Item = tuple[Row | None, list[Row], asyncio.Future[None]]
 
-GATHER = 0.002
-"""Seconds to wait for company: a group costs little more to commit than one record."""
+FEW, MANY = 16, 256
+"""How many records are worth a commit of their own, and how many are never kept waiting."""
 
 
 class Writer:
-    """Commits records with their calls, those that come in while it is busy as one group."""
+    """Commits records with their calls in groups, which cost little more than one record.
+
+    A group is what has come in when the loop has nothing else to do, or when there are a few and
+    the thread is idle: so nobody waits for company that does not come.
+    """
 
     def __init__(self, store: Store, committed: Callable[[list[Row]], None]) -> None:
         self._store, self._committed = store, committed
-        self._queue: SimpleQueue[Item | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[Item] | None] = SimpleQueue()
+        self._gathered: list[Item] = []
+        self._busy = False
         self._loop = asyncio.get_running_loop()
         self._lost = 0
         self.error: BaseException | None = None
@@ -39,13 +45,29 @@ class Writer:
             self._lost += record is not None
             raise self.error
         done: asyncio.Future[None] = self._loop.create_future()
-        self._queue.put((record, calls, done))
+        self._gathered.append((record, calls, done))
+        if len(self._gathered) == 1:
+            self._loop.call_soon(self._look, 1)
         await done
         if self.error:
             raise self.error
 
+    def _look(self, before: int) -> None:
+        """Hand over what was gathered, or wait while more comes in."""
+        there = len(self._gathered)
+        if there > before and there < (MANY if self._busy else FEW):
+            self._loop.call_soon(self._look, there)
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        group, self._gathered = self._gathered, []
+        if group:
+            self._queue.put(group)
+
     async def close(self) -> None:
         """Write what is left and end; raises what went wrong while writing."""
+        self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         self._give_up()
@@ -67,28 +89,25 @@ class Writer:
                     self._loop.call_soon_threadsafe(_wake, group)
                     self._committed(records)
         except BaseException as error:
-            for item in group:
-                self._queue.put(item)
+            self._queue.put(group)
             self.error = error
             self._loop.call_soon_threadsafe(self._give_up)
 
     def _next(self) -> tuple[list[Item], bool]:
         """Wait for what is to be written, and say whether it is the last."""
-        items = [self._queue.get()]
-        if items[0] is not None:
-            time.sleep(GATHER)
-        try:
+        self._busy = False
+        groups = [self._queue.get()]
+        self._busy = True
+        with suppress(Empty):
             while True:
-                items.append(self._queue.get_nowait())
-        except Empty:
-            return [item for item in items if item is not None], None in items
+                groups.append(self._queue.get_nowait())
+        return [item for group in groups for item in group or ()], None in groups
 
     def _give_up(self) -> None:
         """Let go of those that wait for a commit that will not come; `put` tells them why."""
-        left: list[Item] = []
+        left, self._gathered = self._gathered, []
         while not self._queue.empty():
-            if (item := self._queue.get()) is not None:
-                left.append(item)
+            left += self._queue.get() or ()
         self._lost += sum(record is not None for record, _, _ in left)
         _wake(left)
 
