@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from assay.store.store import Row
 
 FAST, SLOW = 0.25, 10.0
+MANY = 4_000
+"""Records that are counted even between two lines, since those that wait are in memory."""
 
 
 class Progress:
@@ -57,6 +59,9 @@ class Progress:
 
     def _renew(self) -> None:
         while not self.ended.wait(min(FAST, self.pause)):
+            with self.lock:
+                if len(self.waiting) >= MANY:
+                    self._count()
             self.show()
 
     def show(self) -> None:
