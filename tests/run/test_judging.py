@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from assay.store.lease import Owner
 from assay.store.store import Store
 from run.judges import asked, assay, judge, judged_suite, judgments, ledger, metrics
 
@@ -244,3 +245,17 @@ def test_ctrl_c_ends_judging_in_good_order(tmp_path):
     assert process.returncode == 130, said
     assert "Interrupted; go on with: assay run --resume" in said
     assert len(judgments(tmp_path)) == asked(tmp_path, "good") < 60
+
+
+def test_a_run_that_is_held_is_not_judged_by_a_second_process(tmp_path):
+    assert run(tmp_path, judge("good")).returncode == 0
+    store = Store(str(tmp_path / "store.db"))
+    (one,) = store.runs()
+    assert store.take(one.id, Owner.here().text)
+    try:
+        again = assay(tmp_path, "judge", one.id, "--model", "python:m:fair")
+        assert again.returncode == 2, again.stderr
+        assert one.id in again.stderr
+        assert asked(tmp_path, "fair") == 0
+    finally:
+        store.close()

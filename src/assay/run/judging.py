@@ -19,6 +19,7 @@ from assay.run.execute import model_of
 from assay.run.limiter import MOST, ClosedError, Limiter
 from assay.run.observe import key_of
 from assay.run.prices import Prices
+from assay.run.resume import held
 from assay.run.talk import asked_of, calls_of, turns_of
 from assay.run.writer import Writer
 from assay.store.bills import renew
@@ -103,6 +104,28 @@ def judge_run(
     asked before stay those who count until one of the new ones has given a valid judgment.
     """
     check_judging(judging, limits, prices)
+    benches: list[Bench] = []
+
+    def lost() -> None:
+        for bench in benches:
+            bench.tally.stopping = True
+
+    with held(store, run.id, lost):
+        return _judge(run, judging, store, limits, prices, watch, record, began, benches)
+
+
+def _judge(
+    run: Run,
+    judging: Judging,
+    store: Store,
+    limits: Limits,
+    prices: Mapping[str, Price],
+    watch: Callable[[Tally, Budget, list[Row]], None],
+    record: Path | None,
+    began: float | None,
+    benches: list[Bench],
+) -> Judged:
+    """Judge a run that this process holds."""
     before = store.find(run.id)
     settings = {**before.settings, "judge": judging.plain()}
     store.set_run(run.id, status="running")
@@ -120,6 +143,7 @@ def judge_run(
     spent = store.spent(run.id)
     budget = Budget.of(limits, spent, began)
     bench = Bench(run.id, judging, models, store, Prices(prices), budget, watch, adopt)
+    benches.append(bench)
     status = "stopped"
     try:
         if not before.settings.get("judge"):

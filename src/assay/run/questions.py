@@ -19,6 +19,7 @@ from assay.run.execute import model_of
 from assay.run.judging import Bench, Judged
 from assay.run.observe import given_by, key_of, rows_of
 from assay.run.prices import Prices
+from assay.run.resume import held
 from assay.run.settle import BATCH
 from assay.store.verdicts import keep_verdicts
 from assay.suite.rubric import Category, Item, Rubric
@@ -83,11 +84,12 @@ def ask(
         run.id, judging, models, store, Prices(suite.prices), budget, watch, questions=questions
     )
     try:
-        interrupted = asyncio.run(bench.sit(suite.limits))
+        with held(store, run.id):
+            interrupted = asyncio.run(bench.sit(suite.limits))
+            bench.keep(run)
     finally:
         if recorder:
             recorder.close()
-    bench.keep(run)
     return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted)
 
 
