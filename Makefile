@@ -21,6 +21,7 @@ check: $(READY)
 docs: $(READY)
 	@$(BIN)/python tools/docs.py
 	@$(BIN)/python tools/console.py
+	@$(MAKE) pictures
 
 pictures: $(READY)
 	@sh tools/browser.sh

@@ -1,91 +1,173 @@
-"""Take the pictures of README and docs: every page, on a store filled by the recorded example.
+"""Take the pictures of README and docs: every page, light and dark, wide and on a phone.
 
-`python tools/screenshots.py` writes those that the docs show into docs/images; with a folder's
-name it writes all pages, light and dark, wide and phone, into that folder.
+`python tools/screenshots.py` fills a store from the recorded examples, writes the pictures into
+docs/images and docs/gallery.md, which shows them. With a folder's name it writes pictures there.
 """
 
+import base64
 import json
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tools"))
 
-from playwright.sync_api import sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
+from assay.web.suites import id_of  # noqa: E402
+from palette import small_png  # noqa: E402
 from web.conftest import FLAGS  # noqa: E402
-from web.serving import replayed, serving  # noqa: E402
+from web.serving import Server, command, serving  # noqa: E402
 
-SHOWN = {
-    "run-light": ("run", "light", 1180, 900),
-    "run-dark": ("run", "dark", 1180, 900),
-    "record": ("record", "light", 1180, 640),
-    "compare": ("compare", "light", 1180, 760),
+IMAGES, GALLERY = ROOT / "docs" / "images", ROOT / "docs" / "gallery.md"
+SIZES = {"wide": (1180, 820), "phone": (390, 780)}
+THEMES = ("light", "dark")
+PAGES = {
+    "runs": ("Runs", "What is in the store: filter, sort, search, tag, choose runs to compare."),
+    "run": ("Run", "Its figures with their intervals, and charts whose marks lead to records."),
+    "records": ("Records", "Filtered and sorted by the database; the address holds the view."),
+    "record": ("Record", "The prompt as sent, the reply with its answer marked, every attempt."),
+    "scenario": ("Record of an agent", "Tool calls, and each check with what it rests on."),
+    "judged": ("Record with judges", "What each judge gave for each item of the rubric, and why."),
+    "compare": ("Compare", "The words and numbers of `assay compare`, and the tasks that changed."),
+    "task": ("Two replies", "The replies of two sides to one task, their differences marked."),
+    "gates": ("Gates", "The verdict of a policy, each gate on a scale with its interval."),
+    "new": ("New run", "Choose a suite, see its plan and what it costs at most, start."),
+    "docs": ("API", "Everything the page does, for programs."),
+    "report": ("Report", "The file that `assay report` writes: it opens and prints anywhere."),
 }
-"""The pictures in the docs: page, theme, width, height."""
-SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 POLICY = """
 policy: release
-thresholds:
-  blocking: {accuracy: 25%, truncated_rate: "<= 10%"}
-  warning: {latency_p95_ms: "< 12s"}
+thresholds: {blocking: {accuracy: 25%}}
+"""
+HEAD = """# What it looks like
+
+Each page of `assay serve`, and the report, as `make docs` makes them from the recorded examples.
+They follow the light or dark setting of your system and fit any screen. [Look at runs in the
+browser](page.md) says what each is for.
 """
 
 
-def places(run: str) -> dict[str, str]:
+def filled(folder: Path) -> dict[str, str]:
+    """Run the recorded examples, and give the runs by their suites."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    sums = ("sums", "local/smollm2-135m", '"replay:examples/sums/tape.jsonl#local/smollm2-135m"')
+    kettle = ("support", "python:ex", "replay:examples/support/tape.jsonl#python:ex")
+    commits = ("judged", "local/smollm2-135m", '"replay:examples/judged/tape.jsonl"')
+    made: dict[str, str] = {}
+    for name, model, tape in (commits, kettle, sums, sums):
+        path = folder / "examples" / name / "suite.yaml"
+        text = path.read_text(encoding="utf-8")
+        if tape not in text:
+            text = text.replace(model, tape)
+            path.write_text(text, encoding="utf-8")
+            if name == "sums":  # an earlier run, of fewer tiers
+                path.write_text(re.sub("(?m)^  T2:.*\n", "", text), encoding="utf-8")
+        done = command("run", f"examples/{name}/suite.yaml", folder=folder, check=False)
+        found = re.search(r"Run (\S+):", done.stderr)
+        assert found, done.stderr
+        if name in made:
+            made["earlier"] = made[name]
+        made[name] = found[1]
+        path.write_text(text, encoding="utf-8")
+    (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    for name, more in (
+        ("support", ()),
+        ("sums", ("--where", "tier=T2")),
+        ("earlier", ("--where", "tier=T0")),
+    ):
+        policy = "examples/gates/release.yaml" if name == "support" else "policy.yaml"
+        command("gate", made[name], "--policy", policy, *more, folder=folder, check=False)
+    written = folder / "report.html"
+    command("report", made["sums"], "-o", written, folder=folder)
+    return {**made, "report": written.as_uri()}
+
+
+def places(made: dict[str, str], folder: Path) -> dict[str, str]:
     """Give the address of each page."""
-    key = quote(json.dumps(["candles", "smollm2", "T0", 1]), safe="")
+
+    def record(name: str, *key: Any) -> str:
+        return f"/runs/{made[name]}/record?key={quote(json.dumps(key), safe='')}"
+
+    run, policy = made["sums"], folder / "examples" / "gates" / "release.yaml"
     sides = [quote(json.dumps([run, {"tier": t}]), safe="") for t in ("T0", "T2")]
     return {
         "runs": "/",
         "run": f"/runs/{run}",
-        "records": f"/runs/{run}/records",
-        "record": f"/runs/{run}/record?key={key}",
+        "records": f"/runs/{run}/records?sort=latency_ms&order=down",
+        "record": record("sums", "candles", "smollm2", "T2", 1),
+        "scenario": record("support", "HAPPY-001", "support-agent", "T0", 1),
+        "judged": record("judged", "cache", "smollm2", "T0", 1),
         "compare": f"/compare?run={run}",
         "task": f"/compare/task?a={sides[0]}&b={sides[1]}&task=steps",
-        "gates": f"/gates?run={run}&tier=T2",
-        "new": "/new",
+        "gates": f"/gates?run={made['support']}&policy={id_of(policy.resolve())}",
+        "new": f"/new?suite={id_of((folder / 'examples' / 'sums' / 'suite.yaml').resolve())}",
         "docs": "/docs",
+        "report": made["report"],
     }
 
 
-def jobs(folder: Path | None) -> list[tuple[Path, str, str, int, int]]:
-    """List the pictures to take: file, page, theme, width, height."""
-    if folder is None:
-        images = ROOT / "docs" / "images"
-        return [(images / f"{name}.png", *what) for name, what in SHOWN.items()]
-    return [
-        (folder / f"{page}-{size}-{theme}.png", page, theme, *SIZES[size])
-        for page in places("")
-        for size in SIZES
-        for theme in ("light", "dark")
-    ]
+def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path) -> int:
+    """Take each picture; gives how many bytes they have together."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in folder.glob("*.png"):
+        one.unlink()
+    tool, total = browser.new_page(), 0
+    for size, (width, height) in SIZES.items():
+        for theme in THEMES:
+            view = {"width": width, "height": height}
+            context = browser.new_context(viewport=view, color_scheme=theme)  # type: ignore[arg-type]
+            tab = context.new_page()
+            for name, place in at.items():
+                whole = place if place.startswith("file:") else server.address + place
+                tab.goto(whole, wait_until="load" if name == "runs" else "networkidle")
+                tab.wait_for_timeout(300)
+                held = small_png(tool, base64.b64encode(tab.screenshot()).decode())
+                (folder / f"{name}-{size}-{theme}.png").write_bytes(held)
+                total += len(held)
+            context.close()
+    return total
+
+
+def gallery() -> str:
+    """Write the page that shows the pictures."""
+    parts = [HEAD]
+    for name, (title, line) in PAGES.items():
+        shown = {f"{s}-{t}": f"images/{name}-{s}-{t}.png" for s in SIZES for t in THEMES}
+        parts.append(
+            f"## {title}\n\n{line}\n\n"
+            f'<img src="{shown["wide-light"]}" width="68%" alt="{title}, wide and light">\n'
+            f'<img src="{shown["phone-dark"]}" width="26%" alt="{title}, on a phone and dark">\n\n'
+            f"[wide, dark]({shown['wide-dark']}), [phone, light]({shown['phone-light']})\n"
+        )
+    return "\n".join(parts)
 
 
 def main() -> None:
     """Fill a store, serve it and look at it."""
-    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    with tempfile.TemporaryDirectory(prefix="assay-pictures-") as name:
-        folder = Path(name)
-        run = replayed(folder)
-        (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    with tempfile.TemporaryDirectory(prefix="assay-pictures-") as held:
+        folder = Path(held)
+        made = filled(folder)
+        at = places(made, folder)
         with serving(folder) as server, sync_playwright() as playwright:
+            for name in ("judged", "support", "earlier", "sums"):
+                server.digest(made[name])
+            server.post(f"/api/runs/{made['sums']}/remarks", {"tags": ["release"], "who": "me"})
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium", args=list(FLAGS)
             )
-            for path, page, theme, width, height in jobs(chosen):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                context = browser.new_context(
-                    viewport={"width": width, "height": height}, color_scheme=theme
-                )
-                tab = context.new_page()
-                tab.goto(server.address + places(run)[page], wait_until="networkidle")
-                tab.screenshot(path=path)
-                context.close()
-                print(f"Wrote {path}.")
+            total = pictures(browser, server, at, images)
             browser.close()
+    if images == IMAGES:
+        GALLERY.write_text(gallery(), encoding="utf-8")
+    print(f"Wrote {len(at) * 4} pictures into {images}, {total / 1e6:.1f} MB.")
 
 
 if __name__ == "__main__":

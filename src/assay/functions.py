@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
 """The folder of the suite whose checks are read or run; code of its writer is looked for there."""
 
+REFUSED: ContextVar[bool] = ContextVar("refused", default=False)
+"""Whether functions are refused, since what is read comes from somebody who may not name any."""
+
 _KEPT: dict[Path, dict[str, ModuleType]] = {}
 """The modules that were loaded from each folder."""
 _LOCK = threading.RLock()
@@ -31,6 +34,8 @@ _INSTALLED = {"site-packages", "dist-packages"}
 def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
     """Find a function by module:function: in a suite's folder, where we are, or installed."""
     module_name, _, attribute = path.rpartition(":")
+    if REFUSED.get():
+        raise UsageError("What is uploaded may not name a function.")
     try:
         module = load_module(module_name, folder or FOLDER.get())
     except Exception as wrong:

@@ -1,6 +1,7 @@
 """The report: one file that stands alone, prints, and says what the scores say."""
 
 import csv
+import json
 import os
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from assay import score
 from assay.report.digest import digest
 from assay.report.files import browser
+from assay.report.page import environment
 from cli.command import assay, refused
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -80,7 +82,7 @@ def test_bins_hold_every_record():
 
 def test_latex_is_escaped(report):
     text = (report / "tables" / "metrics.tex").read_text()
-    assert r"cost\_usd\_mean & \$0.001653" in text
+    assert r"cost\_usd\_mean & \$0.00165 " in text
     assert text.startswith(r"\begin{tabular}")
     assert not re.search(r"(?<!\\)[_%#$]", text.replace(r"$\infty$", ""))
 
@@ -150,3 +152,36 @@ def test_a_policy_that_is_missing_is_told(tmp_path):
     assert done.code == 2
     assert "none.yaml" in done.err
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
+    lines = [
+        {"task_id": f"t{i}", "status": "error", "error": "no route" if i else "<b>boom</b>"}
+        for i in range(4)
+    ]
+    path = tmp_path / "failed.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = assay("report", path, "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    text = (tmp_path / "r.html").read_text()
+    assert "4 attempts could not be made." in text
+    assert "The commonest reason, of 3:" in text
+    assert "no route" in text
+    assert '<div class="figures">' not in text
+    assert '<div class="charts">' not in text
+
+
+def test_failing_tasks_are_folded_after_five():
+    gate = {"name": "g", "level": "blocking", "verdict": "fail", "sign": "✗", "value": "0.1"}
+    gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60}
+    gate |= {"scenarios": [{"id": f"S-{i}", "why": "no"} for i in range(50)]}
+    gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20}}
+    macros = environment().get_template("macros.html").module
+    text = str(macros.decided("Failed", "fail", [gate]))
+    before, _, after = text.partition("and 55 more")
+    assert before.count("S-") == 5
+    assert after.count("S-") == 45
+    assert "and 10 that are not listed" in after
+    assert text.count('<svg class="scale"') == 2  # beside the numbers, and below them on a phone
+    assert "The shaded part" in text
+    assert "The shaded part" not in str(macros.decided("Failed", "fail", [{**gate, "scale": None}]))

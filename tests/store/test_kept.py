@@ -42,11 +42,23 @@ def test_runs_are_listed_with_what_is_kept_of_them(store):
     kept.keep_decision(store, RUN, **{**DECISION, "verdict": "pass"})
     kept.keep_decision(store, RUN, **DECISION)
     newer, older = listed(store)
-    assert (newer["id"], newer["records"], newer["verdict"]) == ("20260101-000000-0002", None, None)
-    assert (older["id"], older["value"], older["verdict"]) == (RUN, 0.5, "fail")
-    assert older["decided"]
+    assert (newer["id"], newer["records"]) == ("20260101-000000-0002", None)
+    assert (older["id"], older["value"]) == (RUN, 0.5)
+
+
+def test_the_last_verdict_of_each_policy_on_each_side_is_kept(store):
+    assert kept.decisions(store) == ()
+    store.add_run(run())
+    kept.keep_digest(store, RUN, **DIGEST)
+    kept.keep_decision(store, RUN, **{**DECISION, "verdict": "pass"})
+    kept.keep_decision(store, RUN, **DECISION)
+    kept.keep_decision(store, RUN, **{**DECISION, "side": "T1", "verdict": "pass"})
+    first, second = kept.decisions(store)
+    assert (first.side, first.verdict, first.current) == ("T0", "fail", True)
+    assert (second.side, second.verdict) == ("T1", "pass")
+    assert kept.decisions(store, "another") == ()
     kept.keep_digest(store, RUN, **{**DIGEST, "stamp": "later"})
-    assert not listed(store)[1]["decided"]
+    assert not any(d.current for d in kept.decisions(store, RUN))
 
 
 def test_the_state_changes_with_what_is_written(store):
@@ -84,4 +96,4 @@ def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
     assert look.distinct(store, RUN, "task_id") == []
     assert remarks(store) == []
     assert kept.digest(store, RUN) is None
-    assert listed(store)[0]["verdict"] is None
+    assert kept.decisions(store) == ()

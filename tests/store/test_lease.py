@@ -74,3 +74,13 @@ def test_a_number_that_another_process_has_now_is_no_sign_of_life(made):
 
 def test_there_is_no_lease_on_a_run_that_is_not_there(store):
     assert not store.take("none", Owner.here().text)
+
+
+def test_a_run_is_made_while_its_owner_is_heard_of(made):
+    assert not made.is_made(RUN)
+    assert made.take(RUN, other())
+    assert made.is_made(RUN)
+    age(made, STALE + 10)
+    assert not made.is_made(RUN)
+    assert made.take(RUN, a_dead_process())
+    assert not made.is_made(RUN)

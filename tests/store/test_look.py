@@ -116,14 +116,21 @@ def test_values_are_of_their_types(store):
 def test_a_result_is_right_or_else_passed(store):
     rows = [("p1", "m", "T0", 1, True), ("p2", "m", "T0", 1, False), ("p3", "m", "T0", 1, None)]
     store.write([record(r[0]) for r in rows], [])
-    kept.keep_measured(store, RUN, (*look.KEY, "passed"), rows)
-    assert [k[0] for k in walked(store, Filter(flags={"result": True}))] == ["p1"]
-    assert [k[0] for k in walked(store, Filter(flags={"result": False}))] == ["p2"]
-    ordered = look.page(store, RUN, Filter(), sort=Sort("result", down=True)).rows
+    names = (*look.KEY, "passed", "category")
+    kept.keep_measured(store, RUN, names, [(*row, "agent") for row in rows])
+    own = {"category": "agent"}
+    assert [k[0] for k in walked(store, Filter(own, {"result": True}))] == ["p1"]
+    assert [k[0] for k in walked(store, Filter(own, {"result": False}))] == ["p2"]
+    assert len(walked(store, Filter(flags={"result": True}))) == 17
+    ordered = look.page(store, RUN, Filter(own), sort=Sort("result", down=True)).rows
     assert [(r["task_id"], r["result"]) for r in ordered] == [
         ("p1", True), ("p2", False), ("p3", None),
     ]  # fmt: skip
-    assert [k[0] for k in walked(store, limit=1, sort=Sort("result"))] == ["p2", "p1", "p3"]
+    assert [k[0] for k in walked(store, Filter(own), limit=1, sort=Sort("result"))] == [
+        "p2",
+        "p1",
+        "p3",
+    ]
     assert look.value(store, RUN, ("p2", "m", "T0", 1), "result") is False
 
 

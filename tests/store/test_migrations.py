@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
 from assay.errors import UsageError
-from assay.store.migrations import STEPS, _several_judgments
+from assay.store import kept
+from assay.store.migrations import STEPS, _several_decisions, _several_judgments
 from assay.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
-from assay.store.tables import JUDGMENT, META
+from assay.store.tables import DECISION, JUDGMENT, META
 from store.samples import RUN, call, record, rows
 
 OLD = Path(__file__).with_name("version-1.sql").read_text("utf-8")
@@ -106,4 +107,22 @@ def test_judgments_by_one_rubric_stay_beside_those_by_another(store_address):
         again.write_judgments([tuple(map(row.get, JUDGMENT_COLUMNS))], [])
     found = again.judgments(RUN, {"fingerprint", "status", "score"})
     assert sorted(found.rows()) == [("one", "ok", 0.5), ("two", "error", None)]
+    again.close()
+
+
+def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
+    columns = [Column(c.name, c.type, nullable=c.nullable) for c in DECISION.c]
+    old = Table(DECISION.name, MetaData(), *columns, PrimaryKeyConstraint("run"))
+    values = {"policy": "p", "side": "T0", "verdict": "fail", "stamp": "s"}
+    store = Store(store_address)
+    with store.engine.begin() as connection:
+        DECISION.drop(connection)
+        old.create(connection)
+        connection.execute(old.insert().values({**values, "run": RUN, "at": 1.0}))
+        connection.execute(META.update().values(version=STEPS.index(_several_decisions)))
+    store.close()
+    again = Store(store_address)
+    kept.keep_decision(again, RUN, **{**values, "side": "T1", "verdict": "pass"})
+    found = [(d.side, d.verdict) for d in kept.decisions(again)]
+    assert found == [("T0", "fail"), ("T1", "pass")]
     again.close()

@@ -1,6 +1,8 @@
 """The API: what the page can do, a program can do."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -217,6 +219,16 @@ def test_a_suite_and_a_data_set_are_uploaded(tmp_path):
         "tasks: {from: /etc/passwd}",
         "subjects: [{name: x, command: id}]",
         "subjects: ['python:os:system']",
+        "subjects: [local//etc/passwd.gguf]",
+        "subjects: [{name: x, model: local/~root/x.gguf}]",
+        "subjects: [litellm/ollama/x]",
+        "subjects: ['replay:/etc/passwd']",
+        "tasks: hf:owner/name",
+        "judge: local//etc/passwd.gguf",
+        "judge: {models: local/smollm2-135m, more: [local/~/x.gguf]}",
+        "tiers: {T0: {files: {a: /etc/passwd}}}",
+        "workspace: /etc",
+        "tasks: [{id: a, input: x, must_not: [{not_python: 'os:system'}]}]",
         "subjects: [{model: openai/x, base_url: 'http://evil.example', key_env: HOME}]",
         "tiers: {T0: {examples: /etc/passwd}}",
         "tasks: [{id: a, input: x, checks: [{command: id}]}]",
@@ -236,10 +248,145 @@ def test_an_upload_may_not_reach_beyond_its_data(site, more):
     assert "/tmp" not in str(told["detail"])
 
 
-def test_an_upload_is_capped(site):
-    from assay.web.suites import LARGEST
-
+@pytest.mark.parametrize(("query", "most"), [("kind=suite", 2_000_000), ("kind=csv", 50_000_000)])
+def test_an_upload_is_capped(site, query, most):
     server, _ = site
-    status, told = upload(server, b"x" * (LARGEST + 1))
+    status, told = upload(server, b"x" * (most + 1), query)
     assert status == 413
-    assert f"{LARGEST:,}" in told["detail"]
+    assert f"{most:,}" in told["detail"]
+
+
+def test_an_upload_learns_nothing_about_files(site, tmp_path):
+    server, _ = site
+    there = tmp_path / "there.gguf"
+    there.write_bytes(b"GGUF")
+    told = []
+    for path in (there, tmp_path / "none.gguf"):
+        for line in (f"subjects: [local/{path}]", f"judge: local/{path}"):
+            kept = UPLOAD.replace("subjects", "#") if line.startswith("subjects") else UPLOAD
+            status, said = upload(server, f"{kept}{line}\n".encode())
+            assert status == 400
+            assert "may not name" in said["detail"]
+            told.append(said["detail"].replace(path.name, ""))
+    assert told[:2] == told[2:]
+
+
+def test_nothing_is_left_of_an_upload_that_is_refused(tmp_path):
+    with serving(tmp_path) as server:
+        assert upload(server, b"just text")[0] == 400
+        assert upload(server, b"x" * 3_000_000)[0] == 413
+        assert list((tmp_path / ".assay" / "uploads").iterdir()) == []
+
+
+def test_words_that_look_like_calls_are_only_words(site):
+    server, _ = site
+    task = {"id": "a", "input": "python: what is a list?", "target": "command: none", "from": "me"}
+    body = f"suite: up\ntasks: [{json.dumps(task)}]\nsubjects: [local/smollm2-135m]\n"
+    status, made = upload(server, body.encode())
+    assert (status, "suite" in made) == (201, True)
+
+
+def test_a_data_set_may_not_name_code(site):
+    server, _ = site
+    for check in ({"python": "os:getcwd"}, {"not_python": "os:getcwd"}, {"command": "id"}):
+        rows = json.dumps({"id": "a", "input": "x", "checks": [check]}).encode()
+        status, told = upload(server, rows, "kind=jsonl&subject=local/smollm2-135m")
+        assert status == 400, told
+
+
+def test_an_upload_has_a_limit_of_time(site):
+    server, _ = site
+    loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    status, told = upload(server, f"{UPLOAD}prompt: '{loop}'\n".encode())
+    assert status == 400
+    assert "took more than" in told["detail"]
+    assert server.get("/api/runs")[0] == 200
+
+
+def test_what_is_not_in_a_suite_is_named(site):
+    server, _ = site
+    suite = server.json("/api/suites")[1][0]["id"]
+    for name, known in (("tiers", "T0, T1, T2"), ("subjects", "smollm2")):
+        for path in ("/api/plan", "/api/runs"):
+            status, told = server.post(path, {"suite": suite, name: ["NOPE"]})
+            assert status == 400
+            assert "'NOPE'" in told["detail"]
+            assert known in told["detail"]
+
+
+def test_a_plan_is_refused_where_the_start_is(tmp_path):
+    text = UPLOAD.replace(
+        "local/smollm2-135m", "{model: openai/our-own, base_url: 'http://127.0.0.1:9'}"
+    )
+    (tmp_path / "suite.yaml").write_text(text.replace('"2"', "010"))
+    with serving(tmp_path) as server:
+        (suite,) = server.json("/api/suites")[1]
+        for path in ("/api/plan", "/api/runs"):
+            status, told = server.post(path, {"suite": suite["id"], "usd": 0.5})
+            assert status == 400
+            assert "price" in told["detail"]
+        assert server.post("/api/plan", {"suite": suite["id"]})[0] == 200
+
+
+def test_a_choice_leaves_the_rest_as_it_was_written():
+    from assay.web.planning import read_tree, written
+
+    text = """{suite: s, tasks: [{id: 010, input: yes, target: 1.50, a: "1e3", b: 1e3, c: "",
+    d: ~, e: 1:30, f: "true", g: true, h: "x: y # z", i: "<<", j: .5, k: 7, l: 0x1f}]}"""
+    tree = read_tree(text)
+    again = read_tree(written(tree))
+    assert again == tree
+    assert str(again["tasks"][0]["target"]) == "1.50"
+    assert [type(v) for v in again["tasks"][0].values()] == [
+        type(v) for v in tree["tasks"][0].values()
+    ]
+
+
+def test_suites_of_one_name_are_told_apart(tmp_path):
+    for folder in ("one/inner", "two/inner"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "suite.yaml").write_text(UPLOAD)
+    with serving(tmp_path) as server:
+        names = {s["name"] for s in server.json("/api/suites")[1]}
+    assert names == {"up (one/inner/suite.yaml)", "up (two/inner/suite.yaml)"}
+
+
+def test_tags_of_two_windows_come_together(tmp_path):
+    run = replayed(tmp_path)
+    with serving(tmp_path) as server:
+        say = lambda **body: server.post(f"/api/runs/{run}/remarks", body)  # noqa: E731
+        assert say(add=["a", "b"])[1]["tags"] == ["a", "b"]
+        assert say(add=["c"])[1]["tags"] == ["a", "b", "c"]
+        assert say(remove=["a"], note="n")[1]["tags"] == ["b", "c"]
+        assert say(note="only a note")[1]["tags"] == ["b", "c"]
+        assert say(who="Ada")[0] == 400
+
+
+def test_a_run_that_was_killed_is_interrupted_and_resumed(tmp_path):
+    from assay.store.store import Store
+    from run.serving import server as model_server
+    from run.serving import suite as written
+
+    with model_server(0.05) as address:
+        written(tmp_path, address, tasks=200, limits="{concurrency: 4}")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "assay", "run", "suite.yaml"],
+            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        with serving(tmp_path) as server:
+            (run,) = until(lambda: server.json("/api/runs")[1]["runs"], len)
+            ask = lambda: server.json(f"/api/runs/{run['id']}")[1]  # noqa: E731
+            assert until(ask, lambda s: s["made"] > 0)["status"] == "running"
+            process.kill()
+            process.wait()
+            store = Store(str(tmp_path / ".assay" / "assay.db"))
+            store.set_run(run["id"], created=run["created"] - 60)  # it is not just beginning
+            store.close()
+            assert ask()["status"] == "interrupted"
+            assert server.json("/api/runs")[1]["runs"][0]["status"] == "interrupted"
+            page = server.get(f"/runs/{run['id']}")[2]
+            assert "data-resume>Resume" in page
+            assert "ended without a word" in page
+            assert server.post(f"/api/runs/{run['id']}/resume", {})[0] == 202
+            state = until(ask, lambda s: s["status"] == "done" and not s["here"])
+            assert state["made"] == 200

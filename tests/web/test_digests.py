@@ -9,7 +9,11 @@ import pytest
 
 from assay.store import kept, look
 from assay.store.store import Store
+from assay.web.access import Access
 from assay.web.digests import DONE, Digests
+from assay.web.jobs import Jobs
+from assay.web.site import Site
+from assay.web.suites import Suites
 from report.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 
@@ -75,3 +79,36 @@ def test_what_goes_wrong_is_told(store):
         assert made.digest is None
     finally:
         digests.close()
+
+
+def ended(digests):
+    end = time.monotonic() + 120
+    while digests.waiting:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
+    store = Store(str(tmp_path / "assay.db"))
+    broken, whole = "20260101-000000-0001", "20260101-000000-0002"
+    odd = {**SETTINGS, "answer": {"kind": "marker", "none": 1}}
+    store.add_run(run(broken, status="done", settings=odd))
+    store.add_run(run(whole, status="done", settings=SETTINGS))
+    for name in (broken, whole):
+        store.write([record("a", name, target="4", response="It is 4.")], [call("a", name)])
+    digests = Digests(store)
+    try:
+        for name in (broken, whole):
+            digests.ask(store.find(name))
+        ended(digests)
+        assert digests.get(store.find(whole), wait=False).digest["whole"]["records"] == 1
+        told = digests.get(store.find(broken), wait=False)
+        assert "TypeError" in told.problem
+        assert digests.waiting == []
+        site = Site(store, digests, Jobs(store.address), Suites([], tmp_path), Access())
+        row = next(r for r in site.runs() if r["id"] == broken)
+        assert row["problem"] == told.problem
+        assert digests.waiting == []
+    finally:
+        digests.close()
+        store.close()

@@ -97,12 +97,12 @@ def test_a_filter_lives_in_the_address(site, open_page):
     page.goto(f"{server.address}/runs/{run}/records")
     page.keyboard.press("/")
     page.keyboard.type("basket")
-    page.locator("select[name=correct]").select_option("no")
+    page.locator("select[name=result]").select_option("no")
     page.locator("[data-range]").select_option("cot_tokens")
     page.locator("input[placeholder=below]").fill("12")
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url(re.compile("q=basket"))
-    assert "correct=no" in page.url
+    assert "result=no" in page.url
     assert "cot_tokens_max=12" in page.url
     assert "status=" not in page.url
     page.wait_for_function("document.querySelector('[data-count]').textContent.trim() !== ''")
@@ -112,7 +112,7 @@ def test_a_filter_lives_in_the_address(site, open_page):
     page.locator("[data-columns] input[value=response]").check()
     page.wait_for_url(re.compile("columns="))
     assert page.locator("th", has_text="response").count() == 1
-    assert "correct=no" in page.url
+    assert "result=no" in page.url
 
 
 def test_records_are_sorted_by_a_column(site, open_page):
@@ -171,21 +171,28 @@ def test_two_sides_are_compared_to_the_word(site, open_page):
     page.goto(f"{server.address}/compare?run={run}")
     assert page.get_by_text("could be shown").count() + page.get_by_text("more often").count() > 0
     assert page.locator("#chart-differences .dot").count() == 2
-    page.locator("section", has_text="Better in the second").locator("a").first.click()
+    page.locator("section", has_text="Better in T2").locator("a").first.click()
     page.wait_for_url(re.compile("/compare/task"))
-    assert page.locator("del").count() > 0
-    assert page.locator("ins").count() > 0
+    assert page.locator("mark.before").count() > 0
+    assert page.locator("mark.after").count() > 0
 
 
 def test_gates_decide(site, open_page):
     server, run = site
     page = open_page().page
     page.goto(f"{server.address}/gates?run={run}&tier=T0")
-    assert page.get_by_text("Failed: release").count() == 1
-    assert page.locator("svg.scale .limit").count() == 2  # accuracy, and no must-not violated
+    assert page.get_by_text("Failed: release").count() == 0
+    page.locator("select[name=policy]").select_option(index=1)
+    page.get_by_role("button", name="Decide").click()
+    page.get_by_text("Failed: release").wait_for()
+    assert page.locator("svg.scale:visible .limit").count() == 2  # accuracy, and no must-not
     page.locator("select[name=tier]").select_option("T2")
     page.get_by_role("button", name="Decide").click()
     page.get_by_text("Passed: release").wait_for()
+    (found,) = [r for r in server.json("/api/runs")[1]["runs"] if r["id"] == run]
+    assert found["verdict"] is None
+    page.get_by_role("button", name="Keep this verdict").click()
+    page.get_by_text("Kept with this run: release, T2: pass").wait_for()
     page.goto(server.address)
     row = page.locator(f"tr[data-run='{run}']")
     assert row.locator(".tag", has_text="pass").inner_text() == "pass"

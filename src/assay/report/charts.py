@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from assay.report.labels import Places, legend, middle, short_names
 from assay.report.svg import CHAR, Drawing, cut, dollars, percent, points, short, ticks
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def _estimates(
 ) -> Chart:
     """Draw estimates with their intervals, one below the other."""
     rows = data["rows"]
-    names = [cut(row["name"], 26) for row in rows]
+    brief = short_names([row["name"] for row in rows], 26)
+    names = [brief[row["name"]] for row in rows]
     left = int(min(170, max(len(n) for n in names) * CHAR + 14))
     drawing = Drawing(title, height=30 + ROW * len(rows) + 26, left=left, right=52, top=6)
     scale = drawing.x(0, 1)
@@ -64,7 +66,7 @@ def _estimates(
     for index, (row, label) in enumerate(zip(rows, names, strict=True)):
         y = 6 + ROW * index + ROW / 2
         where = link(row["filter"] if key is None else {key: row["name"]})
-        said = f"{label}: {row['value']:.1%}"
+        said = f"{cut(row['name'], 80)}: {row['value']:.1%}"
         if row["low"] is not None:
             said += f", {row['low']:.1%} to {row['high']:.1%}"
             drawing.line(scale(row["low"]), y, scale(row["high"]), y, "whisker")
@@ -76,7 +78,7 @@ def _estimates(
     drawing.x_axis(scale, percent, data["metric"].replace("_", " "), 4)
     table = [("name", data["metric"], "low", "high", "records")]
     table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
-    return Chart(name, title, note, tuple(table), drawing.svg())
+    return Chart(name, title, note + legend(brief), tuple(table), drawing.svg())
 
 
 def _sides(data: Mapping[str, Any], link: Link) -> Chart:
@@ -89,8 +91,9 @@ def _differences(data: Mapping[str, Any], link: Link) -> Chart:  # noqa: ARG001
     """Draw paired differences around zero."""
     title = "Difference on the same tasks"
     rows = data["rows"]
-    names = [cut(row["name"], 26) for row in rows]
-    left = int(min(170, max(len(n) for n in names) * CHAR + 14))
+    brief = short_names([name for row in rows for name in row["pair"]], 12)
+    names = [" − ".join(brief[name] for name in row["pair"]) for row in rows]
+    left = int(min(190, max(len(n) for n in names) * CHAR + 14))
     drawing = Drawing(title, height=56 + ROW * len(rows), left=left, right=64, top=6)
     far = max(0.05, *(abs(row[end]) for row in rows for end in ("low", "high")))
     scale = drawing.x(-far * 1.05, far * 1.05)
@@ -100,7 +103,8 @@ def _differences(data: Mapping[str, Any], link: Link) -> Chart:  # noqa: ARG001
     drawing.line(scale(0), 6, scale(0), base, "axis")
     for index, (row, label) in enumerate(zip(rows, names, strict=True)):
         y = 6 + ROW * index + ROW / 2
-        said = f"{label}: {points(row['value'])} ({points(row['low'])} to {points(row['high'])})"
+        ends = f"({points(row['low'])} to {points(row['high'])})"
+        said = f"{cut(row['name'], 90)}: {points(row['value'])} {ends}"
         drawing.line(scale(row["low"]), y, scale(row["high"]), y, "whisker")
         drawing.dot(scale(row["value"]), y, "dot", r=4.5, title=f"{said}, {row['n']:,} tasks")
         drawing.text(left - 8, y + 4, label, "ink", "end")
@@ -109,7 +113,7 @@ def _differences(data: Mapping[str, Any], link: Link) -> Chart:  # noqa: ARG001
     table = [("pair", "difference", "low", "high", "tasks")]
     table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
     note = "Task by task; where the line crosses zero, no difference could be shown."
-    return Chart("differences", title, note, tuple(table), drawing.svg())
+    return Chart("differences", title, note + legend(brief), tuple(table), drawing.svg())
 
 
 def _categories(data: Mapping[str, Any], link: Link) -> Chart:
@@ -136,7 +140,8 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     drawing.path([(x(r["said"]), y(r["right"])) for r in data], "trend")
     for row in data:
         said = f"said {row['said']:.0%}, right {row['right']:.0%}, {row['n']:,} records"
-        where = link({"prob_correct": (row["low"], row["high"])})
+        top = row["high"] if row["high"] < 1 else None
+        where = link({"prob_correct": (row["low"], top), "correct": "known"})
         drawing.dot(x(row["said"]), y(row["right"]), "dot", title=said, href=where)
     drawing.x_axis(x, percent, "how sure it said it was")
     table = [("from", "to", "records", "said", "right")]
@@ -158,9 +163,9 @@ def _thought(data: Mapping[str, Any], link: Link) -> Chart:
         total = one["right"] + one["wrong"]
         if not total:
             continue
-        span = (one["low"], one["high"])
+        span = (one["low"], _top(one, bins))
         low = y(one["right"])
-        text = f"{span[0]:g} to {span[1]:g} tokens: {one['right']:,} right of {total:,}"
+        text = f"{_span(*span)} tokens: {one['right']:,} right of {total:,}"
         drawing.box(
             left, low, width, y(0) - low, "bar", title=text,
             href=link({"cot_tokens": span, "correct": "yes"}),
@@ -174,10 +179,19 @@ def _thought(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.box(drawing.left + 52, 4, 9, 9, "bad")
     drawing.text(drawing.left + 65, 12, "wrong")
     drawing.x_axis(x, short, "tokens of thought")
-    table = [("from", "to", "right", "wrong")]
-    table += [(b["low"], b["high"], b["right"], b["wrong"]) for b in bins]
+    table: list[tuple[Any, ...]] = [("from", "to", "right", "wrong")]
+    table += [(b["low"], _top(b, bins), b["right"], b["wrong"]) for b in bins]
     note = "Longer is better only where the blue share grows to the right."
     return Chart("thought", title, note, tuple(table), drawing.svg())
+
+
+def _top(one: Mapping[str, Any], bins: Sequence[Mapping[str, Any]]) -> float | None:
+    """Give the upper end of a bin, which is not in it; the last has none and takes all the rest."""
+    return None if one is bins[-1] else float(one["high"])
+
+
+def _span(low: float, high: float | None) -> str:
+    return f"{low:g} and more" if high is None else f"{low:g} to below {high:g}"
 
 
 def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
@@ -191,12 +205,14 @@ def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
         label = cut(row["answer"], 18) if row["answer"] is not None else "no answer"
         right = x(row["right"]) - drawing.left
         text = f"{label}: {row['n']:,}, {row['right']:,} of them right"
-        where = link({"answer": row["answer"]}) if row["answer"] is not None else None
-        drawing.box(drawing.left, y, right, 14, "bar", title=text, href=where)
-        drawing.box(
-            drawing.left + right, y, x(row["n"]) - drawing.left - right, 14, "bad", title=text,
-            href=where,
-        )  # fmt: skip
+        given = {"answer_in": row["spelt"]} if row["spelt"] else None
+        for kind, start, width, correct in (
+            ("bar", drawing.left, right, "yes"),
+            ("bad", drawing.left + right, x(row["n"]) - drawing.left - right, "no"),
+        ):
+            if width > 0:
+                where = link({**given, "correct": correct}) if given else None
+                drawing.box(start, y, width, 14, kind, title=text, href=where)
         drawing.text(drawing.left - 8, y + 11, label, "ink", "end")
         drawing.text(x(row["n"]) + 5, y + 11, short(row["n"]), "ink")
     table = [("answer", "records", "right"), *((r["answer"], r["n"], r["right"]) for r in data)]
@@ -213,11 +229,12 @@ def _histogram(
     y = drawing.y(0, max(b["n"] for b in bins) or 1)
     drawing.y_axis(y, short)
     for one in bins:
-        text = f"{one['low']:.4g} to {one['high']:.4g} {unit}: {one['n']:,} records"
+        span = (one["low"], _top(one, bins))
+        text = f"{_span(*span)} {unit}: {one['n']:,} records"
         drawing.box(
             x(one["low"]) + 0.5, y(one["n"]), x(one["high"]) - x(one["low"]) - 1,
             y(0) - y(one["n"]), "bar", title=text,
-            href=link({data["measure"]: (one["low"], one["high"])}) if one["n"] else None,
+            href=link({data["measure"]: span}) if one["n"] else None,
         )  # fmt: skip
     ends = {n: x(data[n]) for n in ("p50", "p95")}
     near = ends["p95"] - ends["p50"] < 70
@@ -227,7 +244,7 @@ def _histogram(
         text = f"{'median' if label == 'p50' else 'P95'} {short(data[label])}"
         drawing.text(place + (-3 if anchor == "end" else 3), 12, text, "ink", anchor)
     drawing.x_axis(x, short, unit)
-    table = [("from", "to", "records"), *((b["low"], b["high"], b["n"]) for b in bins)]
+    table = [("from", "to", "records"), *((b["low"], _top(b, bins), b["n"]) for b in bins)]
     return Chart(name, title, note, tuple(table), drawing.svg())
 
 
@@ -251,6 +268,10 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.y_axis(y, percent)
     best = sorted((r for r in rows if r["frontier"]), key=lambda r: r["cost"])
     drawing.path([(x(r["cost"]), y(r["value"])) for r in best], "edge")
+    brief, labels = short_names([r["name"] for r in rows], 24), Places(drawing)
+    labels.taken += [
+        (x(r["cost"]) - 6, y(r["value"]) - 6, x(r["cost"]) + 6, y(r["value"]) + 6) for r in rows
+    ]
     for row in rows:
         place = x(row["cost"]), y(row["value"])
         if row["low"] is not None:
@@ -258,14 +279,12 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
         text = f"{row['name']}: {row['value']:.1%} for {dollars(row['cost'])} an attempt"
         kind = "dot best" if row["frontier"] else "dot"
         drawing.dot(*place, kind, r=5, title=text, href=link(row["filter"]))
-        side = "end" if place[0] > drawing.width * 0.75 else "start"
-        step = -8 if side == "end" else 8
-        drawing.text(place[0] + step, place[1] - 7, cut(row["name"], 24), "ink", side)
+        labels.put(*place, brief[row["name"]])
     drawing.x_axis(x, dollars, "US$ for an attempt (mean)")
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
     note = "Nothing is both cheaper and better than what lies on the dashed line."
-    return Chart("frontier", title, note, tuple(table), drawing.svg())
+    return Chart("frontier", title, note + legend(brief), tuple(table), drawing.svg())
 
 
 def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
@@ -277,11 +296,11 @@ def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
     width = (drawing.width - left - 4) / len(across)
     room = max(4, int(width / CHAR))
     for index, name in enumerate(across):
-        drawing.text(left + width * (index + 0.5), 14, cut(name, room), "", "middle")
+        drawing.text(left + width * (index + 0.5), 14, middle(name, room), "", "middle")
     cells = {(c["category"], c["capability"]): c for c in data["cells"]}
     for row, category in enumerate(down):
         y = 20 + 26 * row
-        drawing.text(left - 8, y + 16, cut(category, 20), "ink", "end")
+        drawing.text(left - 8, y + 16, middle(category, 20), "ink", "end")
         for column, capability in enumerate(across):
             x = left + width * column
             cell = cells.get((category, capability))

@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, int], None]
 
-VERSION = 2
+VERSION = 3
 """Changes when a digest that was kept can no longer be read."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that may stand for a whole run, the first that has a value."""
 SIDES = ("run", "subject", "tier")
 BINS, MOST = 20, 12
+SPELT = 12
+"""Spellings of one answer that are told."""
 
 
 def digest(
@@ -94,6 +96,7 @@ def _digest(
                 "coverage": _coverage(frame),
             },
             "telling": telling(frame),
+            "failures": _failures(frame),
         }
         if take:
             take(frame)
@@ -123,6 +126,7 @@ def differences(found: dict[str, Any] | None, metric: str | None) -> dict[str, A
     rows = [
         {
             "name": f"{p['b']} − {p['a']}",
+            "pair": [p["b"], p["a"]],
             "value": p["difference"],
             "low": p["interval"][0],
             "high": p["interval"][1],
@@ -245,7 +249,7 @@ def _categories(held: _Held, frame: pl.LazyFrame, metric: str | None) -> dict[st
 def _reliability(frame: pl.LazyFrame) -> list[dict[str, Any]] | None:
     if not _has(frame, "prob_correct", "correct"):
         return None
-    edge = (pl.col("prob_correct") * 10).floor().clip(0, 9).cast(pl.Int32).alias("bin")
+    edge = _in_bins("prob_correct", [k / 10 for k in range(11)])
     rows = (
         frame.filter(pl.col("prob_correct").is_not_null() & pl.col("correct").is_not_null())
         .group_by(edge)
@@ -293,9 +297,9 @@ def _step(raw: float) -> float:
 
 
 def _in_bins(name: str, edges: Sequence[float]) -> pl.Expr:
-    step = edges[1] - edges[0]
-    place = ((pl.col(name) - edges[0]) / step).floor().clip(0, len(edges) - 2)
-    return place.cast(pl.Int32).alias("bin")
+    """Give the bin of a value by comparing it with the very edges that a filter is given."""
+    inner = [(pl.col(name) >= edge).cast(pl.Int32) for edge in edges[1:-1]]
+    return pl.sum_horizontal(pl.lit(0, dtype=pl.Int32), *inner).alias("bin")
 
 
 def _histogram(frame: pl.LazyFrame, name: str) -> dict[str, Any] | None:
@@ -339,18 +343,40 @@ def _thought(frame: pl.LazyFrame) -> dict[str, Any] | None:
 
 
 def _answers(frame: pl.LazyFrame) -> list[dict[str, Any]] | None:
-    if not _has(frame, "normalized_answer"):
+    if not _has(frame, "normalized_answer", "answer"):
         return None
     given = frame.filter(pl.col("correct").is_not_null())
     rows = (
         given.group_by(answer=pl.col("normalized_answer").str.slice(0, 200))
-        .agg(n=pl.len(), right=pl.col("correct").sum())
+        .agg(
+            n=pl.len(),
+            right=pl.col("correct").sum(),
+            spelt=pl.col("answer").unique(maintain_order=True).head(SPELT + 1),
+        )
         .sort(["n", "answer"], descending=[True, False])
         .head(MOST)
         .collect()
         .to_dicts()
     )
+    for row in rows:  # too many spellings, or too long ones, make no address
+        long = len(row["spelt"]) > SPELT or sum(len(s or "") for s in row["spelt"]) > 1_000
+        row["spelt"] = [] if long else row["spelt"]
     return rows if rows and (rows[0]["n"] > 1 or len(rows) < MOST) else None
+
+
+def _failures(frame: pl.LazyFrame) -> list[dict[str, Any]]:
+    """Give the commonest reasons why attempts could not be made."""
+    if not _has(frame, "status", "error"):
+        return []
+    return (
+        frame.filter(pl.col("status") == "error")
+        .group_by(error=pl.col("error").str.slice(0, 600))
+        .agg(n=pl.len())
+        .sort(["n", "error"], descending=[True, False])
+        .head(3)
+        .collect()
+        .to_dicts()
+    )
 
 
 def _coverage(frame: pl.LazyFrame) -> dict[str, Any] | None:

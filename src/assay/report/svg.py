@@ -60,10 +60,15 @@ def points(value: float) -> str:
 
 
 def dollars(value: float) -> str:
-    """Write an amount for an axis."""
+    """Write an amount for an axis, as short as it can be.
+
+    >>> dollars(0), dollars(0.5), dollars(0.00025), dollars(2)
+    ('$0', '$0.5', '$0.00025', '$2')
+    """
     from assay.report.view import money  # noqa: PLC0415
 
-    return money(value) if value else "$0"
+    text = money(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def cut(text: object, width: int) -> str:
@@ -211,6 +216,7 @@ MARKS = (
     ".chart text{font:11px -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,"
     "sans-serif;"
     "fill:var(--quiet)}.chart text.name{font-size:10.5px}.chart text.ink{fill:var(--ink)}"
+    ".chart text.halo{paint-order:stroke;stroke:var(--area);stroke-width:3px}"
     ".chart .axis{stroke:var(--quiet)}.chart .grid{stroke:var(--line)}"
     ".chart .bar{fill:var(--right)}.chart .bad{fill:var(--wrong)}.chart .calm{fill:var(--quiet)}"
     ".chart .whisker{stroke:var(--ink);stroke-width:1.5}"

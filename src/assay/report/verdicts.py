@@ -48,6 +48,7 @@ def shown(verdict: Verdict) -> dict[str, Any]:
             "threshold": writing.threshold_of(gate),
             "why": gate.why,
             "scenarios": gate.scenarios[:50],
+            "failing": len(gate.scenarios),
             "scale": scale(gate),
         }
         for gate in verdict.gates

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from assay.catalogue import FAMILIES, METRICS
 from assay.estimate import Estimate
 from assay.report.scores import SOURCES, ends_shown, shown
+from assay.report.words import money as dollars
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from assay.define import Metric
+    from assay.estimate import Value
 
 KEY_METRICS = (
     *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean", "ece"),
@@ -66,8 +68,8 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
     return {
         "name": metric.name,
         "known": e.value is not None,
-        "value": shown(metric.name, e.value),
-        "interval": ends_shown(metric.name, e),
+        "value": written(metric.name, e.value),
+        "interval": interval(metric.name, e),
         "spark": _spark(metric, e),
         "records": e.records,
         "skipped": e.skipped,
@@ -77,6 +79,49 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
         "formula": metric.formula,
         "spec": metric.spec,
     }
+
+
+def written(name: str, value: Value) -> str:
+    """Write a value; money as all money is written."""
+    if METRICS[name].unit == "US$" and isinstance(value, float):
+        return money(value)
+    return shown(name, value)
+
+
+def interval(name: str, e: Estimate) -> str:
+    """Write an interval; money as all money is written."""
+    ends = [x for x in (e.low, e.high) if isinstance(x, float)]
+    if METRICS[name].unit != "US$" or len(ends) < 2:
+        return ends_shown(name, e)
+    if isinstance(e.value, float) and math.isinf(e.value) and math.isfinite(ends[0]):
+        return f"more than {money(ends[0])}"
+    return f"[{money(ends[0])}, {money(ends[1])}]"
+
+
+def difference(pair: Mapping[str, Any]) -> tuple[str, str]:
+    """Write a paired difference and its interval, in its metric's unit."""
+    name = pair["metric"]
+    dollar = name in METRICS and METRICS[name].unit == "US$"
+    write = money if dollar else number
+    ends = pair["interval"]
+    return write(pair["difference"]), f"[{write(ends[0])}, {write(ends[1])}]" if ends else ""
+
+
+def number(value: Any) -> str:
+    """Write a measure.
+
+    >>> number(1234.5), number(0.12345), number(None), number(True)
+    ('1,234', '0.1235', '—', 'yes')
+    """
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
+    return str(value)
 
 
 def _needs(metric: Metric) -> str:
@@ -101,13 +146,8 @@ def key_figures(group: Mapping[str, Any], most: int = 6) -> list[dict[str, Any]]
         cells = group["estimates"].get(name)
         if cells and cells[0] is not None:
             e = estimate(cells)
-            interval = ends_shown(name, e).strip("[]").replace(", ", " to ")
-            value = shown(name, e.value)
-            if METRICS[name].unit == "US$" and isinstance(e.value, float):
-                value = money(e.value)
-                ends = [x for x in (e.low, e.high) if isinstance(x, float)]
-                interval = " to ".join(money(x) for x in ends) if len(ends) == 2 else ""
-            found.append({"title": TITLES[name], "value": value, "note": interval})
+            note = interval(name, e).strip("[]").replace(", ", " to ")
+            found.append({"title": TITLES[name], "value": written(name, e.value), "note": note})
     return found[:most]
 
 
@@ -121,7 +161,7 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
         cells = []
         for side in sides:
             e = estimate(side["estimates"][name])
-            cells.append({"value": shown(name, e.value), "interval": ends_shown(name, e)})
+            cells.append({"value": written(name, e.value), "interval": interval(name, e)})
         found.setdefault(METRICS[name].family, []).append(
             {"name": name, "cells": cells, "better": METRICS[name].better}
         )
@@ -139,26 +179,19 @@ def when(seconds: float | None) -> str:
 
 @lru_cache(4_096)
 def money(value: float | None) -> str:
-    """Write an amount, without exponents.
+    """Write an amount on a page or in a report: in the terminal's way, to three digits.
 
     >>> money(1234.5), money(0.25), money(0.00005317), money(float("inf")), money(None)
-    ('$1,234.50', '$0.25', '$0.0000532', '∞', '—')
+    ('$1,234.50', '$0.250', '$0.0000532', '∞', '—')
     """
-    if value is None:
-        return "—"
-    if math.isinf(value):
-        return "∞"
-    if value >= 100:
-        return f"${value:,.2f}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f"{value:.{digits}f}"
-    return "$" + (text.rstrip("0").rstrip(".") if "." in text else text)
+    return "—" if value is None else dollars(value, 3)
 
 
 def run_facts(run: Any, statuses: Mapping[str, int], spent: Mapping[str, Any]) -> list[list[str]]:
     """Give what a run is, as labelled text."""
     settings = run.settings
-    made = sum(statuses.values())
+    failed = statuses.get("error", 0)
+    made = sum(statuses.values()) - failed
     facts: Iterator[tuple[str, Any]] = iter(
         [
             ("Run", run.id),
@@ -169,7 +202,7 @@ def run_facts(run: Any, statuses: Mapping[str, int], spent: Mapping[str, Any]) -
             ("Tasks", f"{settings.get('tasks', 0):,}"),
             ("Attempts a task", settings.get("runs")),
             ("Attempts made", f"{made:,} of {run.attempts:,}"),
-            ("Could not be made", f"{statuses.get('error', 0):,}"),
+            ("Could not be made", f"{failed:,}" if failed else None),
             ("Began", when(run.created)),
             ("Ended", when(run.ended)),
             ("Cost", money(spent.get("usd"))),

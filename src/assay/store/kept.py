@@ -111,7 +111,7 @@ def decisions(store: Store, run: str | None = None) -> tuple[Decision, ...]:
     query = _DECIDED if run is None else _DECIDED.where(DECISION.c.run == run)
     with reading(store) as connection:
         rows = connection.execute(query).all()
-    return tuple(Decision(*row[:4], current=bool(row[4])) for row in rows)
+    return tuple(Decision(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
 
 
 def keep_measured(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KEY = ("task_id", "subject", "tier", "attempt")
 SAME = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
 """Columns that a filter can ask to be equal to a text."""
+AMONG = ("answer",)
+"""Columns that a filter can ask to be one of several texts, or missing."""
 RANGES = tuple(
     c.name for c in MEASURED.c if c.name not in {"run", *KEY} and c.type.python_type in {int, float}
 )
@@ -44,14 +46,16 @@ class Filter:
     """Which records are wanted."""
 
     same: Mapping[str, str] = field(default_factory=dict)
-    flags: Mapping[str, bool] = field(default_factory=dict)
+    flags: Mapping[str, bool | None] = field(default_factory=dict)
+    """None asks that it is known."""
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     text: str = ""
+    among: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property
     def measured(self) -> bool:
         """Whether the measures are needed to decide."""
-        return bool(self.flags or self.ranges or "answer" in self.same)
+        return bool(self.flags or self.ranges or self.among or "answer" in self.same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,18 @@ def _conditions(
         parts[f"s{index}"] = value
     for name, flag in wanted.flags.items():
         true = _value(_known(name, FLAGS))
-        where.append(f"{true} = {1 if flag else 0}" if lite else f"{true} IS {str(flag).upper()}")
+        if flag is None:
+            where.append(f"{true} IS NOT NULL")
+        else:
+            value = f"= {1 if flag else 0}" if lite else f"IS {str(flag).upper()}"
+            where.append(f"{true} {value}")
+    for name, texts in wanted.among.items():
+        column = f"m.{_known(name, AMONG)}"
+        marks = [f":{name}{i}" for i, value in enumerate(texts) if value is not None]
+        either = [f"{column} IS NULL"] if None in texts else []
+        either += [f"{column} IN ({', '.join(marks)})"] if marks else []
+        where.append(f"({' OR '.join(either) or '1 = 0'})")
+        parts |= {f"{name}{i}": value for i, value in enumerate(texts) if value is not None}
     for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
         if low is not None:
             where.append(f"m.{_known(name, RANGES)} >= :l{index}")

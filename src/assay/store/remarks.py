@@ -58,6 +58,11 @@ def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
         return tuple((r[0], r[1], r[2]) for r in connection.execute(_OF_RUNS).all())
 
 
+def tags(store: Store, run: str) -> list[str]:
+    """Read the tags that a run has now."""
+    return next((r["tags"] for r in remarks(store, run) if r["tags"] is not None), [])
+
+
 def remarks(store: Store, run: str | None = None, key: Key | None = None) -> list[dict[str, Any]]:
     """Read what people said about a record, a run, or all runs; the newest first."""
     query = select(REMARK)

@@ -217,6 +217,13 @@ class Store:
             found = connection.scalar(query)
             return Owner.of(found) if found else None
 
+    def is_made(self, run_id: str) -> bool:
+        """Whether a process is making a run now: it was heard of lately, and is not gone."""
+        query = select(RUN.c.owner).where(RUN.c.id == run_id, RUN.c.beat >= self._clock() - STALE)
+        with guarded(self.address), self.engine.connect() as connection:
+            found = connection.scalar(query)
+        return found is not None and not Owner.of(found).is_gone
+
     def _lease(self, query: Update) -> int:
         """Change a lease at once; a server that is away is not waited for."""
         with guarded(self.address), self.engine.begin() as connection:

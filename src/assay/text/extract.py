@@ -120,6 +120,11 @@ def cot(response: pl.Expr, reasoning: pl.Expr, rule: AnswerRule) -> pl.Expr:
     )
 
 
+def before(text: pl.Series, rule: AnswerRule) -> pl.Series:
+    """Give the text before each final answer, of texts in which nothing is thought."""
+    return _FINDERS[rule.kind](text, rule.value).before()
+
+
 def _answers(response: pl.Series, rule: AnswerRule) -> pl.Series:
     if response.null_count() == len(response):
         return response.cast(pl.String)
@@ -132,8 +137,8 @@ def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
         return _filled(reasoning)
     text = _spoken(response)
     found = _FINDERS[rule.kind](text, rule.value)
-    before = _either(found.answer.is_null(), text, found.before())
-    parts = [_filled(part) for part in (reasoning, _thought(response), before)]
+    head = _either(found.answer.is_null(), text, found.before())
+    parts = [_filled(part) for part in (reasoning, _thought(response), head)]
     return _filled(pl.select(pl.concat_str(parts, separator="\n", ignore_nulls=True)).to_series())
 
 
@@ -208,7 +213,7 @@ def _marker(text: pl.Series, marker: str) -> Parts:
 
     If nothing follows the marker on its line, the answer is the next line that is not blank.
     """
-    pattern = _marker_pattern(marker)
+    pattern = marker_pattern(marker)
     head = text.str.extract_all(rf"(?is)^.*{pattern}").list.first()
     rest = text.str.strip_prefix(head).str.strip_chars_start(" \t\r\n*`_")
     return Parts(
@@ -218,7 +223,7 @@ def _marker(text: pl.Series, marker: str) -> Parts:
 
 
 @lru_cache
-def _marker_pattern(marker: str) -> str:
+def marker_pattern(marker: str) -> str:
     r"""Allow Markdown inside and around a marker: `**Final\_Answer**:`."""
     words = marker.strip()
     body = words.rstrip(":：").rstrip()
@@ -285,7 +290,7 @@ def _choice(text: pl.Series, letters: str) -> Parts:
     In this order: the last "answer is B" or "Answer: B"; the last `\boxed{B}`, `(B)`, `[B]` or
     `**B**`; the last line that is only a letter; a letter with `)`, `.` or `:` at the very start.
     """
-    patterns = _choice_patterns(letters)
+    patterns = choice_patterns(letters)
     signs = [text.str.extract_all(p).list.last() for p in patterns]
     found = [s.str.extract(p, 1) for s, p in zip(signs, patterns, strict=True)]
     letter = pl.select(pl.coalesce(found).str.to_uppercase()).to_series()
@@ -293,7 +298,8 @@ def _choice(text: pl.Series, letters: str) -> Parts:
 
 
 @lru_cache
-def _choice_patterns(letters: str) -> tuple[str, ...]:
+def choice_patterns(letters: str) -> tuple[str, ...]:
+    """Give the signs of a letter that was chosen, the surest first."""
     low = letters.lower()
     wrap = r"""[\s*_"'`(\[{$\\]*(?:boxed\{)?(?:\\?text\{)?[(\[]?"""
     says = r"(?i:answer|option|choice)[*_`]*(?i:\s+is|\s+would\s+be)?[*_`]*\s*[:：=]?"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Right = Literal["read", "write"]
 
 WRONG, WINDOW = 10, 60.0
-"""So many wrong tokens in so many seconds, from everywhere together, and the door stays shut."""
+"""So many wrong tokens in so many seconds, from everywhere together, are told to be wrong."""
 SHORTEST = 16
 SESSIONS = 1_000
 
@@ -87,21 +87,27 @@ class Access:
         return not self.tokens
 
     def right_of(self, token: str) -> Right | None:
-        """Say what a token allows; every known token is compared, whatever is found."""
+        """Say what a token allows; every known token is compared, whatever is found.
+
+        Only wrong tokens are counted and refused: who has a right one is never locked out.
+        """
+        given, right = _hash(token), None
+        for known, its in self.tokens.items():
+            if hmac.compare_digest(given, known):
+                right = its
+        if right is None:
+            self._count()
+        return right
+
+    def _count(self) -> None:
+        """Count a wrong token; too many of them are not even told that they are wrong."""
         now = time.monotonic()
         with self._lock:
             while self._wrong and now - self._wrong[0] > WINDOW:
                 self._wrong.popleft()
             if len(self._wrong) >= WRONG:
                 raise TooMany
-        given, right = _hash(token), None
-        for known, its in self.tokens.items():
-            if hmac.compare_digest(given, known):
-                right = its
-        if right is None:
-            with self._lock:
-                self._wrong.append(now)
-        return right
+            self._wrong.append(now)
 
     def enter(self, token: str) -> tuple[str, Right] | None:
         """Begin a session for a token."""

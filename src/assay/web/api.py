@@ -26,7 +26,7 @@ from assay.web.site import (
     read_sort,
     write_place,
 )
-from assay.web.suites import LARGEST, Choice
+from assay.web.suites import LARGEST, LARGEST_SUITE, Choice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -75,7 +75,7 @@ def runs(request: Request) -> forms.Runs:
 def progress(request: Request, run: RunId) -> forms.Progress:
     """Tell a run's status and how many of its attempts are made."""
     site = site_of(request)
-    return forms.Progress(**site.progress(site.run(run)))
+    return forms.Progress(**site.progress(site.state(run)))
 
 
 @api.get("/runs/{run}/digest", summary="The scores of a run", tags=["runs"])
@@ -177,13 +177,37 @@ def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record
 @api.post("/runs/{run}/remarks", summary="Tag a run or note something", status_code=201,
           tags=["runs"])  # fmt: skip
 def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
-    """Keep tags (all of them anew) or a note of a run."""
+    """Keep tags (all of them anew, or those that come and go) or a note of a run."""
     site = site_of(request)
     found = site.run(run)
-    tags = None if form.tags is None else [t for t in map(_kept, form.tags) if t]
-    who = _kept(form.who) or "someone"
-    remarks.remark(site.store, found.id, None, who=who, note=_kept(form.note), tags=tags)
+    who, note = _kept(form.who) or "someone", _kept(form.note)
+    with site.changing:
+        tags = _tags(form, remarks.tags(site.store, found.id))
+        if tags is None and not (note or "").strip():
+            raise UsageError("Give a tag, a note, or both.")
+        remarks.remark(site.store, found.id, None, who=who, note=note, tags=tags)
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+
+
+@api.post("/runs/{run}/verdict", summary="Keep the verdict of a policy", status_code=201,
+          tags=["runs"])  # fmt: skip
+def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.ListedRun:
+    """Decide on a side of a run by a policy, and keep the verdict with the run."""
+    from assay.web import gating  # noqa: PLC0415
+
+    site = site_of(request)
+    found = site.run(run)
+    gating.keep(site, found, form.policy, {"subject": form.subject, "tier": form.tier})
+    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+
+
+def _tags(form: forms.TagForm, now: list[str]) -> list[str] | None:
+    """Say which tags a run has then; null if that is not asked."""
+    if form.tags is None and not form.add and not form.remove:
+        return None
+    wanted = now if form.tags is None else [t for t in map(_kept, form.tags) if t]
+    wanted = [t for t in wanted if t not in form.remove]
+    return list(dict.fromkeys([*wanted, *(t for t in map(_kept, form.add) if t)]))
 
 
 def _kept(text: str | None) -> str | None:
@@ -214,27 +238,21 @@ def providers() -> list[forms.Provider]:
 
 @api.post("/plan", summary="What a run would take", tags=["new runs"])
 def plan(request: Request, form: forms.RunForm) -> forms.Plan:
-    """Plan a run: attempts, tokens, cost, an example prompt. Nothing is called."""
-    from assay.report.plan import facts  # noqa: PLC0415
-    from assay.run.execute import model_of  # noqa: PLC0415
-    from assay.run.preflight import warnings  # noqa: PLC0415
+    """Plan a run: attempts, tokens, cost, an example prompt. Nothing is called.
 
+    What would keep the run from beginning is an error here too. Who may only look may ask.
+    """
     site = site_of(request)
-    _, _, suite = site.suites.load(_choice(form), site.store.runs())
-    return forms.Plan(
-        **facts(suite),
-        warnings=list(warnings(suite, model_of)),
-        subjects_named=[s.name for s in suite.subjects],
-        tiers_named=[t.name for t in suite.tiers],
-    )
+    _, found = site.suites.read(_choice(form), site.store.runs(), plan=True)
+    return forms.Plan(**found["plan"])
 
 
 @api.post("/runs", summary="Begin a run", status_code=201, tags=["new runs"])
 def start(request: Request, form: forms.RunForm) -> forms.Started:
     """Begin a run as a process of its own; it goes on when the page is closed."""
     site = site_of(request)
-    path, text, _ = site.suites.load(_choice(form), site.store.runs())
-    return forms.Started(run=site.jobs.start(path, text))
+    path, found = site.suites.read(_choice(form), site.store.runs())
+    return forms.Started(run=site.jobs.start(path, found["text"]))
 
 
 def _choice(form: forms.RunForm) -> Choice:
@@ -269,18 +287,24 @@ async def upload(
     answer: Annotated[str, Query(max_length=200)] = "",
 ) -> forms.Uploaded:
     """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""
-    site, held = site_of(request), bytearray()
-    async for part in request.stream():
-        held += part
-        if len(held) > LARGEST:
-            raise HTTPException(413, f"An upload has at most {LARGEST:,} bytes.")
-    if not held:
-        raise UsageError("The upload is empty.")
-    form = {"name": name, "subjects": subject or [], "prompt": prompt, "answer": answer}
-    if kind == "suite":
-        made = await run_in_threadpool(site.suites.add_suite, bytes(held))
-    else:
-        made = await run_in_threadpool(site.suites.add_data, bytes(held), f".{kind}", form)
+    site, size = site_of(request), 0
+    most, what = (LARGEST_SUITE, "suite") if kind == "suite" else (LARGEST, "data set")
+    with site.suites.incoming() as file:
+        async for part in request.stream():
+            size += len(part)
+            if size > LARGEST:
+                break
+            if size <= most:
+                file.write(part)
+        if size > most:  # said when all is sent, else some never hear it
+            raise HTTPException(413, f"A {what} that is uploaded has at most {most:,} bytes.")
+        if not size:
+            raise UsageError("The upload is empty.")
+        form = {"name": name, "subjects": subject or [], "prompt": prompt, "answer": answer}
+        if kind == "suite":
+            made = await run_in_threadpool(site.suites.add_suite, file)
+        else:
+            made = await run_in_threadpool(site.suites.add_data, file, f".{kind}", form)
     return forms.Uploaded(suite=made)
 
 
@@ -297,7 +321,7 @@ async def events(
     async def stream() -> AsyncIterator[str]:
         last = ""
         while True:
-            now = await run_in_threadpool(lambda: site.progress(site.run(found.id)))
+            now = await run_in_threadpool(lambda: site.progress(site.state(found.id)))
             took = now.pop("took")
             text = json.dumps(now)
             yield f"data: {text}\n\n" if text != last else ": \n\n"

@@ -75,8 +75,17 @@ def make_app(
     app.include_router(api)
     for kind in (AssayError, 404, 405):
         app.add_exception_handler(kind, _told)
+    app.add_exception_handler(Exception, _broken)
     names = {*HERE, *allow} if is_loopback(host) else {*HERE, host, *allow}
     return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """Answer where something of ours broke; what it was stands where the server was started."""
+    text = f"Something broke in the server ({type(error).__name__}); its terminal says where."
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": text}, 500)
+    return error_page(request, 500, text)
 
 
 def _told(request: Request, error: Any) -> Response:

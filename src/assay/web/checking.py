@@ -74,6 +74,13 @@ def spans(found: list[dict[str, Any]]) -> list[tuple[int, int]]:
     ]
 
 
+def points(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Give the most that each item of a run's rubric can be marked with."""
+    rubric = (settings.get("judge") or {}).get("rubric") or {}
+    items = [item for category in rubric.get("categories", ()) for item in category["items"]]
+    return {str(item["id"]): item["points"] for item in items}
+
+
 def judgment(row: Mapping[str, Any]) -> dict[str, Any]:
     """Read a judgment with its items: a score and the evidence for each."""
     try:

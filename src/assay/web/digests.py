@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError
 from assay.store import kept, look
+from assay.store.connect import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,13 +120,18 @@ class Digests:
         found = self._kept(run.id, state.kept)
         if found is not None and state.kept == state.stamp:
             return Kept(found, current=True)
-        if problem := self._problems.get((run.id, state.stamp)):
+        if problem := self.problem(run.id, state.stamp):
             return Kept(found, current=True, problem=problem)
         if wait and run.status != "running" and run.attempts <= LARGE and not self._busy.locked():
             self._make(run)
             return self.get(run, wait=False)
         self.ask(run)
         return Kept(found, current=False)
+
+    def problem(self, run: str, stamp: str) -> str:
+        """Say why the digest of a state of a run could not be made, if so."""
+        with self._lock:
+            return self._problems.get((run, stamp), "")
 
     def _kept(self, run: str, stamp: str | None) -> dict[str, Any] | None:
         from assay.report.digest import VERSION  # noqa: PLC0415
@@ -170,23 +176,40 @@ class Digests:
                 run = next(iter(self._waiting.values()), None)
             if run is None or self._closed:
                 return
-            self._make(run)
-            with self._lock:
-                self._waiting.pop(run.id, None)
+            try:
+                self._make(run)
+            finally:
+                with self._lock:
+                    self._waiting.pop(run.id, None)
 
     def _make(self, run: Run) -> None:
+        """Make a digest; whatever goes wrong with one run is kept as its problem."""
         with self._busy:
-            began, stamp = time.monotonic(), kept.stamp(self.store, run)
+            began, stamp = time.monotonic(), ""
             try:
+                stamp = kept.stamp(self.store, run)
                 if run.attempts <= LARGE:
                     compute(self.store, run)
                 else:
                     self._by_process(run)
-            except AssayError as error:
-                self._problems[run.id, stamp] = str(error)
+            except Exception as error:  # the other runs are to have theirs
+                self._tell(run.id, stamp, error)
             now = time.monotonic()
             self._next[run.id] = now + max(PAUSE, SPARING * (now - began))
             self._done.pop(run.id, None)
+
+    def _tell(self, run: str, stamp: str, error: Exception) -> None:
+        """Keep what went wrong with a state of a run; a store that is busy is asked again."""
+        if isinstance(error, StoreError) and error.passing:
+            return
+        told = str(error)
+        if not isinstance(error, AssayError):
+            where = f"{type(error).__name__}: {error}"
+            told = f"The metrics cannot be computed ({where[:500]}). 'assay score {run}' says more."
+        with self._lock:
+            for place in [p for p in self._problems if p[0] == run]:
+                del self._problems[place]
+            self._problems[run, stamp] = told
 
     def _by_process(self, run: Run) -> None:
         command = [sys.executable, "-m", "assay.web.digests", run.id]

@@ -36,17 +36,37 @@ class RemarkForm(Form):
 
 
 class TagForm(Form):
-    """What a person says about a run."""
+    """What a person says about a run: all tags anew, or which come and which go, or a note."""
 
     tags: Annotated[list[Name], Field(max_length=20)] | None = None
+    add: Annotated[list[Name], Field(max_length=20)] = []
+    remove: Annotated[list[Name], Field(max_length=20)] = []
     note: Long | None = None
     who: Name = ""
 
 
-class ListedRun(BaseModel):
-    """A run with the metric that stands for it, and the verdict that gates gave last.
+class VerdictForm(Form):
+    """A policy, by its id, and the side of a run that it is to decide on."""
 
-    `decided` is false where the run went on after that verdict.
+    policy: Annotated[str, StringConstraints(max_length=80)]
+    subject: Annotated[str, StringConstraints(max_length=2_000)] | None = None
+    tier: Annotated[str, StringConstraints(max_length=2_000)] | None = None
+
+
+class Decision(BaseModel):
+    """What a policy said about a side of a run; not `decided` where the run went on since."""
+
+    policy: str
+    side: str
+    verdict: Literal["pass", "fail", "inconclusive"]
+    decided: bool
+
+
+class ListedRun(BaseModel):
+    """A run with the metric that stands for it, and the worst verdict that gates gave.
+
+    `decided` is false where the run went on after that verdict; `verdicts` are all of them.
+    `problem` says why there are no metrics.
     """
 
     id: str
@@ -70,6 +90,8 @@ class ListedRun(BaseModel):
     policy: str | None
     side: str | None
     decided: bool | None
+    verdicts: list[Decision]
+    problem: str | None
 
 
 class Runs(BaseModel):
@@ -80,7 +102,7 @@ class Runs(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far a run is."""
+    """How far a run is; `shown` changes with the metrics that there are of it."""
 
     run: str
     status: str
@@ -91,6 +113,8 @@ class Progress(BaseModel):
     here: bool
     digest: bool
     digest_done: float | None
+    problem: str
+    shown: str
     said: str
     took: float
 

@@ -1,11 +1,14 @@
-"""Gates on a page: a policy's verdict on a run, each gate on a scale with its interval."""
+"""Gates on a page: a policy's verdict on a run, each gate on a scale with its interval.
+
+To look decides, but keeps nothing; a verdict is kept when somebody says so.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import AssayError
+from assay.errors import AssayError, UsageError
 from assay.report.verdicts import shown
 from assay.store import kept
 from assay.web.suites import files_like, id_of
@@ -41,7 +44,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     query = request.query_params
     runs, known = site.store.runs(), policies(site)
     run = next((r for r in runs if r.id == query.get("run", "")), runs[0] if runs else None)
-    policy = query.get("policy", next(iter(known), ""))
+    policy = query.get("policy", "")
     where = {n: query[n] for n in ("subject", "tier") if query.get(n)}
     told: dict[str, Any] = {
         "runs": runs[:200],
@@ -51,20 +54,32 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         "where": where,
         "verdict": None,
         "problem": "",
+        "kept": kept.decisions(site.store, run.id) if run else (),
     }
-    if run is None or policy not in known:
+    if run is None or not policy:
         return told
+    if policy not in known:
+        return {**told, "problem": "There is no such policy below the folders of this server."}
     if not where:
         where |= _first_side(run)
     try:
-        stamp = kept.stamp(site.store, run)
         verdict = _decided(site, run, known[policy], where)
-        side = ", ".join(where.values())
-        words = {"policy": verdict.policy, "verdict": verdict.verdict}
-        kept.keep_decision(site.store, run.id, **words, side=side, stamp=stamp)
     except AssayError as error:
         return {**told, "problem": str(error)}
     return {**told, **shown(verdict), "link": lambda task: _records_of(run, task, where)}
+
+
+def keep(site: Site, run: Run, policy: str, where: Mapping[str, str | None]) -> None:
+    """Decide on a side of a run, and keep the verdict with it."""
+    path = policies(site).get(policy)
+    if path is None:
+        raise UsageError("There is no such policy below the folders of this server.")
+    chosen = {name: value for name, value in where.items() if value}
+    stamp = kept.stamp(site.store, run)
+    verdict = _decided(site, run, path, chosen)
+    words = {"policy": verdict.policy, "verdict": verdict.verdict}
+    side = ", ".join(chosen.values())
+    kept.keep_decision(site.store, run.id, **words, side=side, stamp=stamp)
 
 
 def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:

@@ -35,6 +35,8 @@ HEADERS = {
 OPEN = ("/enter", "/static/")
 """What may be seen without a token."""
 SAFE = ("GET", "HEAD", "OPTIONS")
+LOOKING = ("/api/plan",)
+"""What is sent, but changes nothing: who may look may ask it."""
 COOKIE = "assay_session"
 
 
@@ -83,7 +85,7 @@ class Guard:
             if safe and not scope["path"].startswith("/api/"):
                 return RedirectResponse(f"/enter?next={quote(_target(scope), safe='')}", 303)
             return _refused(scope, 401, "A token is needed: Authorization: Bearer TOKEN.")
-        if not safe and right != "write":
+        if not safe and right != "write" and scope["path"] not in LOOKING:
             return _refused(scope, 403, "This token may look, but not change anything.")
         if not safe and not by_header and not self.access.is_csrf(headers.get("x-assay-csrf", "")):
             return _refused(scope, 403, "X-Assay-Csrf is missing; /api/session tells it.")

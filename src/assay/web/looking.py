@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -12,14 +14,16 @@ from assay.record import STATUSES
 from assay.report.charts import charts
 from assay.report.view import families, key_figures, run_facts, side_rows
 from assay.store import look
-from assay.store.look import FLAGS, RANGES, SAME, SORTS
+from assay.store.look import AMONG, FLAGS, RANGES, SAME, SORTS
 from assay.store.remarks import remarks
 from assay.web import checking
 from assay.web import record as reading
 from assay.web import sides as pairs
 from assay.web.rows import TEXT, table_rows
 from assay.web.site import (
+    INTERRUPTED,
     NotFoundError,
+    mark,
     read_filter,
     read_key,
     read_place,
@@ -30,11 +34,12 @@ from assay.web.site import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
     from assay.store.look import Sort
+    from assay.store.store import Run
     from assay.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
@@ -45,8 +50,18 @@ COLUMNS = (
 )
 MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
-FILTERS = (*SAME, *FLAGS, "q", *(f"{n}_{end}" for n in RANGES for end in ("min", "max")))
+FILTERS = (
+    *SAME,
+    *FLAGS,
+    "q",
+    *(f"{n}_in" for n in AMONG),
+    *(f"{n}_{end}" for n in RANGES for end in ("min", "max")),
+)
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
+UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
+"""How a run is that may go on; its progress is shown."""
+LIVE = ("Attempts made", "Could not be made", "Status", "Cost")
+"""Facts that the progress of a run tells, as it is at the moment."""
 VERDICTS = ("right", "wrong", "unsure")
 
 
@@ -56,14 +71,19 @@ def run(request: Request, site: Site) -> Shown:
     found, kept = now.run, site.digests.get(now.run, state=now)
     told = kept.digest
     statuses = told["statuses"] if told and kept.current else None
-    state = None
-    if statuses is None or found.status != "done":
-        state = site.progress(found)
+    state, status = None, site.status(found)
+    if statuses is None or status != "done":
+        state = site.progress(site.state(found.id))  # a digest may just have been made
+    live = state is not None and (state["here"] or status in UNDER_WAY)
     spent = told["spent"] if told else {}
+    facts = run_facts(replace(found, status=status), statuses or _statuses(state), spent)
     values: dict[str, Any] = {
         "run": found,
+        "status": status,
+        "live": live,
         "kept": kept,
-        "facts": run_facts(found, statuses or _statuses(state), spent),
+        "shown": state["shown"] if state else "",
+        "facts": [f for f in facts if not live or f[0] not in LIVE],
         "state": state,
         "remarks": (said := remarks(site.store, found.id)),
         "tags": next((r["tags"] for r in said if r["tags"] is not None), []),
@@ -86,6 +106,7 @@ def _drawn(told: dict[str, Any], run: str) -> Markup:
         .get_template("digest.html")
         .render(
             digest=told,
+            failed=link({"status": "error"}),
             figures=key_figures(told["whole"]),
             charts=charts(told, link),
             families=families(told["whole"]),
@@ -138,6 +159,7 @@ def records(request: Request, site: Site) -> Shown:
             found.id,
             tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
             tuple(keep.items()),
+            _capabilities(kept.digest),
             tuple((kept.digest or {}).get("categories", [])),
             tuple(names),
             query.get("columns", ""),
@@ -152,6 +174,7 @@ def records(request: Request, site: Site) -> Shown:
         "newer": write_place(page.rows[0], sort) if page.rows and page.before else None,
         "older": write_place(page.rows[-1], sort) if page.rows and page.after else None,
         "measured": kept.digest is not None,
+        "shown": mark(now.kept) if kept.digest is not None else "",
         "current": kept.current,
         "total": (kept.digest or {}).get("whole", {}).get("records"),
     }
@@ -162,6 +185,7 @@ def _form(
     run: str,
     names: tuple[tuple[str, tuple[str, ...]], ...],
     wanted: tuple[tuple[str, str], ...],
+    capabilities: tuple[str, ...],
     categories: tuple[str, ...],
     columns: tuple[str, ...],
     chosen: str,
@@ -181,6 +205,7 @@ def _form(
             wanted=given,
             filtered=any(given.values()),
             categories=categories,
+            capabilities=capabilities,
             columns=columns,
             every=[*COLUMNS, *MORE],
             chosen=chosen,
@@ -191,6 +216,12 @@ def _form(
         )
     )
     return Markup(text)  # noqa: S704
+
+
+def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """List the capabilities that a digest has seen."""
+    seen = ((digest or {}).get("charts") or {}).get("coverage") or {}
+    return tuple(seen.get("capabilities", ()))
 
 
 def _default_columns(settings: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
@@ -226,7 +257,7 @@ def record(request: Request, site: Site) -> Shown:
     }
     keep |= {n: query.get(n, "") for n in ("sort", "order")}
     tries = look.siblings(site.store, found.id, place[0])
-    reply = row["response"] or ""
+    reply, rule = row["response"] or "", reading.rule_of(found.settings)
     return "record.html", {
         "run": found,
         "row": row,
@@ -235,11 +266,12 @@ def record(request: Request, site: Site) -> Shown:
         "keep": keep,
         **{name: write_key(rows[0]) if rows else None for name, rows in around.items()},
         "turns": reading.turns(row["messages"]),
-        "reply": reading.found_in(reply, measured["answer"], checking.spans(checks)),
+        "reply": reading.found_in(reply, measured["answer"], rule, checking.spans(checks)),
         "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
         "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
-        "rule": reading.rule_in_words(found.settings),
-        "steps": reading.steps(measured["cot"]),
+        "rule": reading.rule_in_words(rule),
+        "steps": reading.steps(reading.thought(measured, reply)),
+        "points": checking.points(found.settings),
         "calls": reading.calls(row),
         "work": reading.work(row),
         "judgments": [checking.judgment(j) for j in look.judgments(site.store, found.id, place)],
@@ -277,26 +309,47 @@ def compare(request: Request, site: Site) -> Shown:
     """Show sides next to each other, and the tasks that changed between two of them."""
     query = request.query_params
     everything = site.store.runs()
-    names = list(dict.fromkeys(query.getlist("run")))[:8]
-    chosen = [r for name in names for r in everything if r.id == name]
+    names, base = set(query.getlist("run")), query.get("baseline")
+    chosen = sorted(
+        (r for r in everything if r.id in names), key=lambda r: (r.id != base, r.created)
+    )
+    chosen = chosen[:8]
     values: dict[str, Any] = {"runs": everything[:200], "chosen": [r.id for r in chosen]}
     if not chosen:
         return "compare.html", {**values, "table": None}
     table = pairs.table(site, chosen)
+    pair = pairs.pair(site, table, query.get("a"), query.get("b"))
     return "compare.html", {
         **values,
+        "chosen_runs": chosen,
+        "swapped": {r.id: _compared(chosen, r.id) for r in chosen},
+        "turned": _turned(chosen, pair),
         "table": table,
         "charts": charts(table.digest) if table.digest else [],
         "families": side_rows(table.digest) if table.digest else [],
-        **pairs.pair(site, table, query.get("a"), query.get("b")),
+        **pair,
     }
+
+
+def _compared(runs: Sequence[Run], base: str, **more: str) -> str:
+    """Write the query of a comparison with another baseline."""
+    return urlencode([*(("run", r.id) for r in runs), ("baseline", base), *more.items()])
+
+
+def _turned(runs: Sequence[Run], pair: Mapping[str, Any]) -> str:
+    """Write the query of the same comparison the other way round."""
+    if pair["a"] is None:
+        return ""
+    base = pair["b"].run if len(runs) > 1 else runs[0].id
+    return _compared(runs, base, a=pair["b"].write(), b=pair["a"].write())
 
 
 def compare_task(request: Request, site: Site) -> Shown:
     """Show the replies of two sides to one task, with their difference marked."""
     query = request.query_params
     a, b = (pairs.Side.read(query.get(n, "")) for n in "ab")
-    return "compare_task.html", pairs.replies(site, a, b, query.get("task", ""))
+    told = pairs.replies(site, a, b, query.get("task", ""))
+    return "compare_task.html", {**told, "back": urlencode(told["back"])}
 
 
 def gates(request: Request, site: Site) -> Shown:

@@ -47,10 +47,10 @@ def templates() -> Environment:
 
 @cache
 def _static() -> dict[str, tuple[bytes, str]]:
-    script = (HERE / "static" / "app.js").read_bytes()
+    scripts = {n: (HERE / "static" / n).read_bytes() for n in ("app.js", "new.js")}
     return {
         "style.css": (stylesheet().encode(), "text/css; charset=utf-8"),
-        "app.js": (script, "text/javascript; charset=utf-8"),
+        **{n: (held, "text/javascript; charset=utf-8") for n, held in scripts.items()},
         "icon.svg": ((HERE / "static" / "icon.svg").read_bytes(), "image/svg+xml"),
     }
 
@@ -121,6 +121,7 @@ def _shown(request: Request, template: str, values: dict[str, Any], status: int 
 def error_page(request: Request, status: int, text: str) -> Response:
     """Tell a person what went wrong."""
     titles = {404: "Not found", 503: "The store cannot be used", 405: "Not possible"}
+    titles[500] = "Something broke"
     values = {"title": titles.get(status, "That did not work"), "text": text}
     return _shown(request, "error.html", values, status)
 

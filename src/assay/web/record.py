@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,8 @@ from assay.measures.reasoning import CORRECTION, STEP
 from assay.record import BY_NAME
 from assay.run.source import RunSource
 from assay.store.store import RECORD_COLUMNS
-from assay.text.extract import KINDS
+from assay.text.extract import KINDS, AnswerRule
+from assay.text.place import place
 from assay.web.checking import judged
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _STEP = re.compile(STEP)
 _CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)
 SHOWN = 60_000
 """Characters of a text that a page shows; the whole is one click away."""
-DIFFERING = 4_000
-"""Words up to which two texts are compared."""
+RESULTS = ("result", "output", "response")
+"""Names under which logs keep what a tool gave."""
 Piece = tuple[str, bool]
 
 
@@ -64,17 +64,24 @@ def marked(text: str) -> list[Piece]:
 
 
 def found_in(
-    reply: str | None, answer: str | None, evidence: Sequence[tuple[int, int]] = ()
+    reply: str | None,
+    answer: str | None,
+    rule: AnswerRule | None = None,
+    evidence: Sequence[tuple[int, int]] = (),
 ) -> list[tuple[str, str]]:
-    """Mark where the answer stands in a reply (the last place), and what checks rest on.
+    """Mark where the rule found the answer in a reply, and what checks rest on.
 
-    >>> found_in("7, or 8. So 7.", "7", [(3, 7)])
+    >>> found_in("7, or 8. So 7.", "7", None, [(3, 7)])
     [('7, ', ''), ('or 8', 'evidence'), ('. So ', ''), ('7', 'found'), ('.', '')]
     """
     text = (reply or "")[:SHOWN]
-    at = text.rfind(answer) if answer else -1
-    marks = [(at, at + len(answer), "found")] if answer and at >= 0 else []
-    marks += [(start, end, "evidence") for start, end in evidence if end - start < len(text)]
+    at = place(reply or "", answer, rule)
+    first, last = at or (len(text), len(text))
+    marks = [(first, last, "found")]
+    for start, end in evidence:
+        if end - start < len(text):
+            marks.append((start, min(end, first), "evidence"))
+            marks.append((max(start, last), end, "evidence"))
     pieces, done = [], 0
     for start, end, kind in sorted(marks):
         if done <= start < end <= len(text):
@@ -83,12 +90,24 @@ def found_in(
     return [piece for piece in (*pieces, (text[done:], "")) if piece[0]]
 
 
-def rule_in_words(settings: Mapping[str, Any]) -> str:
-    """Say how the answer was looked for."""
+def rule_of(settings: Mapping[str, Any]) -> AnswerRule | None:
+    """Give the rule by which a run's answers are found."""
     rule = settings.get("answer") or {}
-    words = KINDS.get(rule.get("kind", ""), "")
-    value = f" ({rule['value']})" if rule.get("value") else ""
-    return f"{words}{value}"
+    return AnswerRule(**rule) if rule.get("kind") in KINDS else None
+
+
+def rule_in_words(rule: AnswerRule | None) -> str:
+    """Say how the answer was looked for."""
+    value = f" ({rule.value})" if rule and rule.value else ""
+    return f"{KINDS[rule.kind]}{value}" if rule else ""
+
+
+def thought(measured: Mapping[str, Any], reply: str) -> str | None:
+    """Give the chain of thought, unless it says no more than the reply just above it."""
+    cot: str | None = measured["cot"]
+    repeats = (cot or "").strip() == reply.strip()
+    told = measured.get("step_count") or measured.get("self_correcting")
+    return None if repeats and not told else cot
 
 
 def turns(messages: str | None) -> list[dict[str, str]]:
@@ -111,8 +130,9 @@ def _flat(content: Any) -> str:
 
 
 def calls(row: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Read the tools that were called, in their order."""
+    """Read the tools that were called, in their order, with what they gave where that is known."""
     found: list[dict[str, str]] = []
+    told = _results(row.get("messages"))
     for text in (row.get("tool_calls"), row.get("work")):
         try:
             read = json.loads(text or "null")
@@ -123,9 +143,22 @@ def calls(row: Mapping[str, Any]) -> list[dict[str, str]]:
         for one in read if isinstance(read, list) else ():
             if isinstance(one, dict):
                 name = str(one.get("name") or one.get("tool") or one.get("kind") or "call")
-                given = one.get("arguments", one.get("input", one.get("result")))
-                found.append({"name": name, "arguments": _flat(given) if given else ""})
+                given = one.get("arguments", one.get("input"))
+                result = next((one[n] for n in RESULTS if one.get(n) is not None), None)
+                result = told.get(str(one.get("id"))) if result is None else result
+                texts = {"arguments": given, "result": result}
+                found.append({"name": name} | {n: _flat(v) if v else "" for n, v in texts.items()})
     return found
+
+
+def _results(messages: str | None) -> dict[str, Any]:
+    """Read what tools gave, as the conversation has it, by the ids of their calls."""
+    try:
+        read = json.loads(messages or "[]")
+    except ValueError:
+        return {}
+    found = [m for m in read if isinstance(m, dict)] if isinstance(read, list) else []
+    return {str(m["tool_call_id"]): m.get("content") for m in found if m.get("tool_call_id")}
 
 
 def work(row: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -141,25 +174,6 @@ def work(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         for name, value in read.items()
         if value not in (None, "", [], {})
     ]
-
-
-def difference(first: str | None, second: str | None) -> tuple[list[Piece], list[Piece]]:
-    """Mark the words of two texts that are not in both.
-
-    >>> difference("it is 7", "it is 8")
-    ([('it is ', False), ('7', True)], [('it is ', False), ('8', True)])
-    """
-    texts = (first or "")[:SHOWN], (second or "")[:SHOWN]
-    words = [re.findall(r"\s+|\w+|[^\w\s]", text) for text in texts]
-    if max(map(len, words)) > DIFFERING:
-        return [(texts[0], False)], [(texts[1], False)]
-    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
-    sides: tuple[list[Piece], list[Piece]] = ([], [])
-    for kind, a, b, c, d in matcher.get_opcodes():
-        for side, part in zip(sides, (words[0][a:b], words[1][c:d]), strict=True):
-            if part:
-                side.append(("".join(part), kind != "equal"))
-    return sides
 
 
 def markdown(text: str) -> str:

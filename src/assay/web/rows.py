@@ -10,8 +10,8 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
-from assay.report.page import number, visible
-from assay.report.view import money
+from assay.report.page import visible
+from assay.report.view import money, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.report.digest import differences
+from assay.report.labels import letter
 from assay.store import kept, look
-from assay.web.record import difference
+from assay.store.changes import Changes, changes
+from assay.web.marking import Marker
+from assay.web.site import write_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from assay.store.store import Run
     from assay.web.site import Site
@@ -52,8 +55,14 @@ class Table:
     digest: dict[str, Any] | None
     waiting: list[str]
     note: str = ""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """What each of several runs is called."""
 
 
+SHOWN = 20
+"""Attempts at one task that are put side by side."""
+LONGEST = 20_000
+"""Characters of a reply that are put side by side."""
 LARGE = 50_000
 """Attempts from which runs are compared in the terminal."""
 KEPT = 8
@@ -74,11 +83,15 @@ def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, A
 
 
 def table(site: Site, runs: Sequence[Run]) -> Table:
-    """Put the sides of runs next to each other: of one run its own, of several each whole."""
+    """Put the sides of runs next to each other: of one run its own, of several each whole.
+
+    Several runs are named by letters, since their ids fit no chart; the first is the baseline.
+    """
     sides: list[tuple[Side, str]] = []
     groups: list[dict[str, Any]] = []
     waiting: list[str] = []
     first: dict[str, Any] | None = None
+    letters = {run.id: letter(i) for i, run in enumerate(runs)} if len(runs) > 1 else {}
     for run in runs:
         told = site.digests.get(run).digest
         if told is None:
@@ -86,35 +99,46 @@ def table(site: Site, runs: Sequence[Run]) -> Table:
             continue
         first = first or told
         inner = told["sides"] if told["sides"] and set(told["by"]) <= set(INSIDE) else []
-        if len(runs) > 1:
-            name = f"{run.suite} {run.id}"
+        if letters or not inner:
+            name = letters.get(run.id, run.id)
             sides.append((Side(run.id), name))
             groups.append({**told["whole"], "name": name})
         for group in inner:
             chosen = tuple((k, str(v)) for k, v in group["group"].items())
-            name = group["name"] if len(runs) == 1 else f"{run.id} · {group['name']}"
+            name = f"{letters[run.id]} · {group['name']}" if letters else group["name"]
             sides.append((Side(run.id, chosen), name))
             groups.append({**group, "name": name})
-        if len(runs) == 1 and not inner:
-            sides.append((Side(run.id), run.id))
-            groups.append({**told["whole"], "name": run.id})
     if first is None:
-        return Table(sides, None, waiting)
+        return Table(sides, None, waiting, letters=letters)
     metric = first["headline"]
     rows = [row for group, (side, _) in zip(groups, sides, strict=True)
             if (row := _row(group, metric, side))]  # fmt: skip
     paired, note = first["comparison"], ""
-    if len(runs) > 1 and sum(run.attempts for run in runs) > LARGE:
+    if letters and sum(run.attempts for run in runs) > LARGE:
         names = " ".join(run.id for run in runs)
         paired, note = None, f"These runs are large; in a terminal: assay compare {names}"
-    elif len(runs) > 1:
-        paired = _compared(site, runs, first["confidence"])
+    elif letters:
+        paired = _lettered(_compared(site, runs, first["confidence"]), letters)
     whole = {**first, "sides": groups, "comparison": paired}
     whole["charts"] = {
         "sides": {"metric": metric, "rows": rows} if rows else None,
         "differences": differences(paired, metric),
     }
-    return Table(sides, whole, waiting, note)
+    return Table(sides, whole, waiting, note, letters)
+
+
+def _lettered(found: dict[str, Any] | None, letters: Mapping[str, str]) -> dict[str, Any] | None:
+    """Write letters for the ids of runs, in numbers and in words."""
+    if found is None:
+        return None
+    pairs = [
+        {**p, "a": letters.get(p["a"], p["a"]), "b": letters.get(p["b"], p["b"])}
+        for p in found["pairs"]
+    ]
+    words = list(found["words"])
+    for run, sign in letters.items():
+        words = [line.replace(run, sign) for line in words]
+    return {**found, "pairs": pairs, "words": words}
 
 
 def _row(group: dict[str, Any], metric: str | None, side: Side) -> dict[str, Any] | None:
@@ -129,22 +153,15 @@ def _row(group: dict[str, Any], metric: str | None, side: Side) -> dict[str, Any
 def pair(site: Site, found: Table, a: str | None, b: str | None) -> dict[str, Any]:
     """Choose two sides and list the tasks that changed from one to the other."""
     if len(found.sides) < 2:
-        return {"a": None, "b": None, "worse": [], "better": []}
+        return {"a": None, "b": None, "changed": Changes()}
     default = [side for side, _ in found.sides if side.chosen] or [s for s, _ in found.sides]
     many = len({side.run for side, _ in found.sides}) > 1
     if many or len(default) < 2:
         default = [side for side, _ in found.sides if not side.chosen]
     first = Side.read(a) if a else default[0]
     second = Side.read(b) if b else default[-1]
-    changes = look.changes(
-        site.store, (first.run, dict(first.chosen)), (second.run, dict(second.chosen))
-    )
-    return {
-        "a": first,
-        "b": second,
-        "worse": [c for c in changes if c.second < c.first],
-        "better": [c for c in reversed(changes) if c.second > c.first],
-    }
+    sides = [(side.run, dict(side.chosen)) for side in (first, second)]
+    return {"a": first, "b": second, "changed": changes(site.store, sides[0], sides[1])}
 
 
 def replies(site: Site, a: Side, b: Side, task: str) -> dict[str, Any]:
@@ -152,13 +169,34 @@ def replies(site: Site, a: Side, b: Side, task: str) -> dict[str, Any]:
     rows = []
     for side in (a, b):
         site.run(side.run)
-        tries = look.siblings(site.store, side.run, task)
         chosen = dict(side.chosen)
-        rows.append([t for t in tries if all(t[n] == v for n, v in chosen.items())])
-    pairs = []
-    for index in range(min(20, max(map(len, rows)))):
+        tries = look.siblings(site.store, side.run, task, chosen, limit=SHOWN + 1, longest=LONGEST)
+        rows.append(tries)
+    pairs, marker = [], Marker()
+    for index in range(min(SHOWN, max(map(len, rows)))):
         left, right = (tries[index] if index < len(tries) else None for tries in rows)
-        marked = difference((left or {}).get("response"), (right or {}).get("response"))
-        pairs.append([(left, marked[0]), (right, marked[1])])
+        texts = [(one or {}).get("response") or "" for one in (left, right)]
+        marked = marker.mark(*texts)
+        told = marked or [[(text, False)] for text in texts]
+        pairs.append(
+            {
+                "sides": [
+                    {**(one or {}), "run": side.run, "key": write_key(one) if one else None,
+                     "pieces": pieces}
+                    for one, side, pieces in zip((left, right), (a, b), told, strict=True)
+                ],
+                "compared": marked is not None,
+            }
+        )  # fmt: skip
     shown = look.page(site.store, a.run, look.Filter({"task_id": task}), limit=1).rows
-    return {"a": a, "b": b, "task": task, "pairs": pairs, "shown": shown[0] if shown else None}
+    return {
+        "a": a,
+        "b": b,
+        "task": task,
+        "pairs": pairs,
+        "more": max(map(len, rows)) > SHOWN,
+        "longest": LONGEST,
+        "shown": shown[0] if shown else None,
+        "back": [*(("run", run) for run in dict.fromkeys((a.run, b.run))), ("baseline", a.run),
+                 ("a", a.write()), ("b", b.write())],
+    }  # fmt: skip

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.store import kept, look
-from assay.store.look import FLAGS, RANGES, SAME, SORTS, Filter, Sort
+from assay.store.look import AMONG, FLAGS, RANGES, RESULT, SAME, SORTS, Filter, Sort
 from assay.store.remarks import of_runs
 from assay.store.tables import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from markupsafe import Markup
 
-    from assay.store.kept import State
+    from assay.store.kept import Decision, State
     from assay.store.look import Key, Place
     from assay.store.store import Run, Store
     from assay.web.access import Access
@@ -29,15 +31,23 @@ if TYPE_CHECKING:
 SMALL = 50_000
 """Records up to which a run's statuses are counted while it is being written."""
 KEPT = 8
-YES = {"yes": True, "no": False}
+MOST = 20
+"""Values of a column that a filter lists."""
+YES = {"yes": True, "no": False, "known": None}
 LISTED = (
     *("id", "suite", "status", "attempts", "created", "ended", "metric", "value", "low", "high"),
-    *("records", "errors", "cost_usd", "verdict", "policy", "side", "decided"),
+    *("records", "errors", "cost_usd"),
 )
 _RECORDS, _STATUS = kept.LISTED.index("records"), kept.LISTED.index("status")
-_KINDS = {
+INTERRUPTED = "interrupted"
+"""The status of a run that nobody makes any more, though nobody ended it."""
+FRESH = 10.0
+"""Seconds that a process has to take the run that it has just made an entry for."""
+WORST = ("fail", "inconclusive", "pass")
+_KINDS = {RESULT: bool} | {
     n: (int, float) if MEASURED.c[n].type.python_type is float else MEASURED.c[n].type.python_type
     for n in SORTS
+    if n != RESULT
 }
 
 
@@ -51,6 +61,10 @@ class Listing:
 
     rows: tuple[tuple[Any, ...], ...]
     said: tuple[tuple[str, str | None, str | None], ...]
+    decisions: tuple[Decision, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    """Why the metrics of a run cannot be computed."""
+    interrupted: frozenset[str] = frozenset()
 
     def runs(self) -> list[dict[str, Any]]:
         """Give the runs with what is kept and was said of them."""
@@ -60,14 +74,38 @@ class Listing:
             entry["note"] = note or entry["note"]
             if tags is not None:
                 entry["tags"] = json.loads(tags)
+        decided: dict[str, list[Decision]] = {}
+        for one in self.decisions:
+            decided.setdefault(one.run, []).append(one)
+        problems = dict(self.problems)
         found = []
         for values in self.rows:
             row = dict(zip(kept.LISTED, values, strict=True))
             settings = json.loads(row["settings"])
-            named = {n: settings.get(n, []) for n in ("subjects", "tiers")}
+            if row["id"] in self.interrupted:
+                row["status"] = INTERRUPTED
+            named: dict[str, Any] = {n: settings.get(n, []) for n in ("subjects", "tiers")}
+            named["problem"] = problems.get(row["id"])
             own = said.get(row["id"], {"tags": [], "note": None})
-            found.append({**{n: row[n] for n in LISTED}, **named, **own})
+            verdicts = _verdicts(decided.get(row["id"], []))
+            found.append({**{n: row[n] for n in LISTED}, **named, **own, **verdicts})
         return found
+
+
+def _verdicts(found: Sequence[Decision]) -> dict[str, Any]:
+    """Put the worst verdict first: of those on the run as it is, else of the earlier ones."""
+    ranked = sorted(found, key=lambda d: (not d.current, WORST.index(d.verdict)))
+    worst = ranked[0] if ranked else None
+    return {
+        "verdict": worst.verdict if worst else None,
+        "policy": worst.policy if worst else None,
+        "side": worst.side if worst else None,
+        "decided": worst.current if worst else None,
+        "verdicts": [
+            {"policy": d.policy, "side": d.side, "verdict": d.verdict, "decided": d.current}
+            for d in ranked
+        ],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +121,8 @@ class Site:
     """Comparisons of runs that were made of late."""
     views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """What was drawn of digests of late, with the digest itself."""
+    changing: Lock = field(default_factory=Lock)
+    """Held while what is there is read and changed."""
 
     def drawn(self, digest: dict[str, Any], draw: Callable[[], Markup]) -> Markup:
         """Draw the views of a digest once, for as long as it is remembered."""
@@ -107,18 +147,45 @@ class Site:
     def listing(self) -> Listing:
         """Read the runs and what is kept of them; what is missing is asked for."""
         rows = kept.listed(self.store)
+        if not rows:
+            return Listing((), ())
+        problems: list[tuple[str, str]] = []
+        interrupted: set[str] = set()
         for row in rows:
-            if row[_RECORDS] is None and row[_STATUS] != "running":
-                self.digests.ask(self.run(row[0]))
-        return Listing(rows, of_runs(self.store) if rows else ())
+            if row[_RECORDS] is not None and row[_STATUS] != "running":
+                continue
+            now = kept.state(self.store, row[0])
+            if now is None:  # it was removed in the meantime
+                continue
+            status = self.status(now.run)
+            if status == INTERRUPTED:
+                interrupted.add(row[0])
+            if status != "running" and row[_RECORDS] is None:
+                told = self.digests.get(now.run, wait=False, state=now)
+                problems += [(row[0], told.problem)] if told.problem else []
+        return Listing(
+            *(rows, of_runs(self.store), kept.decisions(self.store)),
+            *(tuple(problems), frozenset(interrupted)),
+        )
+
+    def status(self, run: Run) -> str:
+        """Say how a run is: one that nobody makes and nobody ended was interrupted."""
+        if run.status != "running" or self.jobs.running(run.id):
+            return run.status
+        young = time.time() - run.created < FRESH
+        return "running" if young or self.store.is_made(run.id) else INTERRUPTED
 
     def runs(self) -> list[dict[str, Any]]:
         """List the runs with what is kept of them."""
         return self.listing().runs()
 
-    def progress(self, run: Run) -> dict[str, Any]:
-        """Say how far a run is, from the store alone, so that nothing is lost by a reload."""
-        began = time.monotonic()
+    def progress(self, state: State) -> dict[str, Any]:
+        """Say how far a run is, from the store alone, so that nothing is lost by a reload.
+
+        Who watches has newer metrics made; `shown` marks those that there are.
+        """
+        began, run = time.monotonic(), state.run
+        told = self.digests.get(run, wait=False, state=state)
         made = look.made(self.store, run.id)
         errors = usd = None
         if made <= SMALL:
@@ -127,17 +194,24 @@ class Site:
         here = self.jobs.running(run.id)
         return {
             "run": run.id,
-            "status": run.status,
+            "status": self.status(run),
             "made": made,
             "attempts": run.attempts,
             "errors": errors,
             "cost_usd": usd,
             "here": here,
             "digest": run.id in self.digests.waiting,
+            "problem": told.problem,
+            "shown": mark(state.kept) if told.digest is not None else "",
             "digest_done": self.digests.done(run.id),
             "said": self.jobs.said(run.id),
             "took": time.monotonic() - began,
         }
+
+
+def mark(stamp: str | None) -> str:
+    """Give a short mark of a state of a run, for a page to know whether there is a newer one."""
+    return sha256(stamp.encode()).hexdigest()[:12] if stamp else ""
 
 
 def read_sort(query: Mapping[str, str]) -> Sort | None:
@@ -179,18 +253,32 @@ def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
 def read_filter(query: Mapping[str, str]) -> Filter:
     """Read a filter from an address; what makes no sense is told."""
     same = {n: query[n] for n in SAME if query.get(n)}
-    flags: dict[str, bool] = {}
+    flags: dict[str, bool | None] = {}
     for name in FLAGS:
         if value := query.get(name):
             if value not in YES:
-                raise UsageError(f"{name} is {value!r}; it is yes or no.")
+                raise UsageError(f"{name} is {value!r}; it is yes, no or known.")
             flags[name] = YES[value]
     ranges: dict[str, tuple[float | None, float | None]] = {}
     for name in RANGES:
         ends = (_number(query, f"{name}_min"), _number(query, f"{name}_max"))
         if ends != (None, None):
             ranges[name] = ends
-    return Filter(same, flags, ranges, query.get("q", "")[:500])
+    among = {n: _list(query, f"{n}_in") for n in AMONG if query.get(f"{n}_in")}
+    return Filter(same, flags, ranges, query.get("q", "")[:500], among)
+
+
+def _list(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
+    try:
+        read = json.loads(query[name])
+    except (ValueError, RecursionError):
+        read = None
+    texts = isinstance(read, list) and all(v is None or isinstance(v, str) for v in read)
+    if not texts or not 1 <= len(read) <= MOST:
+        raise UsageError(f'{name} is a list of at most {MOST} texts, such as ["7", "7.0", null].')
+    return tuple(
+        None if v is None else v.replace("\0", "") for v in read if v is None or not _lone(v)
+    )
 
 
 def _number(query: Mapping[str, str], name: str) -> float | None:
@@ -207,11 +295,14 @@ def _number(query: Mapping[str, str], name: str) -> float | None:
 
 
 def write_filter(wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Write a filter as an address has it: a range is a pair."""
+    """Write a filter as an address has it: a range is a pair, exact to the last digit."""
     query: dict[str, str] = {}
     for name, value in wanted.items():
         if isinstance(value, tuple):
-            query |= {f"{name}_min": f"{value[0]:g}", f"{name}_max": f"{value[1]:g}"}
+            ends = zip(("min", "max"), value, strict=True)
+            query |= {f"{name}_{end}": repr(v) for end, v in ends if v is not None}
+        elif isinstance(value, list):
+            query[name] = json.dumps(value, ensure_ascii=False)
         else:
             query[name] = str(value)
     return query

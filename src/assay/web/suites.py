@@ -1,41 +1,39 @@
 """Suites that can be run from the page: files the server was shown, and uploads.
 
-A request names a suite by its id, never by a path. What is uploaded is data: it may name models
-of known providers, but no command, no file, no address and no environment variable.
+A request names a suite by its id, never by a path.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
-from dataclasses import dataclass
+import shutil
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, Any
 
 import yaml
 
-from assay.errors import InputError, UsageError
-from assay.run.execute import open_suite
+from assay.errors import UsageError
+from assay.web.planning import apart, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from assay.store.store import Run
-    from assay.suite.values import Suite
 
 DEPTH, MOST = 3, 200
 LARGEST = 50_000_000
-"""Bytes of an upload."""
+"""Bytes of an uploaded data set."""
+LARGEST_SUITE = 2_000_000
+"""Bytes of an uploaded suite, all of which is read at once."""
 DATA = {".jsonl", ".json", ".csv", ".parquet"}
-LOCKED = {
-    *("command", "workspace", "verify", "keep", "files", "base_url", "key_env", "env", "network"),
-    *("from", "rubric", "copy", "git", "python", "function"),
-}
-"""Keys that reach beyond the data: they stand only in suites that lie on the server's disk."""
-
 _SUITE = re.compile(rb"(?m)^suite\s*:")
-_CALLS = re.compile(r"\s*(python|replay|command)\s*[:=]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,7 @@ class Suites:
         paths |= dict.fromkeys(p for r in runs if (p := Path(r.path)).is_file())
         found = {p.resolve(): p for p in paths if not p.resolve().is_relative_to(self._uploads)}
         listed = [Known(id_of(p), _shown(p), shown) for p, shown in list(found.items())[:MOST]]
+        listed = _told_apart(listed)
         uploads = sorted(self._uploads.glob("*/suite.yaml")) if self._uploads.is_dir() else []
         return listed + [Known(p.parent.name, _name(p), p, uploaded=True) for p in uploads]
 
@@ -87,25 +86,28 @@ class Suites:
             raise UsageError("There is no such suite; choose one of the list, or upload it again.")
         return found
 
-    def load(self, choice: Choice, runs: Iterable[Run] = ()) -> tuple[Path, str, Suite]:
-        """Read a suite as it was chosen: its path, its text and what it says."""
+    def read(
+        self, choice: Choice, runs: Iterable[Run] = (), *, plan: bool = False
+    ) -> tuple[Path, dict[str, Any]]:
+        """Read a suite as it was chosen: its path, then its text and, if wanted, its plan."""
         known = self.find(choice.suite, runs)
-        text = _changed(known.path, choice)
-        return known.path, text, open_suite(known.path, text)
+        order = {"path": str(known.path), "choice": asdict(choice), "plan": plan}
+        if not known.uploaded:
+            return known.path, prepare(order)
+        return known.path, apart({**order, **_kind(known.path.parent)})
 
-    def add_suite(self, content: bytes) -> str:
+    @contextmanager
+    def incoming(self) -> Iterator[IO[bytes]]:
+        """Open a file for what comes in; it is gone when the block ends."""
+        self.uploads.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=self.uploads, prefix=".coming-") as file:
+            yield file
+
+    def add_suite(self, file: IO[bytes]) -> str:
         """Keep an uploaded suite; its tasks stand in it."""
-        tree = _tree(content)
-        refuse(tree)
-        if isinstance(tree.get("tasks"), str) and not tree["tasks"].startswith("hf:"):
-            raise UsageError(
-                "An uploaded suite holds its tasks in itself; or upload the data set instead."
-            )
-        name, folder = self._folder()
-        (folder / "suite.yaml").write_bytes(content)
-        return self._checked(name, folder)
+        return self._added({"suite.yaml": file})
 
-    def add_data(self, content: bytes, kind: str, form: Mapping[str, Any]) -> str:
+    def add_data(self, file: IO[bytes], kind: str, form: Mapping[str, Any]) -> str:
         """Keep an uploaded data set, with a suite made of what was filled in."""
         if kind not in DATA:
             raise UsageError(f"A data set is one of {', '.join(sorted(DATA))}.")
@@ -116,95 +118,29 @@ class Suites:
             "answer": str(form.get("answer") or "marker"),
             "subjects": [str(s) for s in form.get("subjects") or ()],
         }
-        refuse({k: v for k, v in tree.items() if k != "tasks"})
-        name, folder = self._folder()
-        (folder / f"tasks{kind}").write_bytes(content)
-        text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
-        (folder / "suite.yaml").write_text(text, encoding="utf-8")
-        return self._checked(name, folder)
+        suite = BytesIO(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True).encode())
+        return self._added({f"tasks{kind}": file, "suite.yaml": suite})
 
-    def _folder(self) -> tuple[str, Path]:
+    def _added(self, files: Mapping[str, IO[bytes]]) -> str:
+        """Keep files in a folder of their own, unless they cannot be read as a suite."""
         name = f"upload-{secrets.token_hex(6)}"
         folder = self.uploads / name
         folder.mkdir(parents=True)
-        return name, folder
-
-    def _checked(self, name: str, folder: Path) -> str:
-        """Keep an upload only if it can be read as a suite."""
         try:
-            suite = open_suite(folder / "suite.yaml")
-            for task in suite.tasks:
-                refuse([*task.checks, *task.expected_behaviors, *task.must_not], task.id)
-                if task.work:
-                    raise UsageError(f"{task.id}: an uploaded task may not have a workspace.")
-        except (UsageError, InputError) as error:
-            for file in folder.iterdir():
-                file.unlink()
-            folder.rmdir()
-            raise UsageError(str(error).replace(str(folder), "upload")) from None
+            for place, held in files.items():
+                held.seek(0)
+                with (folder / place).open("wb") as file:
+                    shutil.copyfileobj(held, file)
+            apart({"path": str(folder / "suite.yaml"), "plan": False, **_kind(folder)})
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
         return name
 
 
-def refuse(tree: Any, place: str = "", seen: set[int] | None = None) -> None:
-    """Refuse what an upload may not say; what is said once and meant often is looked at once."""
-    seen = set() if seen is None else seen
-    if isinstance(tree, str) and _CALLS.match(tree):
-        raise UsageError(f"{place}: an uploaded suite may not name {tree[:40]!r}.")
-    if not isinstance(tree, dict | list | tuple) or id(tree) in seen:
-        return
-    seen.add(id(tree))
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        where = f"{place}.{key}" if place else str(key)
-        if key in LOCKED or (key == "examples" and isinstance(value, str)):
-            raise UsageError(
-                f"{where}: an uploaded suite may not say this; put the suite on the server's "
-                "disk and name its folder: assay serve FOLDER."
-            )
-        refuse(value, where, seen)
-
-
-def _tree(content: bytes) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(content)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else "it cannot be read"
-        raise UsageError(f"This is no YAML: {first}.") from None
-    if not isinstance(tree, dict):
-        raise UsageError("This is no suite: it is a mapping with 'suite', 'tasks' and 'subjects'.")
-    return tree
-
-
-def _changed(path: Path, choice: Choice) -> str:
-    """Write a suite's text anew where a choice differs from it."""
-    text = path.read_bytes().decode("utf-8-sig", "replace")
-    if not (choice.subjects or choice.tiers or choice.runs or choice.usd):
-        return text
-    tree = _tree(text.encode())
-    if choice.subjects:
-        tree["subjects"] = [s for s in tree["subjects"] if _subject(s) in choice.subjects]
-    if choice.tiers:
-        tree["tiers"] = _with_bases(tree.get("tiers") or {"T0": {}}, choice.tiers)
-    if choice.runs:
-        tree["runs"] = choice.runs
-    if choice.usd:
-        tree["limits"] = {**(tree.get("limits") or {}), "usd": choice.usd}
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
-
-
-def _with_bases(tiers: Mapping[str, Any], chosen: Iterable[str]) -> dict[str, Any]:
-    """Take tiers; one that extends another needs it there."""
-    wanted = set(chosen)
-    bases = {str(tier["extends"]) for n in wanted if (tier := tiers.get(n)) and "extends" in tier}
-    missing = bases - wanted
-    if missing:
-        raise UsageError(f"Choose {', '.join(sorted(missing))} too: another tier extends it.")
-    return {name: tier for name, tier in tiers.items() if name in wanted}
-
-
-def _subject(given: Any) -> str:
-    if isinstance(given, dict):
-        return str(given.get("name") or given.get("model"))
-    return str(given)
+def _kind(folder: Path) -> dict[str, bool]:
+    """Say of an upload whether a data set lies beside the suite that was made for it."""
+    return {"uploaded": True, "data": any(folder.glob("tasks.*"))}
 
 
 def files_like(
@@ -241,6 +177,20 @@ def _name(path: Path) -> str:
 
 def _shown(path: Path) -> str:
     return f"{_name(path)} ({path.parent.name}/{path.name})"
+
+
+def _told_apart(listed: Sequence[Known]) -> list[Known]:
+    """Show more of the folders of suites that would look the same."""
+    found = []
+    for one in listed:
+        same = [s.path.resolve() for s in listed if s.name == one.name]
+        if len(same) > 1:
+            common = Path(os.path.commonpath(same))
+            below = one.path.resolve().relative_to(common)
+            found.append(replace(one, name=f"{_name(one.path)} ({below})"))
+        else:
+            found.append(one)
+    return found
 
 
 def id_of(path: Path) -> str:

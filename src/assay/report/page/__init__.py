@@ -39,7 +39,7 @@ def environment(*folders: Path) -> Environment:
     """Make the templates' environment: everything is escaped, a missing name is a mistake."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from assay.report.view import money, when  # noqa: PLC0415
+    from assay.report.view import difference, money, number, when  # noqa: PLC0415
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -52,26 +52,10 @@ def environment(*folders: Path) -> Environment:
     made.filters.update(
         visible=visible,
         money=money,
+        difference=difference,
         when=when,
         count=lambda n: "—" if n is None else f"{n:,}",
         number=number,
         percent=lambda v: "—" if v is None else f"{v:.1%}",
     )
     return made
-
-
-def number(value: Any) -> str:
-    """Write a measure.
-
-    >>> number(1234.5), number(0.12345), number(None), number(True)
-    ('1,234', '0.1235', '—', 'yes')
-    """
-    if value is None:
-        return "—"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
-    return str(value)

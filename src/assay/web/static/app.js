@@ -1,4 +1,4 @@
-// Assay: what a page needs beside links and forms. Nothing here makes HTML from text.
+// Assay: what a page needs beside links and forms. What is shown is text, or the server's own page.
 "use strict";
 
 const one = (selector, from = document) => from.querySelector(selector);
@@ -117,7 +117,7 @@ if (counted?.dataset.count) {
 
 // Who says something is remembered in this browser.
 for (const field of all("[data-who]")) {
-  field.value = localStorage.getItem("who") || "";
+  field.defaultValue = localStorage.getItem("who") || "";
   field.addEventListener("change", () => localStorage.setItem("who", field.value));
 }
 
@@ -131,13 +131,28 @@ for (const form of all("[data-remark]")) {
       body.key = form.dataset.record;
       if (given.get("verdict")) body.verdict = given.get("verdict");
     } else {
-      body.tags = given.get("tags").split(",").map((tag) => tag.trim()).filter(Boolean);
+      const [old, now] = [form.elements.tags.defaultValue, form.elements.tags.value].map(
+        (text) => text.split(",").map((tag) => tag.trim()).filter(Boolean));
+      body.add = now.filter((tag) => !old.includes(tag));
+      body.remove = old.filter((tag) => !now.includes(tag));
     }
     try {
       await call("POST", form.dataset.remark, body);
       location.reload();
     } catch (error) {
       say(form, error.message);
+    }
+  });
+}
+
+for (const box of all("[data-verdict]")) {
+  one("button", box).addEventListener("click", async () => {
+    const { verdict, policy, subject, tier } = box.dataset;
+    try {
+      await call("POST", verdict, { policy, subject: subject || null, tier: tier || null });
+      location.reload();
+    } catch (error) {
+      say(box, error.message);
     }
   });
 }
@@ -158,24 +173,77 @@ function tellDone(state) {
   place.textContent = ` ${Math.floor(100 * state.digest_done)} % done.`;
 }
 
-// A page whose numbers are being computed looks again until they are there.
-const stale = one("[data-stale]");
-if (stale && !one("[data-progress]")) {
-  const look = setInterval(async () => {
-    const state = await call("GET", stale.dataset.stale).catch(() => null);
-    if (state) tellDone(state);
-    if (state && !state.digest) {
-      clearInterval(look);
-      location.reload();
+// What somebody has half done is never taken away by what is new.
+function isBusy() {
+  if (document.activeElement?.closest("input, select, textarea")) return true;
+  return all("input, textarea").some((field) => (
+    ["checkbox", "radio"].includes(field.type)
+      ? field.checked !== field.defaultChecked : field.value !== field.defaultValue));
+}
+
+function offer(box, text) {
+  const button = make("button", "Show");
+  button.type = "button";
+  button.addEventListener("click", () => location.reload());
+  box.hidden = false;
+  box.className = "notice";
+  box.replaceChildren(document.createTextNode(`${text} `), button);
+}
+
+// Parts of a page are fetched anew without it: forms, open explanations and the focus stay.
+let fetching = false;
+async function refresh() {
+  if (fetching) return false;
+  fetching = true;
+  try {
+    const answer = await fetch(location.href);
+    if (!answer.ok) return false;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of all("[data-part]")) {
+      const other = one(`[data-part="${part.dataset.part}"]`, fresh);
+      if (!other) continue;
+      const open = new Set(all("details[open] > summary", part).map((s) => s.textContent));
+      const at = part.contains(document.activeElement) ? document.activeElement.textContent : null;
+      part.replaceWith(document.adoptNode(other));
+      for (const head of all("summary", other)) head.parentElement.open = open.has(head.textContent);
+      if (at) all("a, summary", other).find((e) => e.textContent === at)?.focus({ preventScroll: true });
     }
+    return true;
+  } catch {
+    return false;
+  } finally {
+    fetching = false;
+  }
+}
+
+// A page whose numbers are being computed looks again until they are there.
+if (one("[data-stale]") && !one("[data-progress]")) {
+  const look = setInterval(async () => {
+    const stale = one("[data-stale]");
+    if (!stale) return clearInterval(look);
+    const state = await call("GET", stale.dataset.stale).catch(() => null);
+    if (!state) return null;
+    tellDone(state);
+    if (state.problem && !one("[data-part]")) {
+      clearInterval(look);
+      stale.textContent = state.problem;
+    } else if (state.problem || state.shown !== stale.dataset.shown) {
+      if (one("[data-part]")) return refresh();
+      clearInterval(look);
+      if (isBusy() || "offer" in stale.dataset) offer(stale, "Newer records are measured.");
+      else location.reload();
+    }
+    return null;
   }, 1500);
 }
-if (one("[data-waiting]")) {
+const waiting = one("[data-waiting]");
+if (waiting) {
   const look = setInterval(async () => {
     const state = await call("GET", "/api/runs").catch(() => null);
     if (state && !state.waiting.length) {
       clearInterval(look);
-      location.reload();
+      if (isBusy()) offer(waiting, "Newer numbers are there.");
+      else location.reload();
     }
   }, 1500);
 }
@@ -185,12 +253,13 @@ const panel = one("[data-progress]");
 if (panel) {
   const api = `/api/runs/${encodeURIComponent(panel.dataset.run)}`;
   let before = null;
-  let wasRunning = one("[data-status]").textContent === "running" || Boolean(stale);
+  let wasRunning = one("[data-status]").textContent === "running" || Boolean(one("[data-stale]"));
+  let shown = panel.dataset.shown;
   const show = (state) => {
     tellDone(state);
     one("progress", panel).value = state.made;
     one("[data-made]", panel).textContent =
-      `${number(state.made)} of ${number(state.attempts)} attempts made`;
+      `${number(state.made - (state.errors || 0))} of ${number(state.attempts)} attempts made`;
     one("[data-errors]", panel).textContent =
       state.errors ? `${number(state.errors)} could not be made` : "";
     one("[data-cost]", panel).textContent =
@@ -204,14 +273,23 @@ if (panel) {
     if (!before || state.made > before.made) before = { made: state.made, now };
     const running = state.status === "running" || state.here;
     const status = one("[data-status]");
-    if (status) status.textContent = state.here ? "running" : state.status;
+    const word = state.here ? "running" : state.status;
+    status.textContent = word;
+    status.classList.toggle("good", word === "done");
+    status.classList.toggle("bad", ["failed", "stopped", "interrupted"].includes(word));
     one("[data-stop]", panel).hidden = !state.here;
     one("[data-resume]", panel).hidden = running;
-    one("[data-said]", panel).textContent = state.said;
+    if (state.said || running) one("[data-said]", panel).textContent = state.said;
     if (running) wasRunning = true;
-    else {
-      one("[data-rate]", panel).textContent = "";
-      if (wasRunning && !state.digest) location.reload();
+    else one("[data-rate]", panel).textContent = "";
+    const over = !running && !state.digest;
+    if (state.shown !== shown || (over && wasRunning)) {
+      refresh().then((done) => {
+        if (!done) return;
+        shown = state.shown;
+        if (over) wasRunning = false;
+        panel.hidden = over && word === "done" && !state.said;
+      });
     }
   };
   let source = null;
@@ -239,143 +317,4 @@ if (panel) {
       say(panel, error.message);
     }
   });
-}
-
-// New run: choose or upload, see the plan, start.
-const form = one("[data-new]");
-if (form) {
-  const suite = one("[data-suite]", form);
-  const start = one("[data-start]", form);
-  const wrong = one("[data-problem]", form);
-  const sets = { subjects: one("[data-subjects]", form), tiers: one("[data-tiers]", form) };
-  let asked = 0;
-
-  const tell = (error) => {
-    wrong.hidden = !error;
-    wrong.textContent = error ? error.message : "";
-  };
-
-  const chosen = () => {
-    const body = { suite: suite.value };
-    for (const [name, box] of Object.entries(sets)) {
-      const inputs = all("input", box);
-      const on = inputs.filter((input) => input.checked).map((input) => input.value);
-      if (on.length && on.length < inputs.length) body[name] = on;
-    }
-    const { runs, usd } = form.elements;
-    if (runs.value) body.runs = Number(runs.value);
-    if (usd.value) body.usd = Number(usd.value);
-    return body;
-  };
-
-  const boxes = (box, title, names) => {
-    box.replaceChildren(make("span", title, "quiet"));
-    for (const name of names) {
-      const label = make("label", undefined, "row");
-      const input = make("input");
-      Object.assign(input, { type: "checkbox", checked: true, value: name });
-      label.append(input, document.createTextNode(name.slice(0, 80)));
-      box.append(label);
-    }
-  };
-
-  const showPlan = (plan) => {
-    const box = one("[data-plan]", form);
-    const cost = plan.cost_usd === null
-      ? `$${plan.cost_usd_at_least.toPrecision(3)} or more: not every price or limit is known`
-      : `At most about $${plan.cost_usd.toPrecision(3)}`;
-    const rows = make("table", undefined, "facts");
-    for (const side of plan.plan) {
-      const row = rows.insertRow();
-      row.append(make("th", `${side.subject} · ${side.tier}`));
-      const limit = side.output_tokens === null ? "no limit" : `at most ${number(side.output_tokens)}`;
-      row.append(make("td", `${number(side.attempts)} attempts, ${number(side.prompt_tokens)} tokens in, ${limit} out`));
-    }
-    box.replaceChildren(
-      make("h2", "The plan"),
-      make("p", `${number(plan.attempts)} attempts: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")}. ${cost}.`),
-      rows,
-      ...plan.warnings.map((text) => make("p", text, "bad")),
-    );
-    const example = plan.plan[0]?.example || [];
-    if (example.length) {
-      const details = make("details");
-      details.append(make("summary", "An example prompt", "quiet"));
-      for (const turn of example) {
-        const part = make("div", undefined, "part");
-        part.append(make("div", turn.role), make("div", turn.content, "said"));
-        details.append(part);
-      }
-      box.append(details);
-    }
-  };
-
-  const plan = async (fresh) => {
-    if (!suite.value) return;
-    asked += 1;
-    const mine = asked;
-    start.disabled = true;
-    if (fresh) Object.values(sets).forEach((box) => box.replaceChildren());
-    try {
-      const found = await call("POST", "/api/plan", chosen());
-      if (mine !== asked) return;
-      tell(null);
-      if (fresh) {
-        boxes(sets.subjects, "Subjects", found.subjects_named);
-        boxes(sets.tiers, "Tiers", found.tiers_named);
-        form.elements.runs.placeholder = found.runs;
-      }
-      showPlan(found);
-      start.disabled = false;
-    } catch (error) {
-      if (mine === asked) tell(error);
-    }
-  };
-
-  suite.addEventListener("change", () => plan(true));
-  form.addEventListener("change", (event) => {
-    if (event.target.closest("[data-subjects], [data-tiers], [name=runs], [name=usd]")) plan(false);
-  });
-
-  const file = one("[data-upload]", form);
-  const dataset = one("[data-dataset]", form);
-  const kindOf = (name) => name.toLowerCase().split(".").pop();
-  const upload = async () => {
-    const held = file.files[0];
-    const kind = kindOf(held.name);
-    const query = new URLSearchParams();
-    if (kind === "yaml" || kind === "yml") query.set("kind", "suite");
-    else {
-      query.set("kind", kind);
-      for (const name of ["name", "subject", "answer", "prompt"]) {
-        query.set(name, form.elements[name].value || (name === "name" ? held.name : ""));
-      }
-    }
-    try {
-      const made = await call("POST", `/api/uploads?${query}`, held, "application/octet-stream");
-      location.href = `/new?suite=${encodeURIComponent(made.suite)}`;
-    } catch (error) {
-      tell(error);
-    }
-  };
-  file.addEventListener("change", () => {
-    if (!file.files.length) return;
-    const isSuite = ["yaml", "yml"].includes(kindOf(file.files[0].name));
-    dataset.hidden = isSuite;
-    if (isSuite) upload();
-  });
-  one("[data-send]", form).addEventListener("click", upload);
-
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    start.disabled = true;
-    try {
-      const made = await call("POST", "/api/runs", chosen());
-      location.href = `/runs/${encodeURIComponent(made.run)}`;
-    } catch (error) {
-      tell(error);
-      start.disabled = false;
-    }
-  });
-  plan(true);
 }

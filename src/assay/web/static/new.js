@@ -1,0 +1,154 @@
+// New run: choose or upload, see the plan, start. app.js is there before it.
+"use strict";
+
+const form = one("[data-new]");
+if (form) {
+  const suite = one("[data-suite]", form);
+  const start = one("[data-start]", form);
+  const wrong = one("[data-problem]", form);
+  const sets = { subjects: one("[data-subjects]", form), tiers: one("[data-tiers]", form) };
+  let asked = 0;
+
+  const tell = (error) => {
+    wrong.hidden = !error;
+    wrong.textContent = error ? error.message : "";
+  };
+
+  const chosen = () => {
+    const body = { suite: suite.value };
+    for (const [name, box] of Object.entries(sets)) {
+      const inputs = all("input", box);
+      const on = inputs.filter((input) => input.checked).map((input) => input.value);
+      if (on.length && on.length < inputs.length) body[name] = on;
+    }
+    const { runs, usd } = form.elements;
+    if (runs.value) body.runs = Number(runs.value);
+    if (usd.value) body.usd = Number(usd.value);
+    return body;
+  };
+
+  const nothing = () => {
+    const empty = Object.keys(sets).filter((name) => {
+      const inputs = all("input", sets[name]);
+      return inputs.length && !inputs.some((input) => input.checked);
+    });
+    return empty.length ? `Choose at least one of the ${empty.join(" and of the ")}.` : "";
+  };
+
+  const boxes = (box, title, names) => {
+    box.replaceChildren(make("span", title, "quiet"));
+    for (const name of names) {
+      const label = make("label", undefined, "row");
+      const input = make("input");
+      Object.assign(input, { type: "checkbox", checked: true, value: name });
+      label.append(input, document.createTextNode(name.slice(0, 80)));
+      box.append(label);
+    }
+  };
+
+  const showPlan = (plan) => {
+    const box = one("[data-plan]", form);
+    const cost = plan.cost_usd === null
+      ? `$${plan.cost_usd_at_least.toPrecision(3)} or more: not every price or limit is known`
+      : `At most about $${plan.cost_usd.toPrecision(3)}`;
+    const rows = make("table", undefined, "facts");
+    for (const side of plan.plan) {
+      const row = rows.insertRow();
+      row.append(make("th", `${side.subject} · ${side.tier}`));
+      const limit = side.output_tokens === null ? "no limit" : `at most ${number(side.output_tokens)}`;
+      row.append(make("td", `${number(side.attempts)} attempts, ${number(side.prompt_tokens)} tokens in, ${limit} out`));
+    }
+    box.replaceChildren(
+      make("h2", "The plan"),
+      make("p", `${number(plan.attempts)} attempts: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")}. ${cost}.`),
+      rows,
+      ...plan.warnings.map((text) => make("p", text, "bad")),
+    );
+    const example = plan.plan[0]?.example || [];
+    if (example.length) {
+      const details = make("details");
+      details.append(make("summary", "An example prompt", "quiet"));
+      for (const turn of example) {
+        const part = make("div", undefined, "part");
+        part.append(make("div", turn.role), make("div", turn.content, "said"));
+        details.append(part);
+      }
+      box.append(details);
+    }
+  };
+
+  const plan = async (fresh) => {
+    if (!suite.value) return;
+    asked += 1;
+    const mine = asked;
+    start.disabled = true;
+    if (fresh) Object.values(sets).forEach((box) => box.replaceChildren());
+    if (nothing()) {
+      one("[data-plan]", form).replaceChildren(make("h2", "The plan"), make("p", "There is nothing to run.", "quiet"));
+      tell(new Error(nothing()));
+      return;
+    }
+    try {
+      const found = await call("POST", "/api/plan", chosen());
+      if (mine !== asked) return;
+      tell(null);
+      if (fresh) {
+        boxes(sets.subjects, "Subjects", found.subjects_named);
+        boxes(sets.tiers, "Tiers", found.tiers_named);
+        form.elements.runs.placeholder = found.runs;
+      }
+      showPlan(found);
+      start.disabled = "look" in form.dataset;
+    } catch (error) {
+      if (mine === asked) tell(error);
+    }
+  };
+
+  suite.addEventListener("change", () => plan(true));
+  form.addEventListener("change", (event) => {
+    if (event.target.closest("[data-subjects], [data-tiers], [name=runs], [name=usd]")) plan(false);
+  });
+
+  const file = one("[data-upload]", form);
+  const dataset = one("[data-dataset]", form);
+  const kindOf = (name) => name.toLowerCase().split(".").pop();
+  const upload = async () => {
+    const held = file.files[0];
+    const kind = kindOf(held.name);
+    const query = new URLSearchParams();
+    if (kind === "yaml" || kind === "yml") query.set("kind", "suite");
+    else {
+      query.set("kind", kind);
+      for (const name of ["name", "subject", "answer", "prompt"]) {
+        query.set(name, form.elements[name].value || (name === "name" ? held.name : ""));
+      }
+    }
+    try {
+      const made = await call("POST", `/api/uploads?${query}`, held, "application/octet-stream");
+      location.href = `/new?suite=${encodeURIComponent(made.suite)}`;
+    } catch (error) {
+      tell(error);
+    }
+  };
+  file.addEventListener("change", () => {
+    if (!file.files.length) return;
+    const isSuite = ["yaml", "yml"].includes(kindOf(file.files[0].name));
+    dataset.hidden = isSuite;
+    if (isSuite) upload();
+  });
+  one("[data-send]", form).addEventListener("click", upload);
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (start.disabled) return;
+    start.disabled = true;
+    try {
+      const made = await call("POST", "/api/runs", chosen());
+      location.href = `/runs/${encodeURIComponent(made.run)}`;
+    } catch (error) {
+      tell(error);
+      start.disabled = false;
+    }
+  });
+  plan(true);
+}

@@ -1,0 +1,84 @@
+"""A chart's bar or point leads to as many records as it stands for."""
+
+import random
+
+import pytest
+
+from assay.report.charts import charts
+from assay.store import kept, look
+from assay.store.store import Store
+from assay.web.digests import compute
+from assay.web.site import read_filter, write_filter
+from report.test_copied import SETTINGS
+from store.samples import RUN, call, record, run
+
+RULES = {"answer": {"kind": "marker", "value": "FINAL_ANSWER:"}, "confidence": "stated"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Records whose measures lie on the edges of bins, far above them and beside them."""
+    made = Store(str(tmp_path_factory.mktemp("charts") / "assay.db"))
+    found = run(attempts=400, status="done", settings={**SETTINGS, **RULES})
+    made.add_run(found)
+    dice = random.Random(7)
+    spelt = ("4", "4.0", "04", "5", "Five", "five", None)
+    rows = []
+    for i in range(400):
+        said = dice.choice(spelt)
+        rows.append(
+            record(
+                f"t{i:03}",
+                target="4" if i % 9 else None,
+                status="error" if i % 23 == 0 else "ok",
+                error="no route" if i % 23 == 0 else None,
+                response=f"{'word ' * dice.choice((1, 5, 10, 400))}\n"
+                + (f"FINAL_ANSWER: {said}\n" if said else "")
+                + f"CONFIDENCE: {dice.choice(('10%', '30%', '29.9%', '70%', '95%', '100%'))}",
+                prompt_tokens=dice.choice((10, 1_234_567, 1_234_568, 9_000_000)),
+                completion_tokens=3,
+                latency_ms=dice.choice((100.0, 100.05, 1_000_000.5, 33.3, 5e6)),
+                category=dice.choice("ab"),
+                capability=dice.choice("xy"),
+            )
+        )
+    made.write(rows, [call("t000")])
+    yield made
+    made.close()
+
+
+def test_every_bar_leads_to_its_records(store):
+    told = compute(store, kept.state(store, RUN).run)
+    held = told["charts"]
+    wanted = {}
+
+    def link(filter_):
+        found = look.count(store, RUN, read_filter(write_filter(filter_)))
+        wanted.setdefault(tuple(sorted(filter_)), []).append(found)
+        return "/"
+
+    shown = {c.name: c for c in charts(told, link)}
+    assert {"reliability", "thought", "answers", "latency", "tokens", "coverage"} <= set(shown)
+    for name, measure in (("latency", "latency_ms"), ("tokens", "total_tokens")):
+        counts = [b["n"] for b in held[name]["bins"] if b["n"]]
+        assert wanted[(measure,)] == counts, name
+        assert sum(counts) == 400
+    assert wanted[("correct", "prob_correct")] == [r["n"] for r in held["reliability"]]
+    bins = [b for b in held["thought"]["bins"] if b["right"] + b["wrong"]]
+    assert wanted[("correct", "cot_tokens")] == [b[k] for b in bins for k in ("right", "wrong")]
+    parts = [(r["right"], r["n"] - r["right"]) for r in held["answers"]]
+    assert wanted[("answer_in", "correct")] == [n for part in parts for n in part if n]
+    assert None in {r["answer"] for r in held["answers"]}
+    assert wanted[("capability", "category")] == [c["n"] for c in held["coverage"]["cells"]]
+
+
+def test_the_last_bar_claims_no_upper_end(store):
+    told = compute(store, kept.state(store, RUN).run)
+    latency = next(c for c in charts(told) if c.name == "latency")
+    assert latency.rows[-1][1] is None
+    assert "and more milliseconds" in latency.svg
+
+
+def test_the_commonest_failure_is_told(store):
+    told = compute(store, kept.state(store, RUN).run)
+    assert told["failures"] == [{"error": "no route", "n": 18}]

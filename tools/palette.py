@@ -1,0 +1,53 @@
+"""Pictures of pages with a palette: a third of the size, and nobody sees the difference."""
+
+import base64
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+
+COLOURS = 256
+_PIXELS = """async data => {
+  const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const held = context.getImageData(0, 0, image.width, image.height).data;
+  let text = "";
+  for (let i = 0; i < held.length; i += 32768)
+    text += String.fromCharCode(...held.subarray(i, i + 32768));
+  return [image.width, image.height, btoa(text)];
+}"""
+
+
+def small_png(tab: Any, png: str) -> bytes:
+    """Reduce a picture, given in base64, to a palette; the browser's `tab` reads its pixels."""
+    width, height, pixels = tab.evaluate(_PIXELS, png)
+    flat = np.frombuffer(base64.b64decode(pixels), dtype=np.uint8).reshape(-1, 4)[:, :3]
+    packed = flat.astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
+    colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    chosen = np.argsort(-counts, kind="stable")[:COLOURS]
+    every, kept = _split(colours), _split(colours[chosen])
+    nearest = np.array([int(((kept - one) ** 2).sum(1).argmin()) for one in every], dtype=np.uint8)
+    rows = nearest[where].reshape(height, width)
+    lines = np.hstack(
+        [np.zeros((height, 1), dtype=np.uint8), rows]
+    )  # no filter: best for flat areas
+    head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    parts = (
+        (b"IHDR", head),
+        (b"PLTE", kept.astype(np.uint8).tobytes()),
+        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _split(packed: Any) -> Any:
+    return np.stack([packed >> 16, (packed >> 8) & 255, packed & 255], axis=1).astype(np.int32)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
