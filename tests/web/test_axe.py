@@ -24,10 +24,12 @@ def axe():
 @pytest.mark.parametrize("theme", THEMES)
 def test_pages_are_accessible(site, open_page, axe, theme):
     server, run = site
+    server.digest(run)  # nothing renews itself under our hands
     page = open_page(color_scheme=theme).page
     found = {}
     for name, place in places(run).items():
         page.goto(server.address + place)
+        page.wait_for_load_state("networkidle")
         page.evaluate(axe)
         if problems := page.evaluate(RUN):
             found[name] = problems

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from assay import __version__
 from assay.report.page import environment, stylesheet
-from assay.web import listing, looking
+from assay.web import described, listing, looking
 from assay.web.access import TooMany
 from assay.web.guard import COOKIE
 
@@ -83,7 +83,7 @@ def pages() -> list[Route]:
         "/compare/task": looking.compare_task,
         "/gates": looking.gates,
         "/new": looking.new,
-        "/docs": looking.docs,
+        "/docs": described.docs,
     }
     return [
         *(Route(path, _page(view), methods=["GET"]) for path, view in views.items()),
