@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 
 from assay.checks.declare import Found, Verdict, check
-from assay.checks.embedding import similarity_of
 from assay.checks.find import nothing_said, search, search_text
 from assay.checks.parameter import (
     Count,
@@ -265,6 +264,8 @@ def similarity(seen: Seen, text: Meaning, *, min_: Share = 0.7) -> Verdict:
     said = seen.text
     if said is None or not said.strip():
         return nothing_said(seen)
+    from assay.checks.embedding import similarity_of  # noqa: PLC0415
+
     near = similarity_of(said, text)
     why = f"The similarity is {near:.3f}; at least {min_:g} is needed."
     return Verdict(near >= min_, why, (_whole(seen, said),))

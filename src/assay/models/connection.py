@@ -37,7 +37,8 @@ class Connection(asyncio.Protocol):
         self._parser: httptools.HttpResponseParser | None = None
         self._chunks: list[bytes] = []
         self._size = self._head = 0
-        self._left = 0.0
+        self._left = self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._whole = self._begun = self._bodiless = False
 
     async def exchange(self, data: bytes, left: float, *, bodiless: bool = False) -> bytes:
@@ -58,14 +59,21 @@ class Connection(asyncio.Protocol):
             self._fail(_closed(None))
         else:
             self._transport.write(data)
-        self._left = left
-        timer = loop.call_later(left, self._expire)
+        self._watch(loop, left)
         try:
             return await self._waiter
         finally:
-            timer.cancel()
             if not self.reusable:
                 self.close()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, left: float) -> None:
+        """Set the time when waiting ends; one timer serves all requests, as long as it is early."""
+        self._left, self._deadline = left, loop.time() + left
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_at(self._deadline, self._expire)
 
     @property
     def open(self) -> bool:
@@ -90,6 +98,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """End what is waited for; a response of unknown length ends like this."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._begun and not self._whole and error is None and self._until_closed():
             self._done()
         elif self._begun:
@@ -162,6 +173,14 @@ class Connection(asyncio.Protocol):
             )
 
     def _expire(self) -> None:
+        """Fail if this request has waited for long enough; the timer may be of an earlier one."""
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        loop = self._waiter.get_loop()
+        if loop.time() < self._deadline:
+            self._timer = loop.call_at(self._deadline, self._expire)
+            return
         self._fail(CallError("timeout", f"There was no answer within {self._left:g} s."))
 
     def _fail(self, error: CallError) -> None:

@@ -35,7 +35,7 @@ class Answer:
 class Transport:
     """Connections to one address, opened when they are needed and kept for the next call."""
 
-    __slots__ = ("_base", "_head", "_idle", "_prefix", "_timeout", "max_body")
+    __slots__ = ("_base", "_head", "_idle", "_prefix", "_starts", "_timeout", "max_body")
 
     def __init__(
         self,
@@ -60,17 +60,16 @@ class Transport:
             }.items()
         )
         self._prefix: str | None = None
+        self._starts: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Transport({self._base.geturl()})"
 
     async def post(self, path: str, body: Any) -> Answer:
         """Send JSON and read the answer to its end; whatever goes wrong is a CallError."""
-        if self._prefix is None:
-            self._find_way()
         data = json.dumps(body).encode()
-        target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
-        head = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: {len(data)}\r\n\r\n"
+        start = self._starts.get(path) or self._start(path)
+        head = f"{start}{len(data)}\r\n\r\n".encode("latin-1")
         started = perf_counter()
         while self._idle and not self._idle[-1].open:
             self._idle.pop()
@@ -78,13 +77,22 @@ class Transport:
             connection = self._idle.pop()
         else:
             connection = await connect(self._base, self.max_body, self._timeout)
-        got = await connection.exchange(head.encode("latin-1") + data, self._timeout)
+        got = await connection.exchange(head + data, self._timeout)
         if connection.reusable:
             self._idle.append(connection)
         headers = connection.headers
         if "content-encoding" in headers:
             got = self._unpacked(got, headers["content-encoding"])
         return Answer(connection.status, headers, got, (perf_counter() - started) * 1000)
+
+    def _start(self, path: str) -> str:
+        """Write a request's head as far as it is the same for all calls of a path."""
+        if self._prefix is None:
+            self._find_way()
+        target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
+        start = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: "
+        self._starts[path] = start
+        return start
 
     def _find_way(self) -> None:
         """Address a proxy, if plain HTTP goes by one; encrypted calls go through a tunnel."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 Row = tuple[Any, ...]
-MOST = 8
-"""SQLite takes up to 2 ** MOST rows in one statement."""
+STEP, MOST = 8, 256
+"""SQLite takes up to so many rows in one statement, and any number below the first of them."""
 
 
 def insert(
@@ -22,9 +23,12 @@ def insert(
 ) -> None:
     """Insert rows; one whose key is there is replaced. Rows without a key are added.
 
-    SQLite gets groups of 1, 2, 4, … rows as one statement each: it is left and entered again,
-    with the interpreter's lock to wait for, once a group and not once a row. psycopg has a way of
-    its own to send a statement many times.
+    An error replaces nothing but an error: what is there was paid for.
+
+    SQLite gets many rows as one statement: it is left and entered again, with the interpreter's
+    lock to wait for, once a group and not once a row. Groups are multiples of eight, and the rest:
+    few enough statements to be kept prepared. psycopg has a way of its own to send a statement
+    many times.
     """
     names = tuple(columns)
     if connection.dialect.name != "sqlite":
@@ -33,8 +37,9 @@ def insert(
         return
     at = 0
     while at < len(rows):
-        size = 1 << min(MOST, (len(rows) - at).bit_length() - 1)
-        values = tuple(value for row in rows[at : at + size] for value in row)
+        left = len(rows) - at
+        size = left if left < STEP else min(MOST, left - left % STEP)
+        values = tuple(chain.from_iterable(rows[at : at + size]))
         connection.exec_driver_sql(_statement(table, names, "?", size), values)
         at += size
 
@@ -48,7 +53,10 @@ def _statement(table: Table, columns: tuple[str, ...], mark: str, rows: int) -> 
     if not set(key) <= set(columns):
         return text
     sets = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
-    return f"{text} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"
+    text = f"{text} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"
+    if "fingerprint" not in columns:
+        return text
+    return f"{text} WHERE excluded.status <> 'error' OR {table.name}.status = 'error'"
 
 
 def is_there(connection: Connection, table: Table, columns: Sequence[str], row: Row) -> bool:
