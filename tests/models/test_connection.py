@@ -87,6 +87,24 @@ def test_a_connection_is_used_again():
     assert (len(asked), len(connections)) == (3, 1)
 
 
+def test_each_request_on_a_connection_has_its_whole_time():
+    async def main():
+        async with answering(LENGTH, b"") as (port, _, connections):
+            transport = Transport(f"http://127.0.0.1:{port}/v1", {}, timeout=0.6)
+            loop = asyncio.get_running_loop()
+            await transport.post("/a", {})
+            await asyncio.sleep(0.3)
+            began = loop.time()
+            with pytest.raises(CallError, match=r"no answer within 0\.6 s") as told:
+                await transport.post("/a", {})
+            assert told.value.kind == "timeout"
+            assert loop.time() - began >= 0.6
+            assert len(connections) == 1
+            await transport.close()
+
+    asyncio.run(main())
+
+
 def test_a_connection_that_the_server_will_close_is_not_used_again():
     reply = LENGTH.replace(b"Content-Length", b"Connection: close\r\nContent-Length")
     got, _, connections = post(reply, calls=2, close=True)
