@@ -30,7 +30,8 @@ def fill_list(store: Store) -> None:
     for i in range(1, RUNS):
         name = f"20250101-000000-{i:04}"
         store.add_run(a_run(name, 100 * i, created=-float(i)))
-        told = {"stamp": "", "metric": "accuracy", "value": i / RUNS, "low": 0.0, "high": 1.0}
+        stamp = kept.stamp(store, store.find(name))
+        told = {"stamp": stamp, "metric": "accuracy", "value": i / RUNS, "low": 0.0, "high": 1.0}
         told |= {"records": 100 * i, "errors": 0, "cost_usd": 0.01 * i, "data": "{}"}
         kept.keep_digest(store, name, **told)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import quote
 
@@ -181,15 +182,15 @@ def beside(kind: str, address: str, port: int) -> list[Result]:
     busy: list[float] = []
     for _ in range(3):
         quiet.append(_written(address))
-        with asking(port) as ask:
-            idle += p95(lambda: ask(f"/runs/{RUN}/records"))
-        with _watching(port, busy):
+        with _looking(port, idle):
+            time.sleep(5)
+        with _following(port), _looking(port, busy):
             watched.append(_written(address))
     _remove(address)
+    alone, beside = (f"{median(t) * 1e3:.1f} ms (p95 {_high(t) * 1e3:.1f})" for t in (idle, busy))
     print(
         f"{BESIDE:,} records written: {min(quiet):.1f} s alone, {min(watched):.1f} s with their "
-        f"page open; a page of records: {min(idle) * 1e3:.1f} ms alone, {_high(busy) * 1e3:.1f} ms "
-        "while they are written"
+        f"page open; a page of records now and then: {alone} alone, {beside} while they are written"
     )
     slower = min(watched) / min(quiet)
     return [Result(f"{kind}: writing a run whose page is open", slower, 1.25, " ×")]
@@ -220,8 +221,8 @@ def write_one(address: str) -> None:
 
 
 @contextmanager
-def _watching(port: int, taken: list[float]) -> Iterator[None]:
-    """Keep the page of a run open, as a browser does, and look at records twice a second."""
+def _following(port: int) -> Iterator[None]:
+    """Keep the page of a run open, as a browser does."""
     over = threading.Event()
 
     def follow() -> None:
@@ -235,21 +236,32 @@ def _watching(port: int, taken: list[float]) -> Iterator[None]:
             over.wait(0.1)
         connection.close()
 
-    def turn() -> None:
-        with asking(port) as ask:
-            while not over.wait(0.5):
-                began = time.perf_counter()
-                ask(f"/runs/{RUN}/records")
-                taken.append(time.perf_counter() - began)
-
-    threads = [threading.Thread(target=one, daemon=True) for one in (follow, turn)]
-    for one in threads:
-        one.start()
+    threading.Thread(target=follow, daemon=True).start()
     try:
         yield
     finally:
         over.set()
-        threads[1].join()
+
+
+@contextmanager
+def _looking(port: int, taken: list[float]) -> Iterator[None]:
+    """Look at records now and then, as a person does; what sleeps in between wakes up slowly."""
+    over = threading.Event()
+
+    def turn() -> None:
+        with asking(port) as ask:
+            while not over.wait(0.2):
+                began = time.perf_counter()
+                ask(f"/runs/{RUN}/records")
+                taken.append(time.perf_counter() - began)
+
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def p95(*actions: Callable[[], Any]) -> list[float]:

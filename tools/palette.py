@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-COLOURS = 256
+COLOURS, COMMON = 256, 64
 _PIXELS = """async data => {
   const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0));
   const image = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
@@ -28,8 +28,8 @@ def small_png(tab: Any, png: str) -> bytes:
     flat = np.frombuffer(base64.b64decode(pixels), dtype=np.uint8).reshape(-1, 4)[:, :3]
     packed = flat.astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
     colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
-    chosen = np.argsort(-counts, kind="stable")[:COLOURS]
-    every, kept = _split(colours), _split(colours[chosen])
+    every = _split(colours)
+    kept = every[_chosen(every, counts)]
     nearest = np.array([int(((kept - one) ** 2).sum(1).argmin()) for one in every], dtype=np.uint8)
     rows = nearest[where].reshape(height, width)
     lines = np.hstack(
@@ -43,6 +43,17 @@ def small_png(tab: Any, png: str) -> bytes:
         (b"IEND", b""),
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chosen(every: Any, counts: Any) -> Any:
+    """Choose the commonest colours, then those least like any chosen: a dot has few pixels."""
+    chosen = list(np.argsort(-counts, kind="stable")[:COMMON])
+    far = np.min([((every - every[i]) ** 2).sum(1) for i in chosen], axis=0)
+    while len(chosen) < min(COLOURS, len(every)):
+        worst = int((far * np.sqrt(counts)).argmax())
+        chosen.append(worst)
+        far = np.minimum(far, ((every - every[worst]) ** 2).sum(1))
+    return chosen
 
 
 def _split(packed: Any) -> Any:

@@ -26,7 +26,33 @@ from web.conftest import FLAGS  # noqa: E402
 from web.serving import Server, command, serving  # noqa: E402
 
 IMAGES, GALLERY = ROOT / "docs" / "images", ROOT / "docs" / "gallery.md"
-SIZES = {"wide": (1180, 820), "phone": (390, 780)}
+SIZES = {"wide": (1180, 900), "phone": (390, 844)}
+TALL = {"run": 1180, "compare": 1790, "report": 1180, "record": 1000, "judged": 1000}
+"""Pages of which a wide picture shows more."""
+_EDGE = """most => {
+  const spans = [];
+  const keep = box => { if (box.height) spans.push([box.top - 5, box.bottom + 7]); };
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  while (walk.nextNode()) {
+    const text = walk.currentNode;
+    if (!text.data.trim() || !text.parentElement.checkVisibility()) continue;
+    range.selectNodeContents(text);
+    [...range.getClientRects()].forEach(keep);
+  }
+  const marks = "svg, input, select, textarea, button, .button, .tag, progress";
+  for (const one of document.querySelectorAll(marks))
+    if (one.checkVisibility()) keep(one.getBoundingClientRect());
+  const last = Math.max(...spans.map(s => s[1])) + 16;
+  let edge = Math.min(most, Math.ceil(last));
+  for (let moved = true; moved && edge > most / 2;) {
+    moved = false;
+    for (const [top, bottom] of spans)
+      if (top < edge && edge < bottom) { edge = Math.floor(top); moved = true; }
+  }
+  return edge > most / 2 ? edge : most;
+}"""
+"""Finds where a picture can end without cutting through a line, at most so far down."""
 THEMES = ("light", "dark")
 PAGES = {
     "runs": ("Runs", "What is in the store: filter, sort, search, tag, choose runs to compare."),
@@ -61,14 +87,15 @@ def filled(folder: Path) -> dict[str, str]:
     kettle = ("support", "python:ex", "replay:examples/support/tape.jsonl#python:ex")
     commits = ("judged", "local/smollm2-135m", '"replay:examples/judged/tape.jsonl"')
     made: dict[str, str] = {}
-    for name, model, tape in (commits, kettle, sums, sums):
+    fewer = iter(("T[12]", "T2"))  # earlier runs, of fewer tiers
+    for name, model, tape in (commits, kettle, sums, sums, sums):
         path = folder / "examples" / name / "suite.yaml"
         text = path.read_text(encoding="utf-8")
         if tape not in text:
             text = text.replace(model, tape)
-            path.write_text(text, encoding="utf-8")
-            if name == "sums":  # an earlier run, of fewer tiers
-                path.write_text(re.sub("(?m)^  T2:.*\n", "", text), encoding="utf-8")
+        left = next(fewer, None) if name == "sums" else None
+        run = re.sub(f"(?m)^  {left}:.*\n", "", text) if left else text
+        path.write_text(run, encoding="utf-8")
         done = command("run", f"examples/{name}/suite.yaml", folder=folder, check=False)
         found = re.search(r"Run (\S+):", done.stderr)
         assert found, done.stderr
@@ -98,7 +125,7 @@ def places(made: dict[str, str], folder: Path) -> dict[str, str]:
     run, policy = made["sums"], folder / "examples" / "gates" / "release.yaml"
     sides = [quote(json.dumps([run, {"tier": t}]), safe="") for t in ("T0", "T2")]
     return {
-        "runs": "/",
+        "runs": "/?suite=sums",
         "run": f"/runs/{run}",
         "records": f"/runs/{run}/records?sort=latency_ms&order=down",
         "record": record("sums", "candles", "smollm2", "T2", 1),
@@ -126,9 +153,19 @@ def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path)
             tab = context.new_page()
             for name, place in at.items():
                 whole = place if place.startswith("file:") else server.address + place
+                tall = TALL.get(name, height) if size == "wide" else height
+                tab.set_viewport_size({"width": width, "height": tall})
                 tab.goto(whole, wait_until="load" if name == "runs" else "networkidle")
+                if name == "docs":
+                    tab.locator("details", has_text="Begin a run").locator("summary").click()
+                    tab.evaluate("scrollTo(0, 0)")
+                if name == "new":
+                    tab.locator("[data-plan] table").first.wait_for()
+                tab.mouse.move(0, 0)
                 tab.wait_for_timeout(300)
-                held = small_png(tool, base64.b64encode(tab.screenshot()).decode())
+                clip = {"x": 0, "y": 0, "width": width, "height": tab.evaluate(_EDGE, tall)}
+                shot = tab.screenshot(clip=clip)  # type: ignore[arg-type]
+                held = small_png(tool, base64.b64encode(shot).decode())
                 (folder / f"{name}-{size}-{theme}.png").write_bytes(held)
                 total += len(held)
             context.close()
@@ -157,8 +194,8 @@ def main() -> None:
         made = filled(folder)
         at = places(made, folder)
         with serving(folder) as server, sync_playwright() as playwright:
-            for name in ("judged", "support", "earlier", "sums"):
-                server.digest(made[name])
+            for run in server.json("/api/runs")[1]["runs"]:
+                server.digest(run["id"])
             server.post(f"/api/runs/{made['sums']}/remarks", {"tags": ["release"], "who": "me"})
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium", args=list(FLAGS)

@@ -2,14 +2,20 @@
 
 import csv
 import io
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.command import Result, assay, refused
+from assay.store.lease import Owner
+from assay.store.store import Store
+from cli.command import Result, assay, refused, scores
+from store.samples import call
 
 CODE = """
 print("on import")
@@ -174,3 +180,81 @@ def test_nobody_is_led_to_delete(folder: Path) -> None:
 def test_help_has_the_exit_codes(folder: Path) -> None:
     said = run("--help").out
     assert all(f"{code} " in said.partition("Exit codes:")[2] for code in (0, 2, 4, 130))
+
+
+def test_all_mistakes_are_told_at_once(folder: Path) -> None:
+    write(
+        prompt="'{{ inptu }}'",
+        subjects="['replay:gone.jsonl', 'python:told_model:answer', "
+        "{model: openai/m, base_url: 'http://127.0.0.1:9/v1', settings: {thinking: 5}}]",
+        limits="{usd: 1}",
+    )
+    said = refused("run", "s.yaml", "--by", "nosuch")
+    assert "s.yaml, line 3: gone.jsonl cannot be read as a recording" in said
+    assert "s.yaml, line 3: openai/m cannot be asked in T0: thinking: 5" in said
+    assert "s.yaml, line 4: prompt: Variable 'inptu' is not known." in said
+    assert "s.yaml, line 5: limits.usd cannot be kept: the price of " in said
+    assert "--by column 'nosuch' is not known." in said
+
+
+def test_a_suite_elsewhere_finds_its_recording(folder: Path) -> None:
+    write(answer="last_line")
+    run("s.yaml", "--record", "below/tape.jsonl")
+    write(answer="last_line", subjects="['replay:tape.jsonl']")
+    Path("s.yaml").rename("below/s.yaml")
+    assert run("below/s.yaml", "--format", "json").json["groups"][0]["metrics"]["accuracy"] == 0.5
+
+
+def test_the_command_that_resumes_names_the_store(folder: Path) -> None:
+    write(tasks="[{input: broken}]")
+    said = run("s.yaml", "--store", "our store.db", code=4).err
+    command = next(x for x in said.splitlines() if "--resume" in x).partition("assay ")[2]
+    again = assay(*shlex.split(command))
+    assert again.code == 4, again.err
+    assert "1 failed and are tried again" in again.err
+
+
+def test_no_record_is_json_too(folder: Path) -> None:
+    write(limits="{tokens: 10}")
+    assert run("s.yaml", "--format", "json", code=4).json == {"groups": []}
+
+
+def test_negative_numbers_score_the_same_from_csv(folder: Path) -> None:
+    code = "def answer(text):\n    return '-5'\n"
+    Path("told_model.py").write_text(code)
+    write(tasks="[{input: a, target: '-5.0'}]", answer="last_line")
+    run("s.yaml")
+    assert assay("export", "latest", "-o", "n.csv").code == 0
+    (group,) = scores("n.csv")
+    assert group["metrics"]["accuracy"] == 1.0
+
+
+def test_a_stated_confidence_is_no_answer(folder: Path) -> None:
+    Path("told_model.py").write_text("def answer(text):\n    return '4\\nCONFIDENCE: 80%'\n")
+    write(tasks="[{input: a, target: '4'}]", answer="last_number", confidence="stated")
+    assert run("s.yaml", "--format", "json").json["groups"][0]["metrics"]["accuracy"] == 1.0
+    assert scores("latest")[0]["metrics"]["accuracy"] == 1.0
+    assert scores("latest", "--answer", "last_line")[0]["metrics"]["accuracy"] == 1.0
+    assert "answer: 4" in assay("show", "latest", "1").out.lower()
+
+
+def test_a_run_that_nobody_makes_is_no_longer_running(folder: Path) -> None:
+    write()
+    run("s.yaml")
+    with closing(Store()) as store:
+        one = store.find("latest")
+        store.set_run(one.id, status="running")
+        store.write([], [call("fr", one.id, cost_usd=45.0), call("de", one.id)])
+        shown = assay("runs").out
+        assert "interrupted" in shown
+        assert "at least $45" in shown
+        assert assay("show", one.id, "--format", "json").json["status"] == "interrupted"
+        assert store.take(one.id, Owner.here().text)
+        assert " running " in assay("runs").out
+
+
+def test_a_closed_standard_error_is_no_failure(folder: Path) -> None:
+    write()
+    command = f"exec {sys.executable} -m assay run s.yaml --format json 2>&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stdout[:1]) == (0, b"{")

@@ -254,7 +254,7 @@ def test_markdown_cells_cannot_break_out(tmp_path: Path) -> None:
 
 def test_csv_guards_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    values = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "a\r=1+1", 'plain, "quoted"\nline']
+    values = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\tx", "\rx", "a\r=1+1", 'plain, "quoted"\nline']
     path.write_bytes(jsonl([{"id": i, "x": v} for i, v in enumerate(values)]))
     out = assay("score", path, "--by", "x", "--format", "csv", "--metric", "accuracy").out
     rows = list(csv.DictReader(io.StringIO(out, newline="")))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import UsageError
+from assay.models.failure import CallError
 from assay.models.model import Reply
 from assay.models.providers import find
 from models.saved import SCHEMA, ask
@@ -99,8 +100,13 @@ def test_through_anthropics_format() -> None:
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF but not really")
-    with pytest.raises(UsageError, match="cannot be served"):
-        asyncio.run(find(f"local/{path}").call(ask()))
+    model = find(f"local/{path}")
+    with pytest.raises(CallError, match="cannot be served") as first:
+        asyncio.run(model.call(ask()))
+    assert not first.value.retryable
+    path.unlink()
+    with pytest.raises(CallError, match="cannot be served"):  # it is not started again
+        asyncio.run(model.call(ask()))
 
 
 def test_the_server_dies_with_a_parent_that_is_killed() -> None:

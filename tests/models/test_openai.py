@@ -79,6 +79,7 @@ def test_no_usage_is_none_and_not_zero() -> None:
         {"choices": None},
         {"choices": [{}]},
         {"choices": [{"message": {}}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]},
         {"choices": [{"message": {"content": 4}}]},
         {"choices": [{"message": {"content": [7]}}]},
         {"choices": "no"},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import InputError, UsageError
+from assay.errors import UsageError
 from assay.models.failure import CallError
 from assay.models.model import Model, Reply, Request, Usage
 from assay.models.providers import find
@@ -147,5 +147,17 @@ def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_wrong_file_names_its_lines(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"key": 1}\nno\n')
-    with pytest.raises(InputError, match="line 2"):
+    with pytest.raises(UsageError, match=r"line 1: not a recorded reply .*, and 1 more"):
         Recording.read(path)
+
+
+def test_a_file_is_looked_for_beside_the_suite_and_then_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, here = tmp_path / "suite", tmp_path / "here"
+    record(suite / "both.jsonl", Counting("suite/m"), ask())
+    record(here / "both.jsonl", Counting("here/m"), ask())
+    record(here / "one.jsonl", Counting("here/m"), ask())
+    monkeypatch.chdir(here)
+    assert find("replay:both.jsonl", folder=suite).name == "suite/m"
+    assert find("replay:one.jsonl", folder=suite).name == "here/m"

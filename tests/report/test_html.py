@@ -5,6 +5,7 @@ import json
 import os
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -12,6 +13,7 @@ from assay import score
 from assay.report.digest import digest
 from assay.report.files import browser
 from assay.report.page import environment
+from assay.report.view import key_figures
 from cli.command import assay, refused
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -43,7 +45,7 @@ def test_its_numbers_are_those_of_the_scores(report):
     group = score(RECORDS).groups[0]
     accuracy = group["accuracy"]
     assert f"{accuracy.value:.3f}" in text
-    assert f"[{accuracy.low:.3f}, {accuracy.high:.3f}]" in text
+    assert f"{accuracy.low:.3f} to {accuracy.high:.3f}" in text
     with (report / "tables" / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     whole = {r["metric"]: r for r in rows if not r["tier"]}
@@ -68,6 +70,50 @@ def test_charts_are_pictures(report):
     for path in (report / "charts").glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
     assert {n.replace("svg", "png") for n in names if n.endswith("svg")} <= names
+
+
+def test_a_chart_that_stands_alone_says_what_it_is(report):
+    for name, title in (("latency", "Latency"), ("thought", "Length of thought and correctness")):
+        text = (report / "charts" / f"{name}.svg").read_text()
+        assert f">{title}</text>" in text
+        assert ">records</text>" in text
+
+
+def test_pairs_are_a_table_of_their_own(report):
+    told = assay("compare", RECORDS, "--format", "json").json["pairs"]
+    with (report / "tables" / "pairs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["a"], r["b"], r["metric"]) for r in rows] == [
+        (p["a"], p["b"], p["metric"]) for p in told
+    ]
+    assert [r["p_adjusted"] for r in rows] == [
+        "" if p["p_adjusted"] is None else str(p["p_adjusted"]) for p in told
+    ]
+    assert (report / "tables" / "pairs.tex").read_text().count(r" \\") == len(told) + 1
+
+
+def test_every_side_is_in_latex(report):
+    text = (report / "tables" / "metrics.tex").read_text()
+    assert text.count(r"\begin{tabular}") == 4
+    assert r"\textbf{T1}" in text
+
+
+def test_markdown_shows_the_charts_that_were_written(tmp_path):
+    folder = tmp_path / "some charts"
+    done = assay("report", RECORDS, "-o", tmp_path / "r.md", "--charts", folder)
+    assert done.code == 0, done.err
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (tmp_path / "r.md").read_text())
+    assert "some%20charts/latency.svg" in shown
+    assert all((tmp_path / unquote(way)).exists() for way in shown)
+
+
+def test_what_says_the_same_is_told_once():
+    group = score(RECORDS).groups[0]
+    cells = {n: [e.value, e.low, e.high, e.records, e.skipped] for n, e in group.estimates.items()}
+    titles = [f["title"] for f in key_figures({"estimates": cells})]
+    assert "Accuracy" in titles
+    assert "Pass rate" not in titles
+    assert "Cost" in titles
 
 
 def test_bins_hold_every_record():
@@ -175,7 +221,8 @@ def test_failing_tasks_are_folded_after_five():
     gate = {"name": "g", "level": "blocking", "verdict": "fail", "sign": "✗", "value": "0.1"}
     gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60}
     gate |= {"scenarios": [{"id": f"S-{i}", "why": "no"} for i in range(50)]}
-    gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20}}
+    gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20,
+                       "first": "0", "last": "1"}}  # fmt: skip
     macros = environment().get_template("macros.html").module
     text = str(macros.decided("Failed", "fail", [gate]))
     before, _, after = text.partition("and 55 more")

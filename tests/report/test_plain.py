@@ -42,6 +42,13 @@ def test_one_line_is_one_and_short(text: str, width: int) -> None:
     assert len(line.splitlines()) <= 1
 
 
+def test_a_number_with_a_sign_is_no_formula() -> None:
+    numbers = ["-5.0", "+1.5", "-3e5", "-1,000", "-.5", "-5%", "+$3"]
+    assert csv_table([[n] for n in numbers]).replace('"', "").split() == numbers
+    for formula in ("-5+cmd", "-A1", "+SUM(1)", "-1-2", "=-5", "-", "+-5", "-5\n=1", "-$A$1"):
+        assert csv_table([[formula]]).strip('"').startswith("'"), formula
+
+
 cells = st.text(alphabet="=+-@\t\r\n,\"'ab é", max_size=6) | st.floats(allow_nan=False) | st.none()
 
 

@@ -94,6 +94,23 @@ def test_a_reply_that_does_not_say_what_it_took_counts_as_the_most() -> None:
     asyncio.run(main())
 
 
+def test_what_is_only_set_aside_is_said() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=300.0, tokens=900))
+        for _ in range(6):
+            await budget.reserve(Amount(48.0, 100))
+            budget.settle(Amount(48.0, 100), Amount(0.0, 0))
+            budget.hold(Amount(48.0, 100))
+        with pytest.raises(
+            ExhaustedError, match=r"money is used up: \$0 spent, and \$288 set aside"
+        ):
+            await budget.reserve(Amount(48.0, 100))
+        with pytest.raises(ExhaustedError, match=r"tokens is used up: 0 tokens .* 600 tokens set"):
+            await budget.reserve(Amount(0.0, 400))
+
+    asyncio.run(main())
+
+
 def test_what_was_spent_before_counts() -> None:
     with pytest.raises(ExhaustedError, match="money"):
         asyncio.run(Budget(Limits(usd=1.0), 0.95, 0).reserve(Amount(0.1, 1)))

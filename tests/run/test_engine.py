@@ -1,14 +1,18 @@
 """What is paid for is kept, and limits hold, whatever happens beside it."""
 
 import asyncio
+import json
 import signal
 import time
 from contextlib import closing
 
 import pytest
 
+from assay.run import limiter
+from assay.run.engine import Engine
+from assay.run.execute import execute, new_run, open_suite
 from assay.store.store import Store
-from models.hostile import in_a_thread, response
+from models.hostile import in_a_thread, in_turn, reset, response
 from run.command import ended, run, start
 from run.test_hostile import SLOW_DOWN, suite
 
@@ -32,7 +36,7 @@ def address(tmp_path):
     return str(tmp_path / "store.db")
 
 
-def test_answers_under_way_are_kept_when_another_subject_breaks(tmp_path, address):
+def test_a_subject_that_cannot_start_ends_no_other(tmp_path, address):
     (tmp_path / "bad.gguf").write_bytes(b"not a model")
     with in_a_thread({"m": after(2)}) as served:
         where, seen = served["m"]
@@ -41,12 +45,14 @@ def test_answers_under_way_are_kept_when_another_subject_breaks(tmp_path, addres
             f"  - {{name: m, model: openai/x, base_url: '{where}/v1'}}\n"
             f"  - {{name: l, model: local/{tmp_path}/bad.gguf}}\n"
         )
-        code, _ = run(address, "run", tmp_path / "s.yaml")
-        assert code
+        code, said = run(address, "run", tmp_path / "s.yaml")
+        assert code == 4, said
         assert len(seen) == 3
     found, statuses, _ = latest(address)
-    assert statuses == {"ok": 3}
+    assert statuses == {"ok": 3, "error": 3}
     assert found.status == "failed"
+    assert "bad.gguf cannot be served" in said
+    assert "Traceback" not in said
 
 
 def test_a_limited_account_holds_up_no_other(tmp_path, address):
@@ -117,6 +123,103 @@ def test_an_attempt_larger_than_the_budget_is_named_and_the_others_are_made(tmp_
     assert code == 4
     assert "huge" in said
     assert latest(address)[1] == {"ok": 1}
+
+
+def test_who_waits_for_a_place_holds_no_prompt(tmp_path, monkeypatch):
+    (tmp_path / "bot.py").write_text(
+        "import asyncio\nasync def a(text):\n    await asyncio.sleep(0.3)\n    return '4'\n"
+    )
+    tasks = ", ".join(f"{{id: t{i}, input: hi}}" for i in range(40))
+    (tmp_path / "s.yaml").write_text(
+        f"suite: s\ntasks: [{tasks}]\nsubjects: ['python:bot:a']\nlimits: {{concurrency: auto}}\n"
+    )
+    ready, most, written = 0, 0, 0
+    make = Engine._ready
+
+    def counting(self, *given):
+        nonlocal ready, most
+        ready += 1
+        most = max(most, ready - written)
+        return make(self, *given)
+
+    def watch(tally, *_):
+        nonlocal written
+        written = tally.done
+
+    monkeypatch.setattr(Engine, "_ready", counting)
+    monkeypatch.setattr(limiter, "START", 4)
+    loaded = open_suite(tmp_path / "s.yaml")
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        outcome = execute(loaded, new_run(loaded), store, watch=watch)
+    assert outcome.tally.done == ready == 40
+    assert most <= 20
+
+
+def test_a_limit_without_a_date_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(limiter, "TRIES", 2)
+    with in_a_thread({"m": in_turn(*[response(SLOW_DOWN, 429)] * 3, response())}) as served:
+        path = suite(tmp_path, {"m": served["m"][0]})
+        loaded = open_suite(path)
+        with closing(Store(str(tmp_path / "s.db"))) as store:
+            run_ = new_run(loaded)
+            outcome = execute(loaded, run_, store, watch=lambda *_: None)
+            (row,) = next(store.records(run_.id)).to_dicts()
+    assert (row["status"], row["tries"], outcome.tally.errors) == ("ok", 4, {})
+
+
+def test_a_short_outage_costs_no_attempt(tmp_path, monkeypatch):
+    monkeypatch.setattr(limiter, "TRIES", 4)
+    outage = in_turn(response(), *[reset] * 4, response())
+    with in_a_thread({"m": outage}) as served:
+        path = suite(tmp_path, {"m": served["m"][0]}, tasks=2, limits="{concurrency: 1}")
+        loaded = open_suite(path)
+        with closing(Store(str(tmp_path / "s.db"))) as store:
+            run_ = new_run(loaded)
+            execute(loaded, run_, store, watch=lambda *_: None)
+            rows = next(store.records(run_.id)).to_dicts()
+    assert sorted((row["status"], row["tries"]) for row in rows) == [("ok", 1), ("ok", 5)]
+
+
+def test_a_function_that_cancels_itself_fails_alone(tmp_path, address):
+    (tmp_path / "bot.py").write_text(
+        "import asyncio\nasync def a(text):\n"
+        "    if text == 'bad':\n        raise asyncio.CancelledError('mine')\n    return '4'\n"
+    )
+    (tmp_path / "s.yaml").write_text(
+        "suite: s\ntasks: [bad, good, fine]\nsubjects: ['python:bot:a']\n"
+    )
+    code, said = run(address, "run", tmp_path / "s.yaml")
+    assert code == 4, said
+    assert "Traceback" not in said
+    assert "CancelledError: mine" in said
+    assert latest(address)[1] == {"ok": 2, "error": 1}
+
+
+def test_a_schema_counts_in_what_is_set_aside(tmp_path, address):
+    schema = {"type": "object", "description": "x" * 900}
+    with in_a_thread({"m": response()}) as served:
+        for name, value in (("schema", schema), ("response_format", {"json_schema": schema})):
+            more = json.dumps({"max_tokens": 10, name: value})
+            path = suite(tmp_path, {"m": served["m"][0]}, limits="{tokens: 800}", settings=more)
+            code, said = run(address, "run", path)
+            assert code == 4, said
+            assert "more than limits.tokens (800)" in said
+        assert not served["m"][1]
+
+
+def test_a_store_that_is_removed_under_a_run_stops_it(tmp_path, address):
+    with in_a_thread({"m": after(0.2)}) as served:
+        where, seen = served["m"]
+        process = start(address, "run", suite(tmp_path, {"m": where}, tasks=400))
+        while len(seen) < 8:
+            time.sleep(0.02)
+        for one in tmp_path.glob("store.db*"):
+            one.unlink()
+        code, said = ended(process)
+        assert code == 4, said
+        assert "was removed or replaced while it was written to" in said
+        assert "Traceback" not in said
+        assert len(seen) < 400
 
 
 def test_the_wait_of_a_record_is_never_negative_under_replay(tmp_path, address):

@@ -5,12 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from assay.store.store import Store
+from assay.run.execute import execute, new_run, open_suite
+from assay.store import store as module
+from assay.store.store import Store, StoreError
 from run.serving import calls, server, suite
 
 ASSAY = [sys.executable, "-m", "assay"]
@@ -156,3 +161,30 @@ def test_a_store_that_cannot_be_written_stops_the_run_loudly(tmp_path, address):
     assert done.returncode == 4
     assert "cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_is_gone_for_good_is_waited_for_once(postgresql, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 1.0)
+    waited = []
+    pause = threading.Event().wait
+    clock = SimpleNamespace(
+        monotonic=time.monotonic, time=time.time, sleep=lambda s: waited.append(s) or pause(s)
+    )
+    monkeypatch.setattr(module, "time", clock)
+    (tmp_path / "bot.py").write_text("def a(text):\n    return '4'\n")
+    (tmp_path / "s.yaml").write_text("suite: s\ntasks: [a]\nsubjects: ['python:bot:a']\n")
+    loaded = open_suite(tmp_path / "s.yaml")
+    began = []
+
+    def watch(*_):
+        if not began:
+            began.append(1)
+            postgresql.stop(at_once=True)
+
+    with closing(Store(postgresql.database())) as store:
+        try:
+            with pytest.raises(StoreError):
+                execute(loaded, new_run(loaded), store, watch=watch)
+        finally:
+            postgresql.start()
+    assert 0 < len(waited) <= 6, "the run's status is not waited for again"

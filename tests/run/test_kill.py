@@ -65,8 +65,10 @@ def test_ctrl_c_twice_stops_at_once_and_keeps_every_response(store_address, tmp_
         code, said = ended(process)
         assert code == 130, said
         rows, spent = kept(store_address)
-        assert spent["calls"] == len(rows) >= calls(slow) - FLYING
         assert len(rows) >= FLYING
+        assert len(rows) >= calls(slow) - FLYING
+        assert calls(slow) <= spent["calls"] <= calls(slow) + FLYING  # some had not arrived yet
+        assert (spent["held_tokens"] or 0) >= 4096 * (spent["calls"] - len(rows))
         assert "assay run --resume" in said
 
 

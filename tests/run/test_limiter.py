@@ -102,7 +102,7 @@ def test_other_failures_do_not_shrink_it(clock: Clock) -> None:
 
 def paused(limiter: Limiter, clock: Clock) -> float:
     """Say how long nobody is let in."""
-    return max(0.0, limiter._paused_until - clock.now)
+    return max(0.0, limiter.paused_until - clock.now)
 
 
 def test_retry_after_pauses_everybody(clock: Clock) -> None:
@@ -127,6 +127,76 @@ def test_a_server_that_is_down_gets_longer_pauses_until_it_answers(clock: Clock)
     clock.now += 100
     limiter.failed(error("server"))
     assert paused(limiter, clock) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "connection", "timeout"])
+def test_an_account_that_answers_nobody_is_paused_longer_each_time(
+    kind: Kind, clock: Clock
+) -> None:
+    limiter = Limiter(4)
+    limiter.failed(error(kind))
+    pauses = []
+    for _ in range(5):
+        clock.now += 40
+        limiter.failed(error(kind))
+        pauses.append(paused(limiter, clock))
+    assert pauses == pytest.approx([0.4, 0.8, 1.6, 3.2, 6.4])
+
+
+def test_a_lost_connection_among_answers_pauses_nobody(clock: Clock) -> None:
+    limiter = Limiter(4)
+    for _ in range(5):
+        limiter.failed(error("connection"))
+        limiter.failed(CallError("timeout", "The function is late.", final=True))
+        limiter.succeeded()
+    assert paused(limiter, clock) == 0
+
+
+def test_it_grows_again_after_a_burst_of_refusals(clock: Clock) -> None:
+    limiter = Limiter(None)
+    rounds(limiter, clock, 0.1)
+    before = limiter.limit
+    for _ in range(8):
+        limiter.under_way = 1
+        limiter.failed(error("rate_limit"))
+    clock.now += 60
+    low = limiter.limit
+    assert low < before / 10
+    for _ in range(3):
+        rounds(limiter, clock, 0.1)
+    assert limiter.limit > 4 * low
+
+
+def test_what_only_waits_for_its_account_is_not_given_up(clock: Clock) -> None:
+    limiter, began = Limiter(4), clock.now
+    limiter.failed(error("rate_limit"))
+    assert not limiter.is_enough(error("rate_limit"), 40, began)
+    clock.now += 301
+    assert limiter.is_enough(error("rate_limit"), 40, began)
+
+
+def test_an_outage_is_waited_for_but_no_wrong_address(clock: Clock) -> None:
+    wrong, down = Limiter(4), Limiter(4)
+    down.succeeded()
+    began = clock.now
+    for limiter in (wrong, down):
+        limiter.failed(error("connection"))
+    clock.now += 15
+    assert not wrong.is_enough(error("connection"), 5, began)
+    assert wrong.is_enough(error("connection"), 6, began)
+    assert not down.is_enough(error("connection"), 6, began)
+    assert not down.is_enough(error("server"), 12, began)
+    assert down.is_enough(error("timeout"), 6, began)  # it may be paid each time
+    clock.now += 110
+    assert down.is_enough(error("connection"), 12, began)
+
+
+def test_one_attempt_that_fails_among_answers_is_given_up(clock: Clock) -> None:
+    limiter, began = Limiter(4), clock.now
+    clock.now += 15
+    limiter.succeeded()
+    limiter.failed(error("server"))
+    assert limiter.is_enough(error("server"), 6, began)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

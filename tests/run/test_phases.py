@@ -132,3 +132,21 @@ def test_the_page_asks_judges_as_the_command_does(write):
     assert store.find(done.stdout.strip()).settings["judge"]["rubric"]["name"] == "inline"
     store.close()
     assert "✓ expected: It greets." in here(folder, "show", "latest", "KIND").out
+
+
+def test_a_judge_that_left_the_suite_no_longer_counts(write):
+    folder = write(rubric=", rubric: default")
+    assay(folder, "run", "suite.yaml")
+    store = Store(str(folder / "store.db"))
+    run = store.find("latest")
+    judge = run.settings["judge"]
+    path = folder / "suite.yaml"
+    lines = [line for line in path.read_text().splitlines() if "judge" not in line]
+    lines = [line for line in lines if "It greets" not in line]
+    path.write_text("\n".join(lines) + "\n")
+    assay(folder, "run", "--resume", "--yes")
+    assert "judge" not in store.find(run.id).settings
+    store.set_run(run.id, settings={**run.settings, "judge": judge})  # as 'assay judge' does
+    assay(folder, "run", "--resume", "--yes")
+    assert store.find(run.id).settings["judge"] == judge
+    store.close()

@@ -49,9 +49,11 @@ def test_it_says_rate_time_left_accuracy_cost_and_errors(clock: Clock) -> None:
     clock.now += SLOW
     errors = {"timeout": 1, "rate_limit": 2}
     rows = [(True,), (True,), (False,), (None,)]
-    progress(tally(20, errors=errors, retries=5), Budget(Limits(), usd=0.0123), rows)
+    progress(
+        tally(20, errors=errors, retries=5, retried="server"), Budget(Limits(), usd=0.0123), rows
+    )
     line = "20 of 100 · 2.0/s · 40 s left · 67% correct · $0.0123 · 2 rate_limit · 1 timeout"
-    assert out.getvalue() == f"{line} · 5 retried\n"
+    assert out.getvalue() == f"{line} · 5 retried, last server\n"
 
 
 def test_what_is_not_known_is_not_said(clock: Clock) -> None:
@@ -89,13 +91,42 @@ def test_a_terminal_has_one_line_that_is_cleared_in_the_end(clock: Clock) -> Non
     progress = Progress(right, out)
     for done in range(4):
         clock.now += FAST
-        progress(tally(done, stopping=done == 3), Budget(Limits()), [(True,)])
+        stops = done == 3
+        progress(tally(done, stopping=stops, interrupted=stops), Budget(Limits()), [(True,)])
     progress.end()
     assert "\n" not in out.getvalue()
     shown = out.getvalue().split("\r\x1b[K")
     assert len(shown) == 6
     assert shown[-2].startswith("stopping; Ctrl-C again stops at once · 3 of 100")
     assert shown[-1] == ""
+
+
+def test_only_who_interrupted_is_told_how_to_do_it_again(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    progress(tally(1, stopping=True), Budget(Limits()), [])
+    assert out.getvalue().startswith("stopping · 1 of 100")
+
+
+def test_a_run_that_waits_says_how_long_and_for_what(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    waits = tally(0, retries=3, retried="rate_limit", paused_until=clock.now + 75)
+    progress(waits, Budget(Limits()), [])
+    said = "0 of 100 · 0.0/s · 3 retried, last rate_limit · paused for 1 min 15 s\n"
+    assert out.getvalue() == said
+
+
+def test_a_dumb_terminal_gets_plain_lines(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    progress(tally(20), Budget(Limits()), [])
+    progress.end()
+    assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
 
 
 def test_nothing_done_yet_has_no_time_left(clock: Clock) -> None:

@@ -5,12 +5,15 @@ import signal
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from assay.errors import UsageError
+from assay.pipeline import score
 from assay.run.execute import open_suite
-from assay.run.resume import Difference, correct, held, still_to_make
+from assay.run.resume import Difference, held, renew
+from assay.run.source import RunSource
 from assay.store.lease import Owner
 from assay.store.store import Store
 from run.command import ended, kept, run, start
@@ -38,6 +41,13 @@ FOUR = {"id": "four", "input": "2 + 2?", "target": "5"}
 SIX = {"id": "six", "input": "3 + 3?", "target": "4"}
 
 
+def scored(address):
+    """Give the accuracy of the latest run, and over how many records."""
+    with closing(Store(address)) as store:
+        (group,) = score([RunSource(store.find("latest"), store)]).groups
+        return group.estimates["accuracy"].value, group.records
+
+
 def test_a_corrected_target_is_scored_without_a_call(folder):
     address = str(folder / "s.db")
     write(folder, FOUR, SIX)
@@ -55,28 +65,78 @@ def test_a_corrected_target_is_scored_without_a_call(folder):
     assert spent["calls"] == 2
 
 
-def test_a_record_that_is_made_anew_keeps_its_target_until_then(folder):
+def test_what_the_suite_no_longer_asks_for_does_not_count_and_comes_back(tmp_path, store_address):
+    """Two tiers, tasks and runs become one of each, with another prompt; then all is undone."""
+    (tmp_path / "resumed_agent.py").write_text(AGENT)
+    whole = "tiers: {T0: {}, T1: {system: Short.}}\nruns: 2"
+    first = [{**FOUR, "target": "4"}, {**SIX, "target": "6"}]
+    write(tmp_path, *first, more=whole)
+    at = {"cwd": tmp_path}
+    assert run(store_address, "run", "s.yaml", **at)[0] == 0
+    assert scored(store_address) == (0.5, 8)
+    changed = {**SIX, "input": "3 + 3 = ?", "target": "6"}
+    write(tmp_path, changed)
+    code, said = run(store_address, "run", "--resume", "--yes", **at)
+    assert code == 0, said
+    assert "1 changed and are made anew" in said
+    assert "7 records are no longer part of the suite." in said
+    assert "no score counts it" in said
+    rows, spent = kept(store_address)
+    assert [(r["task_id"], r["tier"], r["attempt"]) for r in rows] == [("six", "T0", 1)]
+    assert (scored(store_address), spent["calls"]) == ((0.0, 1), 9)
+    with closing(Store(store_address)) as store:
+        (found,) = store.runs()
+        assert (sum(store.statuses(found.id).values()), found.attempts) == (1, 1)
+    write(tmp_path, {**first[0], "target": "5"}, first[1], more=whole)
+    code, said = run(store_address, "run", "--resume", "--yes", **at)
+    assert code == 0, said
+    assert "8 attempts stand" in said
+    rows, spent = kept(store_address)
+    assert (len(rows), spent["calls"]) == (8, 9), "nothing is paid for twice"
+    assert scored(store_address) == (0.0, 8), "by the targets of today"
+    assert {r["input"] for r in rows} == {"2 + 2?", "3 + 3?"}
+
+
+def test_a_part_of_a_suite_sets_nothing_aside(folder):
     address = str(folder / "s.db")
-    write(folder, FOUR, SIX, more="tiers: {T0: {}, T1: {system: Short.}}")
+    write(folder, FOUR, SIX)
     assert run(address, "run", "s.yaml")[0] == 0
-    changed = {**FOUR, "target": "4"}
-    write(folder, changed, {**SIX, "target": "6"}, more="tiers: {T0: {}, T1: {system: Long.}}")
-    loaded = open_suite("s.yaml")
+    suite_ = open_suite("s.yaml")
+    part = replace(suite_, tasks=suite_.tasks[:1])
     with closing(Store(address)) as store:
         run_id = store.find("latest").id
-        made = store.made(run_id)
-        todo = list(still_to_make(loaded, made))
-        assert correct(run_id, loaded, store, made, todo) == 2
-        again = correct(run_id, loaded, store, made, todo)
-    rows, _ = kept(address)
-    targets = {(r["task_id"], r["tier"]): r["target"] for r in rows}
-    assert targets == {
-        ("four", "T0"): "4",
-        ("four", "T1"): "5",
-        ("six", "T0"): "6",
-        ("six", "T1"): "4",
-    }
-    assert again == 2
+        assert renew(run_id, replace(part, is_part=True), store) == []
+        assert len(store.made(run_id)) == 2
+        assert renew(run_id, part, store) == []
+        assert len(store.made(run_id)) == 1
+
+
+def test_an_attempt_that_fails_anew_costs_nothing_that_was_paid(folder):
+    address = str(folder / "s.db")
+    write(folder, FOUR)
+    assert run(address, "run", "s.yaml")[0] == 0
+    right = (folder / "s.yaml").read_text()
+    (folder / "s.yaml").write_text(right.replace("resumed_agent:a", "resumed_agent:broken"))
+    (folder / "resumed_agent.py").write_text(f"{AGENT}def broken(text):\n    raise ValueError\n")
+    assert run(address, "run", "--resume", "--yes")[0] == 4
+    assert [row["status"] for row in kept(address)[0]] == ["error"]
+    (folder / "s.yaml").write_text(right)
+    code, said = run(address, "run", "--resume", "--yes")
+    assert code == 0, said
+    assert "1 attempt stands" in said
+    assert [row["status"] for row in kept(address)[0]] == ["ok"]
+
+
+def test_a_run_that_was_whole_when_it_was_interrupted_has_ended_well(folder):
+    address = str(folder / "s.db")
+    write(folder, FOUR)
+    interrupting = "import os, signal, time\n" + AGENT.replace(
+        "    return", "    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.5)\n    return"
+    )
+    (folder / "resumed_agent.py").write_text(interrupting)
+    code, said = run(address, "run", "s.yaml")
+    assert "1 of 1 attempt made" in said
+    assert (code, "go on with" in said) == (0, False)
 
 
 def test_probabilities_that_are_wanted_later_are_asked_for_anew(folder):
@@ -154,8 +214,9 @@ def test_a_run_that_was_taken_over_says_so(folder, monkeypatch):
         with held(store, run_id, told.set):
             with pytest.raises(UsageError, match="being made by another process"):
                 held(store, run_id).__enter__()
-            store.release(run_id, store.holder(run_id).text)
-            assert store.take(run_id, Owner.here().text)
+            with closing(Store(address)) as other:
+                other.release(run_id, other.holder(run_id).text)
+                assert other.take(run_id, Owner.here().text)
             assert told.wait(30)
         assert store.holder(run_id) is not None, "what another took is not let go"
 

@@ -10,12 +10,21 @@ from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Request, ToolCall, Usage
 from assay.models.replay import Recorder, Recording
 from assay.run.judging import case_of
-from assay.run.turns import ROUNDS, Scripted, most_calls
+from assay.run.turns import Talk
 from assay.store.store import Store
 from assay.suite.load import load_suite
-from assay.suite.plan import Attempt, conversation, fingerprint
+from assay.suite.plan import (
+    ROUNDS,
+    Attempt,
+    conversation,
+    estimates,
+    fingerprint,
+    most_calls,
+    tokens_of,
+)
 from assay.suite.problems import SuiteError
 from assay.suite.rubric import DEFAULT
+from models.hostile import in_a_thread, response
 from run.test_observe import assay, here
 
 
@@ -48,7 +57,7 @@ def script(*lines, first="Hi"):
 
 def talk(request):
     model = Model()
-    return asyncio.run(Scripted(model).call(request)), model
+    return asyncio.run(Talk(model, request).call()), model
 
 
 def test_the_lines_are_said_one_after_the_other():
@@ -114,19 +123,73 @@ def test_a_judge_sees_the_tools_of_a_single_reply():
     assert 'pay({"sum": 5})' in shown
 
 
-@pytest.mark.parametrize(
-    ("usage", "known"), [(None, Usage(20, 4, None, None)), (Usage(10, 0), Usage(30, 4, None, None))]
-)
-def test_what_earlier_turns_took_is_not_lost_when_a_later_one_fails(usage, known):
+def test_a_try_goes_on_where_the_last_one_failed():
     class Failing(Model):
+        failures = 2
+
         async def call(self, request):
-            if len(self.asked) == 2:
-                raise CallError("server", "down", usage=usage)
+            if len(self.asked) == 2 and self.failures:
+                self.failures -= 1
+                raise CallError("server", "down")
             return await super().call(request)
 
-    with pytest.raises(CallError) as failed:
-        asyncio.run(Scripted(Failing()).call(script({"say": "And?"}, {"say": "Bye."})))
-    assert failed.value.usage == known
+    model, paid = Failing(), []
+    talk = Talk(model, script({"say": "And?"}, {"say": "Bye."}), paid.append)
+    for _ in range(2):
+        with pytest.raises(CallError):
+            asyncio.run(talk.call())
+        assert (len(paid), talk.ended) == (2, False)
+    reply = asyncio.run(talk.call())
+    assert [turns[-1][1] for turns in model.asked] == ["Hi", "And?", "Bye."]
+    assert (len(paid), talk.ended) == (3, True)
+    assert reply.text == "You said 'Hi'.\n\nYou said 'And?'.\n\nYou said 'Bye.'."
+    assert reply.usage == Usage(30, 6, None, None)
+
+
+class Flaky:
+    """Answers, but fails for a while at the third call, as a server that restarts."""
+
+    def __init__(self, failures):
+        self.calls, self.failures = 0, failures
+
+    async def __call__(self, writer):
+        self.calls += 1
+        if self.calls > 2 and self.failures:
+            self.failures -= 1
+            await response(b"", 503)(writer)
+        else:
+            await response()(writer)
+
+
+@pytest.mark.parametrize(("failures", "code"), [(1, 0), (99, 4)])
+def test_each_call_of_a_conversation_has_its_row_and_none_is_paid_twice(tmp_path, failures, code):
+    flaky = Flaky(failures)
+    with in_a_thread({"m": flaky}) as served:
+        (tmp_path / "suite.yaml").write_text(
+            "suite: s\n"
+            f"subjects: [{{name: m, model: openai/m, base_url: '{served['m'][0]}/v1'}}]\n"
+            "prices: {m: {input: 1000000, output: 1000000}}\n"
+            "limits: {usd: 1000000}\nsettings: {max_tokens: 10}\n"
+            "tasks: [{id: a, input: Hi, turns: ['And?', 'Bye.']}]\n"
+        )
+        assay(tmp_path, "run", "suite.yaml", code=code)
+    store = Store(str(tmp_path / "store.db"))
+    run_id = store.find("latest").id
+    (row,) = next(store.records(run_id)).to_dicts()
+    spent = store.spent(run_id)
+    with store.engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT status, cost_usd FROM assay_call ORDER BY id")
+        calls = [tuple(one) for one in found]
+    store.close()
+    good = ("ok", 6.0)
+    assert spent["calls"] == len(calls) == flaky.calls
+    if failures == 1:
+        assert calls == [good, good, ("server", None), good]
+        assert (row["status"], row["cost_usd"], row["tries"]) == ("ok", 18.0, 2)
+        assert (row["prompt_tokens"], row["completion_tokens"]) == (15, 3)
+    else:
+        assert calls == [good, good] + [("server", None)] * (len(calls) - 2)
+        assert (row["status"], spent["usd"]) == ("error", 12.0)
 
 
 def test_the_ledger_has_what_a_broken_conversation_took(tmp_path):
@@ -176,7 +239,7 @@ def test_a_model_that_calls_for_ever_is_stopped():
             return Reply("", tool_calls=(ToolCall("c", "lookup", "{}"),))
 
     model = Endless()
-    reply = asyncio.run(Scripted(model).call(script({"results": {"lookup": "again"}})))
+    reply = asyncio.run(Talk(model, script({"results": {"lookup": "again"}})).call())
     assert len(model.asked) == len(reply.tool_calls) == ROUNDS
 
 
@@ -190,24 +253,25 @@ def test_the_most_calls_are_known_before(lines, most):
     assert model is None or len(model.asked) <= most
 
 
-def test_without_a_script_it_is_the_model_itself():
-    request = Request((Message("user", "Hi"),))
-    model = Model()
-    scripted = Scripted(model)
-    assert asyncio.run(scripted.call(request)).work is None
-    assert scripted.ignores == {"seed"}
-    asyncio.run(scripted.close())
-    assert model.closed
+def test_an_estimate_counts_every_call_of_a_script(tmp_path):
+    (tmp_path / "suite.yaml").write_text(
+        "suite: s\nsubjects: [openai/x]\nsettings: {max_tokens: 100}\n"
+        "tasks: [{id: a, input: Hi, turns: ['And then?', 'Bye.']}]\nruns: 2\n"
+    )
+    (found,) = estimates(load_suite(tmp_path / "suite.yaml"))
+    first, second, third = (tokens_of([{"content": text}]) for text in ("Hi", "And then?", "Bye."))
+    sent = first + (first + 100 + second) + (first + 200 + second + third)
+    assert (found.prompt_tokens, found.output_tokens) == (2 * sent, 2 * 3 * 100)
 
 
 def test_a_recording_holds_each_reply_and_plays_the_same_talk(tmp_path):
     request = script({"say": "Yes!", "if": {"contains": "said"}}, {"say": "Bye."})
     recorder = Recorder(tmp_path / "tape.jsonl")
-    first = asyncio.run(Scripted(recorder.wrap(Model())).call(request))
+    first = asyncio.run(Talk(recorder.wrap(Model()), request).call())
     recorder.close()
     assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 3
-    again = Scripted(Recording.read(tmp_path / "tape.jsonl").model("test/model"))
-    assert asyncio.run(again.call(request)) == first
+    again = Talk(Recording.read(tmp_path / "tape.jsonl").model("test/model"), request)
+    assert asyncio.run(again.call()) == first
 
 
 AGENT = """\

@@ -8,7 +8,7 @@ from socket import socket
 import pytest
 
 from assay.errors import UsageError
-from assay.store.connect import shown
+from assay.store.connect import again, shown
 from assay.store.store import Store, StoreError
 from cli.command import assay
 from store.samples import record, run
@@ -128,3 +128,36 @@ def test_a_wrong_address_writes_nothing(tmp_path, monkeypatch):
         with pytest.raises(UsageError, match="give a path"):
             Store(address).add_run(run())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "command"),
+    [
+        (".assay/assay.db", "assay run --resume R"),
+        ("our db", "assay run --resume R --store 'our db'"),
+        ("postgresql://me@host/db", "assay run --resume R --store postgresql://me@host/db"),
+        (f"postgresql://me:{SECRET}@host/db", "ASSAY_STORE=… assay run --resume R"),
+    ],
+)
+def test_the_command_that_resumes_has_the_store_and_no_password(address, command, monkeypatch):
+    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    assert again(address, "R") == command
+    monkeypatch.setenv("ASSAY_STORE", address)
+    assert again(address, "R") == "assay run --resume R"
+
+
+def test_a_medium_that_cannot_be_written_can_be_read(tmp_path):
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    store = Store(str(tmp_path / "s.db"))
+    store.add_run(run())
+    store.write([record("a", response="4", target="4")], [])
+    store.close()
+    mount = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path}"
+    for arguments, code in (("runs", 0), ("rm latest --yes", 4)):
+        command = f"{mount} && exec {sys.executable} -m assay {arguments} --store {tmp_path}/s.db"
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+        assert run().id in done.stdout if not code else "readonly" in done.stderr

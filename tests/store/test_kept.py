@@ -46,6 +46,22 @@ def test_runs_are_listed_with_what_is_kept_of_them(store):
     assert (older["id"], older["value"]) == (RUN, 0.5)
 
 
+def test_what_ended_or_got_other_rules_since_its_digest_is_outdated(store):
+    store.add_run(run())
+    assert kept.outdated(kept.listed(store)) == frozenset()  # there is no digest yet
+
+    def digested():
+        kept.keep_digest(store, RUN, **{**DIGEST, "stamp": kept.stamp(store, run())})
+        return kept.outdated(kept.listed(store))
+
+    assert digested() == frozenset()
+    changes = ({"status": "done", "ended": 2.5}, {"settings": {"match": {"kind": "exact"}}})
+    for change in changes:
+        store.set_run(RUN, **change)
+        assert kept.outdated(kept.listed(store)) == {RUN}
+        assert digested() == frozenset()
+
+
 def test_the_last_verdict_of_each_policy_on_each_side_is_kept(store):
     assert kept.decisions(store) == ()
     store.add_run(run())
@@ -94,6 +110,7 @@ def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
     store.add_run(run())
     assert look.page(store, RUN, Filter()).rows == []
     assert look.distinct(store, RUN, "task_id") == []
-    assert remarks(store) == []
+    assert remarks(store, RUN) == []
+    assert of_runs(store) == ()
     assert kept.digest(store, RUN) is None
     assert kept.decisions(store) == ()

@@ -7,9 +7,11 @@ import sys
 import pytest
 from sqlalchemy import update
 
-from assay.store.lease import STALE, Owner
+from assay.store import lease
+from assay.store.lease import STALE, Lease, Owner
+from assay.store.store import Store
 from assay.store.tables import RUN as TABLE
-from store.samples import RUN, run
+from store.samples import RUN, call, record, rows, run
 
 
 @pytest.fixture
@@ -84,3 +86,45 @@ def test_a_run_is_made_while_its_owner_is_heard_of(made):
     assert not made.is_made(RUN)
     assert made.take(RUN, a_dead_process())
     assert not made.is_made(RUN)
+
+
+def test_who_lost_a_run_writes_only_its_calls(made, monkeypatch):
+    told = []
+    assert made.take(RUN, Owner.here().text, lambda: told.append(1))
+    age(made, STALE + 1)
+    other_store = Store(made.address)
+    assert other_store.take(RUN, other())
+    other_store.write([record("a", response="theirs")], [call("a")])
+    monkeypatch.setattr(lease, "FRESH", 0.0)
+    made.write([record("a", response="mine"), record("b")], [call("a"), call("b")])
+    made.set_run(RUN, status="stopped")
+    assert [(r["task_id"], r["response"]) for r in rows(made)] == [("a", "theirs")]
+    assert made.spent(RUN)["calls"] == 3
+    assert made.find(RUN).status == "running"
+    assert told == [1]
+    other_store.set_run(RUN, status="done")
+    assert made.find(RUN).status == "done"
+    other_store.close()
+
+
+def test_who_was_silent_and_has_its_run_still_goes_on(made, monkeypatch):
+    mine = Owner.here().text
+    assert made.take(RUN, mine)
+    age(made, STALE + 1)
+    monkeypatch.setattr(lease, "FRESH", 0.0)
+    made.write([record("a")], [])
+    assert len(rows(made)) == 1
+    assert not Store(made.address).take(RUN, other())  # writing was a sign of life
+
+
+def test_a_sign_of_life_is_fresh_for_a_while(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(lease, "clock", lambda: now)
+    held = Lease("me")
+    assert held.is_fresh
+    now = 100.0 + lease.FRESH
+    assert not held.is_fresh
+    held.heard(now - 1)
+    assert held.is_fresh
+    held.lose()
+    assert not held.is_fresh

@@ -40,6 +40,17 @@ def test_a_run_is_found_by_its_id_its_beginning_or_as_the_latest(store):
         store.find("2027")
 
 
+def test_an_error_replaces_nothing_but_an_error(store):
+    store.write([record("a", response="4"), record("b", status="error", error="old")], [])
+    failed = [record(task, fingerprint="g", status="error", error="new") for task in "ab"]
+    store.write(failed, [call("a"), call("b")])
+    found = [(r["task_id"], r["fingerprint"], r["status"], r["error"]) for r in rows(store)]
+    assert found == [("a", "f", "ok", None), ("b", "g", "error", "new")]
+    store.write([record("a", fingerprint="g", response="5")], [])
+    assert next((r["fingerprint"], r["response"]) for r in rows(store)) == ("g", "5")
+    assert store.spent(RUN)["calls"] == 2
+
+
 def test_every_type_comes_back_and_missing_stays_missing(store):
     full = {
         "response": "naïve ☃ 🜚 \u202e 'quoted' %s ? {} \\ \r\n\t",
@@ -100,13 +111,21 @@ def test_a_record_made_anew_replaces_the_old_one_and_the_ledger_keeps_both_calls
 
 def test_spending_is_the_sum_of_what_is_known(store):
     names = ("usd", "prompt_tokens", "completion_tokens", "held_usd", "held_tokens")
-    nothing = {"calls": 0, **dict.fromkeys(names)}
+    nothing = {"calls": 0, "unpriced": 0, **dict.fromkeys(names)}
     assert store.spent(RUN) == nothing
     known = {"cost_usd": 0.5, "prompt_tokens": 2**40, "completion_tokens": 1}
     store.write([], [call("a", **known), call("a", **known), call("a", status="server")])
     spent = {"calls": 3, "usd": 1.0, "prompt_tokens": 2**41, "completion_tokens": 2}
     assert store.spent(RUN) == {**nothing, **spent}
     assert {type(store.spent(RUN)[name]) for name in spent} == {int, float}
+
+
+def test_calls_of_unknown_cost_are_counted(store):
+    store.add_run(run())
+    free = call("c", status="connection")
+    held = call("d", status="timeout", held_usd=1.0, held_tokens=10)
+    store.write([], [call("a", cost_usd=45.0), call("b"), free, held])
+    assert (store.spent(RUN)["usd"], store.spent(RUN)["unpriced"]) == (45.0, 2)
 
 
 def test_statuses_are_counted(store):

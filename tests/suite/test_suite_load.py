@@ -488,3 +488,38 @@ def test_more_calls_at_once_than_are_made_are_refused(write):
     assert mistakes(write(text.replace("{most}", str(MOST + 1)))) == [
         "suite.yaml, line 5: limits.concurrency must be a whole number from 1 to 1000, not 1001."
     ]
+
+
+@pytest.mark.parametrize(
+    ("table", "mistake"),
+    [
+        ("id,input,target,target\na,1?,1,2\n", "t.csv, line 1: the column 'target' is there twice"),
+        ("id,input,target\na,1?,1\nb,2?\n\n , \n", "t.csv, line 3: 2 cells where the header has 3"),
+        ("id,input,target\na,1?,1,1\n", "t.csv, line 2: 4 cells where the header has 3"),
+    ],
+)
+def test_a_table_with_cells_that_belong_nowhere_is_refused(write, table, mistake):
+    (found,) = mistakes(write("suite: s\ntasks: t.csv\nsubjects: [m]\n", t_csv=table))
+    assert mistake in found
+
+
+def test_a_mistake_of_one_of_two_subjects_has_its_own_line(write):
+    text = "suite: s\ntasks: [q]\nsubjects:\n- openai/m\n- {model: openai/m, base_url: nowhere}\n"
+    path = write(text)
+    with pytest.raises(SuiteError) as caught:
+        load_suite(path, check_subject=lambda s: f"at {s.base_url}")
+    told = [line.partition("line ")[2] for line in caught.value.problems]
+    assert [line.split(":")[0] for line in told] == ["4", "5", "5"]
+    assert told[0] == "4: at None"
+    assert sum("nowhere" in line for line in told) == 1
+
+
+def test_a_caller_can_check_all_of_a_suite(write):
+    path = good(write)
+    places = [(("runs",), "too many"), ((), "no")]
+    with pytest.raises(SuiteError) as caught:
+        load_suite(path, check=lambda suite: [*places, (suite.subjects[1], "odd")])
+    text = "\n".join(caught.value.problems)
+    assert f"{path}: no" in text
+    assert "line 10: odd" in text
+    assert "too many" in text

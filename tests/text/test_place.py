@@ -25,6 +25,27 @@ CASES = [
 ]
 
 
+STATED = [
+    ("last_number", "So 4.\nCONFIDENCE: 80%", "So [4].\nCONFIDENCE: 80%"),
+    ("last_number", "80, no: 8 (confidence: 8/10)", "80, no: [8] (confidence: 8/10)"),
+    ("marker", "FINAL_ANSWER: 4 (CONFIDENCE: 80 %)", "FINAL_ANSWER: [4] (CONFIDENCE: 80 %)"),
+    ("marker", "FINAL_ANSWER: 0.8, with confidence: 0.8.", "ANSWER: [0.8], with confidence: 0.8."),
+    ("last_line", "Paris.\n**My confidence: 0.9**\n", "[Paris].\n**My confidence: 0.9**\n"),
+    ("choice", "Answer: A confidence: 80%", "Answer: [A] confidence: 80%"),
+    ("json=answer", '{"answer": 4, "confidence": 0.8}', '{"answer": [4], "confidence": 0.8}'),
+    ("regex=: (\\d+)", "Confidence: 80%", "Confidence: [80]%"),
+]
+
+
+@pytest.mark.parametrize(("rule", "said", "marked"), STATED)
+def test_a_confidence_that_is_asked_for_is_no_part_of_the_answer(rule, said, marked):
+    read = AnswerRule.parse(rule).beside("stated")
+    found = pl.select(answer(pl.lit(said), read)).item()
+    start, end = place(said, found, read)
+    assert f"{said[:start]}[{said[start:end]}]{said[end:]}".endswith(marked)
+    assert found == said[start:end]
+
+
 @pytest.mark.parametrize(("rule", "said", "marked"), CASES)
 def test_an_answer_is_marked_where_it_was_found(rule, said, marked):
     read = AnswerRule.parse(rule)

@@ -43,8 +43,8 @@ def replayed(folder):
 class Server:
     """A server's address, and requests to it without a browser."""
 
-    def __init__(self, address):
-        self.address = address
+    def __init__(self, address, process=None):
+        self.address, self.process = address, process
 
     def get(self, path, headers=None, method="GET", body=None):
         """Ask; gives status, headers and text."""
@@ -100,7 +100,7 @@ def serving(folder, *arguments, env=None):
         line = process.stderr.readline()
         found = re.search(r"http://\S+:(\d+)/", line)
         assert found, line + process.stderr.read()
-        yield Server(f"http://127.0.0.1:{found[1]}")
+        yield Server(f"http://127.0.0.1:{found[1]}", process)
     finally:
         process.send_signal(signal.SIGINT)
         try:

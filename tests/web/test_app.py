@@ -1,7 +1,15 @@
 """Whatever breaks, the answer is ours: JSON to a program, a page to a person."""
 
+import gc
 import sqlite3
 
+import pytest
+from jinja2.runtime import Context
+from starlette.requests import Request
+
+from assay.store.store import Store
+from assay.web.app import make_app
+from assay.web.pages import pages
 from web.serving import replayed, serving
 
 
@@ -18,3 +26,31 @@ def test_what_breaks_is_told_in_our_own_words(tmp_path):
         assert "<h1>Something broke</h1>" in page
         assert "default-src 'none'" in headers["content-security-policy"]
         assert server.get("/new")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/{run}", "/runs/{run}/records", "/new", "/docs"])
+def test_a_page_is_forgotten_once_it_is_sent(filled, path):
+    """What goes in circles keeps a whole page in memory until the collector looks."""
+    folder, run = filled
+    store = Store(str(folder / ".assay" / "assay.db"))
+    app = make_app(store).app
+    shows = {route.path: route.endpoint for route in pages()}
+
+    def ask(path):
+        scope = {"type": "http", "method": "GET", "path": path.format(run=run), "headers": []}
+        scope |= {"query_string": b"", "path_params": {"run": run}, "app": app}
+        assert shows[path](Request(scope)).status_code == 200
+
+    def filled_in():
+        return sum(type(held) is Context for held in gc.get_objects())
+
+    ask("/runs/{run}")  # its digest is made
+    ask(path)
+    gc.disable()
+    try:
+        before = filled_in()
+        ask(path)
+        assert filled_in() == before
+    finally:
+        gc.enable()
+    store.close()

@@ -1,6 +1,8 @@
 """A chart's bar or point leads to as many records as it stands for."""
 
 import random
+import re
+from html import unescape
 
 import pytest
 
@@ -64,19 +66,29 @@ def test_every_bar_leads_to_its_records(store):
         assert wanted[(measure,)] == counts, name
         assert sum(counts) == 400
     assert wanted[("correct", "prob_correct")] == [r["n"] for r in held["reliability"]]
-    bins = [b for b in held["thought"]["bins"] if b["right"] + b["wrong"]]
-    assert wanted[("correct", "cot_tokens")] == [b[k] for b in bins for k in ("right", "wrong")]
+    parts = [b[k] for b in held["thought"]["bins"] for k in ("right", "wrong")]
+    assert wanted[("correct", "cot_tokens")] == [n for n in parts if n]
     parts = [(r["right"], r["n"] - r["right"]) for r in held["answers"]]
     assert wanted[("answer_in", "correct")] == [n for part in parts for n in part if n]
     assert None in {r["answer"] for r in held["answers"]}
     assert wanted[("capability", "category")] == [c["n"] for c in held["coverage"]["cells"]]
 
 
+def test_the_table_below_a_chart_leads_where_its_marks_do(store):
+    told = compute(store, kept.state(store, RUN).run)
+    for chart in charts(told, lambda wanted: f"/{sorted(wanted.items())}"):
+        marks = re.findall(r'<a href="([^"]+)" tabindex="(-?\d)"', chart.svg)
+        assert {unescape(where) for where, _ in marks} == set(chart.links.values()), chart.name
+        assert {stop for _, stop in marks} <= {"-1"}
+        sizes = re.findall(r'class="hit"[^>]* width="([\d.]+)" height="([\d.]+)"', chart.svg)
+        assert all(float(w) > 0 and float(h) > 0 for w, h in sizes), chart.name
+
+
 def test_the_last_bar_claims_no_upper_end(store):
     told = compute(store, kept.state(store, RUN).run)
     latency = next(c for c in charts(told) if c.name == "latency")
     assert latency.rows[-1][1] is None
-    assert "and more milliseconds" in latency.svg
+    assert "and more seconds" in latency.svg
 
 
 def test_the_commonest_failure_is_told(store):

@@ -57,6 +57,40 @@ def test_the_run_page_leads_to_the_records_behind_a_bar(site, open_page):
     assert page.locator("table.rows tbody tr").count() > 0
 
 
+def test_a_phone_shows_the_answer_first_and_the_attempts_last(site, open_page):
+    server, run = site
+    page = open_page(390, 780).page
+    page.goto(server.address + places(run)["record"])
+    heads = ("Answer", "Reply", "Your verdict", "Every attempt at this task")
+    tops = [page.get_by_role("heading", name=n, exact=True).bounding_box()["y"] for n in heads]
+    assert tops == sorted(tops)
+
+
+def test_charts_are_no_long_row_of_tab_stops(site, open_page):
+    server, run = site
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}")
+    assert page.locator("svg.chart a").count() > 20
+    assert page.locator("svg.chart a:not([tabindex='-1'])").count() == 0
+    page.locator("#chart-latency summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("latency_ms_min="))
+
+
+def test_nothing_is_cut_on_paper(site, open_page, tmp_path):
+    server, run = site
+    server.digest(run)
+    written = tmp_path / "report.html"
+    written.write_text(server.get(f"/runs/{run}/report.html")[2])
+    page = open_page(688, 1000).page  # A4 without its margins
+    page.emulate_media(media="print")
+    page.goto(written.as_uri())
+    wide = page.evaluate("[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth)")
+    assert max(wide) <= 688
+
+
 def test_metrics_explain_themselves(site, open_page):
     server, run = site
     page = open_page().page
@@ -99,7 +133,11 @@ def test_a_filter_lives_in_the_address(site, open_page):
     page.keyboard.type("basket")
     page.locator("select[name=result]").select_option("no")
     page.locator("[data-range]").select_option("cot_tokens")
-    page.locator("input[placeholder=below]").fill("12")
+    page.locator("input[placeholder=below]").fill("1,000")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url(re.compile("cot_tokens_max=1%2C000"))
+    assert page.locator("[data-range]").count() == 2
+    page.locator("input[name=cot_tokens_max]").fill("12")
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url(re.compile("q=basket"))
     assert "result=no" in page.url
@@ -110,6 +148,9 @@ def test_a_filter_lives_in_the_address(site, open_page):
     assert count == page.locator("table.rows tbody tr").count() > 0
     page.locator("details", has_text="Columns").locator("summary").first.click()
     page.locator("[data-columns] input[value=response]").check()
+    page.locator("[data-columns] input[value=finish]").check()
+    assert "columns=" not in page.url
+    page.get_by_role("button", name="Show these").click()
     page.wait_for_url(re.compile("columns="))
     assert page.locator("th", has_text="response").count() == 1
     assert "result=no" in page.url
@@ -171,6 +212,8 @@ def test_two_sides_are_compared_to_the_word(site, open_page):
     page.goto(f"{server.address}/compare?run={run}")
     assert page.get_by_text("could be shown").count() + page.get_by_text("more often").count() > 0
     assert page.locator("#chart-differences .dot").count() == 2
+    page.locator("#chart-differences a .hit").last.click()
+    page.wait_for_url(re.compile("#changed$"))
     page.locator("section", has_text="Better in T2").locator("a").first.click()
     page.wait_for_url(re.compile("/compare/task"))
     assert page.locator("mark.before").count() > 0
@@ -219,6 +262,7 @@ def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
     with serving(tmp_path) as server:
         page = open_page().page
         page.goto(f"{server.address}/new")
+        page.locator("[data-suite]").select_option(index=1)
         page.get_by_text("192 attempts").wait_for()
         page.locator("[data-tiers] input[value=T1]").uncheck()
         page.get_by_text("128 attempts").wait_for()
@@ -228,7 +272,7 @@ def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile("/runs/2"))
         page.reload()
-        page.get_by_text("Every metric").wait_for(timeout=60_000)
+        page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
         assert page.locator("[data-status]").inner_text() == "done"
         page.goto(server.address)
         assert page.locator("table.rows tbody tr").count() == 2

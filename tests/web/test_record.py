@@ -4,7 +4,7 @@ import json
 
 from assay.text.extract import AnswerRule
 from assay.web.checking import points
-from assay.web.record import calls, found_in, thought
+from assay.web.record import calls, fold, found_in, thought
 
 REPLY = "FINAL_ANSWER: 4\nConfidence: 94%"
 
@@ -31,7 +31,13 @@ def test_calls_show_what_tools_gave():
     row = {
         "tool_calls": json.dumps(
             [
-                {"id": "1", "name": "look", "arguments": '{"id": 7}'},
+                {
+                    "id": "1",
+                    "name": "look",
+                    "arguments": '{"id": 7}',
+                    "latency_ms": 12.3,
+                    "started": "2026-01-02",
+                },
                 {"id": "2", "name": "pay", "arguments": {}, "result": {"paid": True}},
                 {"id": "3", "name": "wait"},
             ]
@@ -45,10 +51,20 @@ def test_calls_show_what_tools_gave():
         "work": None,
     }
     assert calls(row) == [
-        {"name": "look", "arguments": '{"id": 7}', "result": "7"},
-        {"name": "pay", "arguments": "", "result": '{"paid": true}'},
-        {"name": "wait", "arguments": "", "result": ""},
+        {"name": "look", "arguments": '{"id": 7}', "result": "7", "time": "2026-01-02, 12 ms"},
+        {"name": "pay", "arguments": "", "result": '{"paid": true}', "time": ""},
+        {"name": "wait", "arguments": "", "result": "", "time": ""},
     ]
+
+
+def test_a_long_reply_is_folded_between_its_ends():
+    pieces = [("a" * 7_000, ""), ("7", "found"), ("b" * 500, "")]
+    told = fold(pieces)
+    assert told["hidden"] == 7_501 - 3_000
+    parts = [*told["head"], *told["middle"], *told["tail"]]
+    assert "".join(text for text, _ in parts) == "a" * 7_000 + "7" + "b" * 500
+    assert ("7", "found") in told["tail"]
+    assert fold(pieces[1:]) == {"head": pieces[1:], "middle": [], "tail": [], "hidden": 0}
 
 
 def test_marks_have_a_scale():

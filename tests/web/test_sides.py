@@ -80,3 +80,72 @@ def test_replies_are_of_the_chosen_side_and_say_what_they_leave_out(served):
         [NEW, {"tier": "T209"}],
     ]
     assert served.get(back)[0] == 200
+
+
+MORE, FEWER, OTHER, ALONE = (f"20260201-00000{i}-cccc" for i in range(4))
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    """A server of runs with tiers in common, other rules, and no task in common."""
+    folder = tmp_path_factory.mktemp("uneven")
+    (folder / ".assay").mkdir()
+    store = Store(str(folder / ".assay" / "assay.db"))
+
+    def fill(name, tiers, settings=SETTINGS, first=0):
+        told = {**settings, "subjects": ["m"], "tiers": list(tiers)}
+        made = {"created": float(name[13:15]), "attempts": 30, "status": "done"}
+        store.add_run(run(name, **made, settings=told))
+        rows = [
+            record(f"t{i:02}", name, tier=t, target="4", response=f"It is {4 if right(i) else 5}.")
+            for t, right in tiers.items()
+            for i in range(first, first + 10)
+        ]
+        store.write(rows, [call("t00", name)])
+
+    half, none, all_ = (lambda i: i < 5), (lambda _: False), (lambda _: True)
+    fill(MORE, {"T0": half, "T1": half, "T2": all_})
+    fill(FEWER, {"T0": lambda i: i < 4, "T1": half})
+    fill(OTHER, {"T0": half}, {**SETTINGS, "answer": {"kind": "last_line", "value": ""}})
+    fill(ALONE, {"T0": none}, first=50)
+    store.close()
+    with serving(folder) as server:
+        for name in (MORE, FEWER, OTHER, ALONE):
+            server.digest(name)
+        yield server
+
+
+def test_only_what_both_runs_have_is_compared(uneven):
+    """What is right only in the tier that one run has changed nothing."""
+    text, heads, _ = compared(uneven, f"run={MORE}&run={FEWER}")
+    assert "left out" in text
+    assert heads == ["Worse in B: 1", "Better in B: 0"]
+    row = re.search(r'task=t04"><td(?:(?!</tr>).)*', text, re.DOTALL)[0]
+    assert re.findall(r"(\d+) %", row) == ["100", "50"]
+    sides = re.search(r'id="chart-sides".*?</figure>', text, re.DOTALL)[0]
+    assert re.findall(r"<td>([^<]*)</td>", sides) == ["A · T0", "A · T1", "B · T0", "B · T1"]
+    assert "A · T2" not in re.search(r"Every metric.*", text, re.DOTALL)[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [(OTHER, "find or match answers differently"), (ALONE, "no task in common")],
+)
+def test_runs_that_cannot_be_compared_say_so(uneven, other, why):
+    status, _, text = uneven.get(f"/compare?run={MORE}&run={other}")
+    assert status == 200
+    assert why in text
+    for word in ("Tasks that changed", "No task got worse", 'id="chart-sides"'):
+        assert word not in text
+
+
+def test_a_run_that_is_not_there_is_named(uneven):
+    text = uneven.get(f"/compare?run={MORE}&run=nope")[2]
+    assert "There is no run nope in this store." in text
+    assert "Tasks that changed" in text
+    side = quote(json.dumps(["nope", {}]))
+    assert uneven.get(f"/compare?run={MORE}&run={FEWER}&b={side}")[0] == 404
+
+
+def test_one_side_alone_asks_for_another(uneven):
+    assert "choose another run" in uneven.get(f"/compare?run={OTHER}")[2]

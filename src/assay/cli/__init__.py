@@ -92,7 +92,8 @@ def main() -> None:
         click.echo("Interrupted.", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()
+        if sys.stderr is not None:
+            sys.stderr.close()
         sys.exit(0)
     except OSError as error:  # such as a full disk below standard output
         click.echo(f"Error: {error.strerror or error}.", err=True)
@@ -114,5 +115,6 @@ def entry() -> None:
         code = end.code
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # a reader that went away, as with `| head`
-            stream.flush()
+            if stream is not None:  # as after `2>&-`
+                stream.flush()
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)

@@ -62,9 +62,10 @@ def command(
         " ".join(s if isinstance(s, str) else s.run.id for s in found),
         verdicts(found, policy, made) if policy else (),
     )
-    files.write_report(report, output)
+    pictures = files.write_charts(made, charts) if charts else []
+    files.write_report(report, output, pictures)
     click.echo(f"Wrote {output} ({output.stat().st_size / 1e3:,.0f} kB).", err=True)
     if charts:
-        click.echo(f"Wrote {len(files.write_charts(made, charts))} charts to {charts}.", err=True)
+        click.echo(f"Wrote {len(pictures)} charts to {charts}.", err=True)
     if tables:
         click.echo(f"Wrote {len(files.write_tables(made, tables))} tables to {tables}.", err=True)

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,6 +104,7 @@ def command(
 
         code = until_decided(loaded, run, at, until, baseline, version, format, fresh=not resume)
         raise click.exceptions.Exit(code)
+    Thread(target=_import_scorer, daemon=True).start()
     progress, began = _progress(loaded), time.monotonic()
     click.echo(f"Run {run.id}: {_attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
     with _own_output():
@@ -115,7 +117,7 @@ def command(
     print_scores(at.find(run.id), at, list(by), format)
     if (note := shared(loaded)) and outcome.tally.done > 1:
         click.echo(f"Note: {clean(note)}", err=True)
-    _end(outcome, at)
+    _end(outcome, at, judged=loaded.judge is not None)
     if code:
         raise click.exceptions.Exit(code)
 
@@ -125,23 +127,16 @@ def _prepared(
 ) -> tuple[Run, Suite]:
     """Give the run to make and its suite, warned about and checked before anything is called."""
     from assay.run.execute import new_run, open_suite  # noqa: PLC0415
-    from assay.run.preflight import check, check_columns  # noqa: PLC0415
 
     with _own_output():
         if resume:
-            run, suite = _resumed(name, store, yes=yes)
+            run, suite = _resumed(name, store, by, yes=yes)
         elif name is None:
             raise click.UsageError("Name a suite: assay run suite.yaml ('assay init' writes one).")
         else:
-            suite = open_suite(name)
+            suite = open_suite(name, by=by)
             run = new_run(suite)
         _warn(suite)
-        check(suite)
-    if suite.judge:
-        from assay.run.judging import check_judging  # noqa: PLC0415
-
-        check_judging(suite.judge, suite.limits, suite.prices)
-    check_columns(suite, by)
     return run, suite
 
 
@@ -177,6 +172,7 @@ def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, be
     from assay.cli.judge import tell  # noqa: PLC0415
     from assay.run.phases import phases, unpriced  # noqa: PLC0415
     from assay.run.progress import Progress  # noqa: PLC0415
+    from assay.store.connect import again  # noqa: PLC0415
 
     code, notes = 0, unpriced(suite)
     for phase in phases(outcome, suite, store, record=record, began=began):
@@ -189,7 +185,7 @@ def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, be
         finally:
             progress.end()
         if judged:
-            code = tell(judged, f"assay run --resume {outcome.run.id}") or code
+            code = tell(judged, again(store.address, outcome.run.id)) or code
             if judged.interrupted or judged.tally.exhausted:
                 break
     return code
@@ -211,7 +207,7 @@ def _recordable(path: Path) -> None:
     Recorder(path).close()
 
 
-def _resumed(name: str | None, store: Store, *, yes: bool) -> tuple[Run, Suite]:
+def _resumed(name: str | None, store: Store, by: Sequence[str], *, yes: bool) -> tuple[Run, Suite]:
     """Find the run to go on with, and agree on what is made anew."""
     from assay.run.execute import open_suite  # noqa: PLC0415
     from assay.run.resume import difference  # noqa: PLC0415
@@ -228,7 +224,7 @@ def _resumed(name: str | None, store: Store, *, yes: bool) -> tuple[Run, Suite]:
             f"Note: {clean(run.path)} is gone; the suite is taken as run {run.id} kept it.",
             err=True,
         )
-    suite = open_suite(run.path, None if there else run.text)
+    suite = open_suite(run.path, None if there else run.text, by)
     found = difference(run, suite, store)
     _tell(run, found)
     if found.asks and not yes and not (sys.stdin.isatty() and click.confirm("Go on?", err=True)):
@@ -246,7 +242,14 @@ def _tell(run: Run, found: Difference) -> None:
         err=True,
     )
     if found.gone:
-        click.echo(f"{found.gone:,} records are no longer part of the suite; they stay.", err=True)
+        records = "1 record is" if found.gone == 1 else f"{found.gone:,} records are"
+        click.echo(f"{records} no longer part of the suite.", err=True)
+    if found.gone or found.changed:
+        click.echo(
+            "What the suite no longer asks for is set aside: no score counts it, and it comes back "
+            "with the suite that made it.",
+            err=True,
+        )
 
 
 def _progress(suite: Suite) -> Any:
@@ -277,6 +280,12 @@ def _progress(suite: Suite) -> Any:
     return Progress(right)
 
 
+def _import_scorer() -> None:
+    """Import what makes the scores, while the first answers are waited for."""
+    import assay.pipeline  # noqa: PLC0415
+    import assay.report.scores  # noqa: F401, PLC0415
+
+
 def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
     from assay.pipeline import score  # noqa: PLC0415
@@ -284,6 +293,8 @@ def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     from assay.run.source import RunSource  # noqa: PLC0415
 
     if not store.statuses(run.id):
+        if format == "json":
+            click.echo('{"groups": []}')
         return
     source = RunSource(run, store, own=tuple(names(tuple(by))))
     tiers = run.settings["tiers"]
@@ -309,19 +320,25 @@ def note_unanswered(sources: Sequence[Any], rule: AnswerRule | None = None) -> N
             click.echo(f"Note: {clean(note)}", err=True)
 
 
-def _end(outcome: Outcome, store: Store) -> None:
-    """Say how it ended, and leave with the exit code for it."""
+def _end(outcome: Outcome, store: Store, *, judged: bool) -> None:
+    """Say how it ended, and leave with the exit code for it.
+
+    What was interrupted when nothing was left to do, not even for a judge, has ended well.
+    """
+    from assay.report.plain import cost_text  # noqa: PLC0415
+    from assay.store.connect import again as command_again  # noqa: PLC0415
+
     run, tally = outcome.run, outcome.tally
-    again = f"assay run --resume {run.id}"
-    cost = outcome.spent["usd"]
-    paid = f", ${cost:.4g}" if cost is not None else ""
+    again = command_again(store.address, run.id)
+    cost = cost_text(outcome.spent)
+    paid = f", {cost}" if cost else ""
     failed = sum(tally.errors.values())
     missing = f", {failed:,} could not be made" if failed else ""
     made = f"{tally.done - failed:,} of {_attempts(tally.total)} made{missing}"
     click.echo(f"{made}{paid}. Run {run.id}.", err=True)
     if tally.errors:
         _tell_errors(run, tally.errors, store)
-    if outcome.interrupted:
+    if outcome.interrupted and (outcome.missing or judged):
         click.echo(f"Interrupted; go on with: {again}", err=True)
         raise click.exceptions.Exit(130)
     if tally.exhausted:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from assay.cli.options import format_option, store_option
+
+if TYPE_CHECKING:
+    from assay.store.store import Run, Store
 
 
 @click.command("runs", epilog="Example: assay runs --format json")
@@ -20,4 +26,12 @@ def command(store: str | None, format: str) -> None:
     if not runs and format == "table":
         click.echo("There is no run yet; 'assay init' writes a first suite, 'assay run' runs it.")
         return
-    click.echo(render([(r, at.statuses(r.id), at.spent(r.id)) for r in runs], format), nl=False)
+    entries = [(as_it_is(r, at), at.statuses(r.id), at.spent(r.id)) for r in runs]
+    click.echo(render(entries, format), nl=False)
+
+
+def as_it_is(run: Run, store: Store) -> Run:
+    """Say of a run that nobody makes and nobody ended that it was interrupted."""
+    if run.status != "running" or store.is_made(run.id):
+        return run
+    return replace(run, status="interrupted")

@@ -59,10 +59,30 @@ def command(
         timeout_graceful_shutdown=2, h11_max_incomplete_event_size=LONGEST,
     )  # fmt: skip
     listening = _listen(host, port)
-    shown, number = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
-    click.echo(f"Assay is at http://{shown}:{number}/ (Ctrl-C ends it).", err=True)
+    for line in told(host, listening.getsockname()[1], allow_host):
+        click.echo(line, err=True)
     uvicorn.Server(config).run(sockets=[listening])
     at.close()
+
+
+def told(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[str]:
+    """Say where the page is: addresses that it answers to, and how there come to be others.
+
+    >>> for line in told("0.0.0.0", 8700):
+    ...     print(line)
+    Assay is at http://localhost:8700/ (Ctrl-C ends it).
+    Others reach it by the names that --allow-host gives, and none is given: --allow-host NAME.
+    """
+    everywhere = host in {"0.0.0.0", "::", ""}  # noqa: S104
+    place = "localhost" if everywhere else f"[{host}]" if ":" in host else host
+    lines = [f"Assay is at http://{place}:{port}/ (Ctrl-C ends it)."]
+    if allowed:
+        names = ", ".join(f"http://{name}:{port}/" for name in allowed)
+        lines.append(f"Others reach it at {names}")
+    elif everywhere:
+        none = "and none is given: --allow-host NAME."
+        lines.append(f"Others reach it by the names that --allow-host gives, {none}")
+    return lines
 
 
 def _listen(host: str, port: int) -> socket.socket:

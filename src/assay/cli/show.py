@@ -23,6 +23,7 @@ def command(run: str, task: str | None, store: str | None, format: str) -> None:
     With a TASK, its attempts at it: what was asked and answered, what failed,
     and the verdict of every check with its evidence.
     """
+    from assay.cli.runs import as_it_is  # noqa: PLC0415
     from assay.report.runs import render_one  # noqa: PLC0415
     from assay.report.scenarios import NEEDED, attempts, render  # noqa: PLC0415
     from assay.run.judged import judgment_facts  # noqa: PLC0415
@@ -38,7 +39,7 @@ def command(run: str, task: str | None, store: str | None, format: str) -> None:
     judged = judgment_facts(found, at)
     spent = at.spent(found.id)
     statuses = at.statuses(found.id)
-    click.echo(render_one(found, statuses, spent, format, judged, checked), nl=False)
+    click.echo(render_one(as_it_is(found, at), statuses, spent, format, judged, checked), nl=False)
     if checked and format != "json":
         click.echo("\n" + render(checked, format), nl=False)
 

@@ -34,6 +34,7 @@ def until_decided(
     """Make ever larger parts of a suite until its policy is decided; gives the exit code."""
     from assay.gates.decide import needed_metrics  # noqa: PLC0415
     from assay.gates.load import load_policies  # noqa: PLC0415
+    from assay.run.resume import held, renew  # noqa: PLC0415
     from assay.run.until import Until  # noqa: PLC0415
 
     kept = {} if fresh else run.settings.get("until_decided", {})
@@ -45,6 +46,9 @@ def until_decided(
         before = baseline_records(baseline, metrics, policy.options, {}, store.address)
     seed = kept.get("seed", suite.seed or 0) if kept else None
     until = Until.of(suite, policy, before, seed=seed, version=version)
+    if not fresh:
+        with held(store, run.id):
+            renew(run.id, until.suite, store)
     run = replace(run, settings={**run.settings, **until.settings()})
     most = len(suite.tasks) * suite.runs
     click.echo(f"Run {run.id}: at most {most:,} attempts of {clean(suite.name)}.", err=True)

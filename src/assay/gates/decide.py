@@ -247,6 +247,9 @@ def _lacking(gate: Gate, records: Records) -> str:
         lacking = [p for p in parts if records.part(p, 0.9).value is None]
         return f"It lacks {', '.join(lacking)}."
     needs = METRICS[gate.metric].inputs
+    frame = records.scored
+    if all(name in frame.columns and frame[name].count() for name in needs):
+        return f"No record counts for it: {METRICS[gate.metric].summary}"
     return f"It needs {' and '.join(needs)}." if needs else ""
 
 

@@ -15,15 +15,22 @@ from assay.text.normalize import normalize
 
 
 @measure(spec="Zeta Reason 1")
-def answer(answer: pl.Expr, response: pl.Expr, *, answer_rule: AnswerRule | None = None) -> pl.Expr:
+def answer(
+    answer: pl.Expr,
+    response: pl.Expr,
+    *,
+    answer_rule: AnswerRule | None = None,
+    confidence_from: str | None = None,
+) -> pl.Expr:
     r"""The final answer: as given, else found in the response.
 
-    `answer_rule` says how it is found; where it is set, what was given gives way.
+    `answer_rule` says how it is found; where it is set, what was given gives way. A
+    confidence that is read from the response (`confidence_from`) is no part of it.
 
     >>> evaluate(answer, response=["So it is 4.\nFINAL_ANSWER: 4", "no idea"])
     ['4', None]
     """
-    found = find_answer(response, answer_rule or AnswerRule())
+    found = find_answer(response, (answer_rule or AnswerRule()).beside(confidence_from))
     if answer_rule is None:
         return pl.coalesce(answer, found)
     return pl.when(response.is_not_null()).then(found).otherwise(answer)

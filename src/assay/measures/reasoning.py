@@ -22,13 +22,15 @@ def cot(
     reasoning: pl.Expr,
     *,
     answer_rule: AnswerRule | None = None,
+    confidence_from: str | None = None,
 ) -> pl.Expr:
     r"""The chain of thought: as given, else the reasoning and the text before the final answer.
 
     >>> evaluate(cot, response=["2 and 2 make 4.\nFINAL_ANSWER: 4"])
     ['2 and 2 make 4.']
     """
-    found = find_cot(response, reasoning, answer_rule or AnswerRule())
+    rule = (answer_rule or AnswerRule()).beside(confidence_from)
+    found = find_cot(response, reasoning, rule)
     given = pl.coalesce(cot, pl.when(response.is_null()).then(reasoning))
     if answer_rule is None:
         return pl.coalesce(given, found)

@@ -31,6 +31,7 @@ Kind = Literal[
     "function",
     "replay",
     "workspace",
+    "cancelled",
 ]
 
 RETRYABLE: frozenset[str] = frozenset(

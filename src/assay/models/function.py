@@ -61,6 +61,11 @@ class FunctionModel:
             failed = wrong
             failed.message = redact_environment(wrong.message)
             failed.args = (failed.message,)
+        except asyncio.CancelledError as wrong:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            failed = self._failed(wrong)  # the function's own
         except (Exception, SystemExit) as wrong:
             failed = self._late() if limit.expired() else self._failed(wrong)
         else:

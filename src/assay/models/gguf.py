@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from assay.errors import UsageError, unknown
+from assay.models.beside import beside
 
 PULL_SECONDS = 900
 
@@ -74,11 +75,11 @@ def available() -> list[Available]:
     return [*known, *others]
 
 
-def resolve(name: str) -> Path:
+def resolve(name: str, folder: Path | None = None) -> Path:
     """Find the file behind `local/NAME`: where it is, or will be once it is pulled."""
     if name in KNOWN:
         return _place(KNOWN[name])
-    path = Path(name).expanduser()
+    path = beside(folder, name)
     if not name.endswith(".gguf"):
         hint = "Write local/PATH.gguf for a file of your own; 'assay models list' lists the others."
         raise UsageError(unknown("Local model", name, KNOWN, hint))

@@ -17,11 +17,13 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import AssayError, UsageError
 from assay.models import openai
+from assay.models.failure import CallError
 from assay.models.gguf import available, pull, resolve
 from assay.models.remote import RemoteModel
 from assay.models.server import Server
+from assay.models.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,18 +52,21 @@ class LocalModel:
         slots: int | None = None,
         context: int | None = None,
         timeout: float | None = None,
+        folder: Path | None = None,
     ) -> None:
         if find_spec("xllamacpp") is None:
             raise UsageError(f"local/{name} needs the package xllamacpp: pip install xllamacpp.")
-        resolve(name)
+        found = resolve(name, folder)
         self.name = f"local/{name}"
         self.account = self.name
         self.limit: int | None = slots or SLOTS
-        self._wanted = (name, slots or SLOTS, context or CONTEXT)
+        file = str(found) if name.endswith(".gguf") else name
+        self._wanted = (file, slots or SLOTS, context or CONTEXT)
         self._timeout = timeout or TIMEOUT
         self._starting = asyncio.Lock()
         self._server: Server | None = None
         self._remote: RemoteModel | None = None
+        self._broken: CallError | None = None
 
     def __repr__(self) -> str:
         return f"LocalModel({self.name})"
@@ -81,8 +86,10 @@ class LocalModel:
         async with self._starting:
             if self._remote is not None and self._server is not None and self._server.alive:
                 return self._remote
+            if self._broken is not None:  # another start would fail in the same way
+                raise self._broken
             await self._let_go()
-            server = self._server = await asyncio.to_thread(_take, self._wanted)
+            server = self._server = await self._taken()
             self._remote = RemoteModel(
                 self.name,
                 self._wanted[0],
@@ -93,6 +100,21 @@ class LocalModel:
                 timeout=self._timeout,
             )
             return self._remote
+
+    async def _taken(self) -> Server:
+        """Get the server, from a thread that holds up no end of the process."""
+        threads = Threads(self.name)
+        try:
+            done = await threads.run(_take, self._wanted)
+        finally:
+            threads.close()
+        if isinstance(done.wrong, AssayError | OSError):
+            self._broken = CallError("not_found", str(done.wrong), sent=False)
+            raise self._broken
+        if done.wrong is not None:
+            raise done.wrong
+        server: Server = done.value
+        return server
 
     async def _let_go(self) -> None:
         remote, self._remote = self._remote, None

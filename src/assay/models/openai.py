@@ -23,6 +23,8 @@ IGNORES: frozenset[str] = frozenset()
 
 _TRUNCATED = {"length", "max_tokens", "model_length", "max_output_tokens"}
 _REFUSED = {"content_filter", "refusal"}
+_EXCUSED = _TRUNCATED | _REFUSED
+_BESIDE = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
 
 
 def headers(key: str | None) -> dict[str, str]:
@@ -117,7 +119,7 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     if choice.get("finish_reason") == "error" or choice.get("error"):
         raise _reported(choice.get("error") or {})
     message, finish = choice["message"], word(choice.get("finish_reason"))
-    text, reasoning = _content(message, excused=finish in _TRUNCATED | _REFUSED)
+    text, reasoning = _content(message, excused=finish in _EXCUSED)
     refusal = message.get("refusal")
     return Reply(
         text=text or text_of(refusal),
@@ -148,9 +150,9 @@ def _reported(error: Any) -> CallError:
 
 
 def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | None]:
-    if "content" not in message and not excused:
-        _excuse(message)
     content = message.get("content")
+    if content is None and not excused:
+        _excuse(message)
     given = message.get("reasoning_content") or message.get("reasoning")
     reasoning = text_of(given) or None
     if isinstance(content, list):
@@ -162,8 +164,8 @@ def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | N
 
 
 def _excuse(message: Mapping[str, Any]) -> None:
-    """A message may leave its content out only if it has something else to say."""
-    if not any(message.get(k) for k in ("tool_calls", "refusal", "reasoning", "reasoning_content")):
+    """A message without content must have something else to say; an empty text is an answer."""
+    if not any(message.get(name) for name in _BESIDE):
         raise KeyError("content")
 
 

@@ -100,8 +100,8 @@ def find(
     """Find a model; what is wrong with its name, its address or its key is said here, not later.
 
     `slots` (answers at once) and `context` (tokens of each) are for `local/…` only, `folder` (the
-    suite's, where modules are looked for first) for `python:…`. Nothing is sent, fetched or
-    started before the first call.
+    suite's, where modules and files are looked for first) for `python:…`, `replay:…` and
+    `local/…`. Nothing is sent, fetched or started before the first call.
     """
     scheme, colon, rest = name.partition(":")
     if colon and scheme in {"python", "replay"}:
@@ -112,7 +112,7 @@ def find(
     if provider == "local":
         from assay.models.local import LocalModel  # noqa: PLC0415
 
-        return LocalModel(model, slots=slots, context=context, timeout=timeout)
+        return LocalModel(model, slots=slots, context=context, timeout=timeout, folder=folder)
     if provider == "litellm":
         from assay.models.litellm import LiteLLMModel  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ def _by_scheme(scheme: str, rest: str, timeout: float, folder: Path | None) -> M
     if scheme == "replay":
         from assay.models.replay import Recording  # noqa: PLC0415
 
-        return Recording.named(rest)
+        return Recording.named(rest, folder)
     from assay.models.function import FunctionModel  # noqa: PLC0415
 
     return FunctionModel(rest, timeout, folder)

@@ -12,17 +12,21 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from assay.errors import AssayError, InputError, UsageError, unknown
+from assay.errors import AssayError, UsageError, unknown
+from assay.models.beside import beside
 from assay.models.failure import CallError
 from assay.models.model import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from assay.models.model import Model, Request
+
+
+_MAKE = "'assay run --record FILE' writes such files."
 
 
 def key_of(model: str, request: Request) -> str:
@@ -49,25 +53,29 @@ class Recording:
         try:
             lines = path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as wrong:
-            raise InputError([f"{path} cannot be read as a recording: {wrong}"]) from wrong
+            raise UsageError(f"{path} cannot be read as a recording: {wrong}. {_MAKE}") from wrong
         for number, line in enumerate(lines[:-1], 1):
             try:
                 row = json.loads(line)
                 replies[row["key"]] = Reply.of(row["reply"])
                 models[row["model"]] = None
             except (ValueError, TypeError, KeyError, UsageError) as wrong:
-                problems.append(f"{path}, line {number}: not a recorded reply ({wrong}).")
+                problems.append(f"{path}, line {number}: not a recorded reply ({wrong})")
         if problems:
-            raise InputError(problems, hint="'assay run --record FILE' writes such files.")
+            more = f", and {len(problems) - 1:,} more" if problems[1:] else ""
+            raise UsageError(f"{problems[0]}{more}. {_MAKE}")
         return cls(path, replies, tuple(models))
 
     @classmethod
-    def named(cls, text: str) -> ReplayModel:
-        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` when it holds several."""
+    def named(cls, text: str, folder: Path | None = None) -> ReplayModel:
+        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` when it holds several.
+
+        A file is looked for in `folder`, the suite's, and then here.
+        """
         file, _, model = text.partition("#")
         if not file:
             raise UsageError("replay: names no file; write replay:FILE.")
-        recording = cls.read(Path(file))
+        recording = cls.read(beside(folder, file))
         if model:
             return recording.model(model)
         if len(recording.models) == 1:

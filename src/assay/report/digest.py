@@ -107,13 +107,18 @@ def comparison(
     sources: Sequence[Any], confidence: float, by: Sequence[str] = ()
 ) -> dict[str, Any] | None:
     """Compare the sides on the same tasks, in words and numbers; None where that cannot be."""
+    try:
+        return compared(sources, confidence, by)
+    except (UsageError, InputError):
+        return None
+
+
+def compared(sources: Sequence[Any], confidence: float, by: Sequence[str]) -> dict[str, Any]:
+    """Compare the sides on the same tasks, in words and numbers, or say why that cannot be."""
     from assay.comparison import compare  # noqa: PLC0415
     from assay.report.words import sentences  # noqa: PLC0415
 
-    try:
-        found = compare(list(sources), by=list(by), confidence=confidence)
-    except (UsageError, InputError):
-        return None
+    found = compare(list(sources), by=list(by), confidence=confidence)
     told = found.to_dict()
     return {"words": list(sentences(found)), "pairs": told["pairs"], "by": list(found.by)}
 

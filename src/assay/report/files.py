@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from assay.errors import InputError, UsageError
 from assay.report.charts import charts
 from assay.report.html import html, markdown
 from assay.report.plain import csv_table
 from assay.report.svg import alone
-from assay.report.view import families
+from assay.report.view import difference, families, probability
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
@@ -30,15 +32,23 @@ PATIENCE = 120
 """Seconds in which a browser must have printed."""
 
 
-def write_report(report: Report, path: Path) -> None:
-    """Write the report in the form that the file's name says."""
-    kinds = {".html": html, ".md": markdown}
+def write_report(report: Report, path: Path, pictures: Sequence[Path] = ()) -> None:
+    """Write the report in the form that the file's name says; Markdown shows given pictures."""
     if path.suffix == ".pdf":
         _write(path, _pdf(html(report)))
-    elif path.suffix in kinds:
-        _write(path, kinds[path.suffix](report).encode())
+    elif path.suffix == ".html":
+        _write(path, html(report).encode())
+    elif path.suffix == ".md":
+        _write(path, markdown(report, _beside(path, pictures)).encode())
     else:
         raise UsageError(f"-o {path}: the name must end in .html, .md or .pdf.")
+
+
+def _beside(path: Path, pictures: Sequence[Path]) -> dict[str, str]:
+    """Give the way from a report to each picture, by its name."""
+    folder = path.resolve().parent
+    ways = {p.stem: os.path.relpath(p.resolve(), folder) for p in pictures if p.suffix == ".svg"}
+    return {name: quote(Path(way).as_posix()) for name, way in ways.items()}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -86,8 +96,6 @@ def _pdf(page: str) -> bytes:
 
 
 def _is_root() -> bool:
-    import os  # noqa: PLC0415
-
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -100,7 +108,7 @@ def write_charts(digest: Mapping[str, Any], folder: Path) -> list[Path]:
         resvg_py = None  # type: ignore[assignment]
     written = []
     for chart in charts(digest):
-        picture = alone(chart.svg)
+        picture = alone(chart.svg, chart.title)
         path = folder / f"{chart.name}.svg"
         _write(path, picture.encode())
         written.append(path)
@@ -112,10 +120,14 @@ def write_charts(digest: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def write_tables(digest: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write the metrics as CSV and LaTeX, and each chart's numbers as CSV."""
+    """Write metrics and paired differences as CSV and LaTeX, and each chart's numbers as CSV."""
     _make(folder)
     rows = _metric_rows(digest)
     written = {folder / "metrics.csv": csv_table(rows), folder / "metrics.tex": latex(digest)}
+    pairs = (digest["comparison"] or {}).get("pairs")
+    if pairs:
+        written[folder / "pairs.csv"] = csv_table(_pair_rows(pairs))
+        written[folder / "pairs.tex"] = latex_pairs(pairs)
     for chart in charts(digest):
         written[folder / f"{chart.name}.csv"] = csv_table(chart.rows)
     for path, text in written.items():
@@ -140,13 +152,59 @@ def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def latex(digest: Mapping[str, Any]) -> str:
-    r"""Write the metrics that have a value as a LaTeX table, for `\input`."""
-    lines = [r"\begin{tabular}{lrrr}", r"metric & value & interval & records \\ \hline"]
-    for family in families(digest["whole"], known=True):
-        lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{_tex(family['title'])}}}}} \\")
-        for row in family["rows"]:
-            cells = (row["name"], row["value"], row["interval"], f"{row['records']:,}")
-            lines.append(f"{' & '.join(map(_tex, cells))} \\\\")
+    r"""Write the metrics that have a value as LaTeX tables, for `\input`: the whole, each side."""
+    tables = [_latex_metrics(digest["whole"], "")]
+    tables += [_latex_metrics(side, side["name"]) for side in digest["sides"]]
+    return "\n".join(tables)
+
+
+def _latex_metrics(group: Mapping[str, Any], side: str) -> str:
+    rows: list[tuple[str, ...] | str] = []
+    for family in families(group, known=True):
+        rows.append(family["title"])
+        rows += [
+            (r["name"], r["value"], r["interval"], f"{r['records']:,}") for r in family["rows"]
+        ]
+    return _tabular("lrrr", ("metric", "value", "interval", "records"), rows, side)
+
+
+def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    names = ("a", "b", "metric", "difference")
+    rest = ("p", "p_adjusted", "tasks", "method", "detectable")
+    rows: list[list[Any]] = [[*names, "low", "high", *rest]]
+    for pair in pairs:
+        ends = pair["interval"] or (None, None)
+        rows.append([*(pair[n] for n in names), *ends, *(pair.get(n) for n in rest)])
+    return rows
+
+
+def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
+    r"""Write paired differences as a LaTeX table, for `\input`."""
+    heads = ("pair", "metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
+    rows = [
+        (
+            *(f"{p['b']} − {p['a']}", p["metric"], *difference(p)),
+            *(probability(p["p"]), probability(p["p_adjusted"]), f"{p['tasks']:,}"),
+        )
+        for p in pairs
+    ]
+    return _tabular("llrrrrr", heads, rows)
+
+
+def _tabular(
+    columns: str, heads: Sequence[str], rows: Sequence[Sequence[str] | str], title: str = ""
+) -> str:
+    """Write a table; a row that is one text is a heading."""
+    wide = len(columns)
+    lines = [rf"\begin{{tabular}}{{{columns}}}"]
+    if title:
+        lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(title)}}}}} \\")
+    lines.append(f"{' & '.join(heads)} \\\\ \\hline")
+    for row in rows:
+        if isinstance(row, str):
+            lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(row)}}}}} \\")
+        else:
+            lines.append(f"{' & '.join(map(_tex, row))} \\\\")
     return "\n".join([*lines, r"\end{tabular}", ""])
 
 
@@ -156,6 +214,9 @@ _TEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "∞": r"$\infty$",
+    "−": "$-$",
+    "<": "$<$",
+    "·": r"$\cdot$",
     "—": "---",
     "–": "--",
     "[": "{[}",

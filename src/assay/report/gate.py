@@ -124,14 +124,14 @@ def name_of(gate: Decision) -> str:
 
 def value_of(gate: Decision) -> str:
     """Write a gate's value."""
-    return _amount(gate, gate.value)
+    return amount(gate, gate.value)
 
 
 def ends_of(gate: Decision) -> str:
     """Write a gate's interval."""
     if gate.low is None:
         return ""
-    low, high = _amount(gate, gate.low), _amount(gate, gate.high)
+    low, high = amount(gate, gate.low), amount(gate, gate.high)
     return f"{low.removesuffix(' pp')} … {high}"
 
 
@@ -139,17 +139,17 @@ def effect_of(gate: Decision) -> str:
     """Write by how much a gate's value is better than it has to be."""
     if gate.effect is None or not math.isfinite(gate.effect):
         return ""
-    return _amount(gate, gate.effect, difference=True)
+    return amount(gate, gate.effect, difference=True)
 
 
 def threshold_of(gate: Decision) -> str:
     """Write a gate's threshold."""
     if gate.threshold is None:
         return "—"
-    return f"{SHOWN.get(gate.sign or '', gate.sign)} {_amount(gate, gate.threshold)}"
+    return f"{SHOWN.get(gate.sign or '', gate.sign)} {amount(gate, gate.threshold)}"
 
 
-def _amount(gate: Decision, value: float | None, *, difference: bool = False) -> str:
+def amount(gate: Decision, value: float | None, *, difference: bool = False) -> str:
     """Write a value; a difference of rates has a sign and is in percentage points."""
     if value is None:
         return "—"

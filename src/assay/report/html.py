@@ -17,6 +17,8 @@ from assay.report.view import families, key_figures, side_rows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assay.report.chart import Chart
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -52,14 +54,16 @@ def html(report: Report) -> str:
     )
 
 
-def markdown(report: Report) -> str:
-    """Write the report as Markdown, without the charts."""
+def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
+    """Write the report as Markdown; charts are shown where there are pictures of them."""
     whole = report.digest["whole"]
     lines = [f"# {markdown_text(report.title)}", "", f"{whole['records']:,} records.", ""]
     rows = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
     lines += [markdown_table([["", "value", "interval"], *rows], right=(1, 2))]
     for verdict in report.verdicts:
         lines += _verdict(verdict)
+    if pictures:
+        lines += _pictures(charts(report.digest), pictures)
     if report.digest["sides"]:
         words = (report.digest["comparison"] or {}).get("words", ())
         lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
@@ -78,6 +82,16 @@ def markdown(report: Report) -> str:
     for facts in report.runs:
         lines += ["## The run", "", markdown_table([["", ""], *map(list, facts)])]
     return "\n".join(lines).rstrip() + f"\n\nComputed again by `assay score {report.again}`.\n"
+
+
+def _pictures(drawn: Sequence[Chart], pictures: Mapping[str, str]) -> list[str]:
+    lines = ["## Charts", ""]
+    for chart in drawn:
+        title = markdown_text(chart.title)
+        if chart.name in pictures:
+            shown = f"![{title}]({pictures[chart.name]})"
+            lines += [f"### {title}", "", markdown_text(chart.note), "", shown, ""]
+    return lines
 
 
 def _verdict(verdict: Mapping[str, Any]) -> list[str]:

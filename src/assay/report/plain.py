@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+]\$?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?")
+"""What begins like a formula and is none: a spreadsheet reads it as the number that it is."""
 _LIVE = re.compile(r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|\b[A-Za-z]+:(?=//)|\bwww(?=\.))")
 """What GitHub makes a mention, a reference or a link of."""
 
@@ -20,6 +22,17 @@ def one_line(text: str, width: int = 60) -> str:
     """Clean a text, put it on one line and cut it."""
     flat = " ".join(clean(text).split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def cost_text(spent: dict[str, Any]) -> str:
+    """Write what a run cost, as far as it is known; nothing where nothing is.
+
+    >>> cost_text({"usd": 45.0, "unpriced": 3})
+    'at least $45'
+    """
+    if spent["usd"] is None:
+        return ""
+    return f"{'at least ' if spent['unpriced'] else ''}${spent['usd']:.4g}"
 
 
 def csv_table(rows: Iterable[Sequence[Any]]) -> str:
@@ -33,7 +46,7 @@ def _field(cell: Any) -> str:
         text = json.dumps(cell, ensure_ascii=False)
     else:
         text = "" if cell is None else str(cell)
-    if isinstance(cell, str) and cell.startswith(_FORMULA):
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         text = f"'{text}"
     if any(sign in text for sign in ',"\r\n'):
         text = '"' + text.replace('"', '""') + '"'

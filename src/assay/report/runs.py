@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from assay.report.catalogue import _console, _trimmed
-from assay.report.plain import csv_table, markdown_table, one_line
+from assay.report.plain import cost_text, csv_table, markdown_table, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _rows(entries: Sequence[Any]) -> list[list[str]]:
     rows = [["run", "suite", "status", "made", "errors", "cost"]]
     for run, statuses, spent in entries:
         made = f"{sum(statuses.values()):,}/{run.attempts:,}"
-        cost = "—" if spent["usd"] is None else f"${spent['usd']:.4g}"
+        cost = cost_text(spent) or "—"
         errors = f"{statuses.get('error', 0):,}"
         rows.append([run.id, one_line(run.suite, 24), run.status, made, errors, cost])
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
@@ -13,24 +14,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 WIDTH, HEIGHT = 420, 240
+HEAD = 26
+"""Room for the title of a chart that stands alone."""
 CHAR = 5.9
 """About how wide a character is at the charts' size of type."""
+FINGER = 30
+"""How large an area a finger needs, in a chart that a phone shows a little smaller."""
+
+Hit = tuple[float, float, float, float]
+"""Left, top, width and height of what can be hit."""
 
 
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Choose round numbers between two ends.
+def ticks(low: float, high: float, about: int = 5, *, whole: bool = False) -> list[float]:
+    """Choose round numbers between two ends; `whole` ones where what is counted has no halves.
 
     >>> ticks(0, 9.3)
     [0.0, 2.0, 4.0, 6.0, 8.0]
+    >>> ticks(0, 2, whole=True)
+    [0.0, 1.0, 2.0]
     """
     if not high > low:
         return [low]
-    raw = (high - low) / about
-    size = 10 ** math.floor(math.log10(raw))
-    step = next(m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
+    step = _step((high - low) / about, whole=whole)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(float(i * step), 12) for i in range(first, last + 1)]
+
+
+def _step(raw: float, *, whole: bool) -> float:
+    size = 10.0 ** math.floor(math.log10(raw))
+    steps = (m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
+    return max(1.0, next(s for s in steps if s % 1 == 0 or s < 1)) if whole else next(steps)
+
+
+def top(high: float, about: int = 4) -> float:
+    """Give the tick at which an axis of counts ends, so that no bar rises above the last.
+
+    >>> top(1), top(9), top(21), top(130)
+    (1.0, 10.0, 30.0, 150.0)
+    """
+    step = _step(max(high, 1.0) / about, whole=True)
+    return step * math.ceil(high / step - 1e-9) or step
 
 
 def short(value: float) -> str:
@@ -53,10 +77,29 @@ def percent(value: float) -> str:
 def points(value: float) -> str:
     """Write a difference of shares, in points.
 
-    >>> points(0.125), points(-0.03)
-    ('+12.5', '−3')
+    >>> points(0.15625), points(-0.0625), points(0)
+    ('+15.6', '−6.2', '0.0')
+    """
+    text = f"{value * 100:+.1f}".replace("-", "−")
+    return text if float(text[1:]) else "0.0"
+
+
+def point(value: float) -> str:
+    """Write a difference of shares for an axis, in points.
+
+    >>> point(0.1), point(-0.025), point(0)
+    ('+10', '−2.5', '0')
     """
     return f"{value * 100:+.3g}".replace("-", "−") if value else "0"
+
+
+def many(count: int, word: str = "record") -> str:
+    """Write a number of things.
+
+    >>> many(1), many(2_000, "task")
+    ('1 record', '2,000 tasks')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def dollars(value: float) -> str:
@@ -129,14 +172,18 @@ class Drawing:
         title: str = "",
         href: str | None = None,
         opacity: float | None = None,
+        hit: Hit | None = None,
     ) -> None:
-        """Draw a rectangle; `title` is shown on pointing at it, `href` is where it leads."""
+        """Draw a rectangle; `title` is shown on pointing at it, `href` is where it leads.
+
+        `hit` is the area that can be hit, where the mark itself is too small for a finger.
+        """
         seen = f' fill-opacity="{opacity:.2f}"' if opacity is not None else ""
         shape = (
             f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.5g}" '
             f'height="{max(height, 0):.5g}"{seen}>{_title(title)}</rect>'
         )
-        self.parts.append(_linked(shape, href, title))
+        self.parts.append(_linked(shape, href, title, hit))
 
     def dot(
         self,
@@ -147,10 +194,12 @@ class Drawing:
         r: float = 4,
         title: str = "",
         href: str | None = None,
+        hit: Hit | None = None,
     ) -> None:
-        """Draw a point."""
+        """Draw a point; it can be hit from some way off."""
         shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{_title(title)}</circle>'
-        self.parts.append(_linked(shape, href, title))
+        near = (x - FINGER / 2, y - FINGER / 2, FINGER, FINGER)
+        self.parts.append(_linked(shape, href, title, hit or near))
 
     def text(self, x: float, y: float, text: object, kind: str = "", anchor: str = "start") -> None:
         """Write a label."""
@@ -176,14 +225,15 @@ class Drawing:
             middle = (self.left + self.width - self.right) / 2
             self.text(middle, self.height - 5, title, "name", "middle")
 
-    def y_axis(self, scale: Scale, write: Callable[[float], str], title: str = "") -> None:
-        """Draw the vertical axis with its grid."""
-        whole = write is short and scale.high >= 4
-        for tick in ticks(scale.low, scale.high, 4 if whole or write is not short else 2):
+    def y_axis(
+        self, scale: Scale, write: Callable[[float], str], title: str = "", *, whole: bool = False
+    ) -> None:
+        """Draw the vertical axis with its grid; its title stands above it."""
+        for tick in ticks(scale.low, scale.high, 4, whole=whole):
             self.line(self.left, scale(tick), self.width - self.right, scale(tick), "grid")
             self.text(self.left - 6, scale(tick) + 3.5, write(tick), anchor="end")
         if title:
-            self.text(4, self.top + 1, title, "name")
+            self.text(4, 11, title, "name")
 
     def svg(self) -> str:
         """Write the chart."""
@@ -198,10 +248,17 @@ def _title(text: str) -> str:
     return f"<title>{escape(text)}</title>" if text else ""
 
 
-def _linked(shape: str, href: str | None, title: str) -> str:
+def _linked(shape: str, href: str | None, title: str, hit: Hit | None = None) -> str:
+    """Make a mark lead somewhere. Keys reach the same place through the table below the chart."""
     if not href:
         return shape
-    return f'<a href="{escape(href)}" aria-label="{escape(title)}">{shape}</a>'
+    if hit:
+        x, y, width, height = hit
+        shape = (
+            f'<rect class="hit" x="{x:g}" y="{y:g}" width="{width:.5g}" height="{height:.5g}">'
+            f"{_title(title)}</rect>{shape}"
+        )
+    return f'<a href="{escape(href)}" tabindex="-1" aria-label="{escape(title)}">{shape}</a>'
 
 
 PALETTE = {
@@ -223,18 +280,27 @@ MARKS = (
     ".chart .mark{stroke:var(--wrong);stroke-width:1.5;stroke-dasharray:4 3}"
     ".chart .trend{fill:none;stroke:var(--right);stroke-width:1.75}"
     ".chart .edge{fill:none;stroke:var(--third);stroke-width:1.5;stroke-dasharray:5 3}"
-    ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}"
+    ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}.chart .hit{fill:transparent}"
+    ".chart text.head{font-size:13px;font-weight:600}"
 )
 """How marks look; the page's style sheet and a chart on its own both use it."""
 
 
-def alone(svg: str, theme: str = "light") -> str:
-    """Make a chart a file of its own, with the colours written in."""
+def alone(svg: str, title: str = "", theme: str = "light") -> str:
+    """Make a chart a file of its own, with its title and the colours written in."""
     colours = PALETTE[theme]
     style = MARKS
     for name, value in colours.items():
         style = style.replace(f"var(--{name})", value)
     head, _, rest = svg.partition(">")
-    back = f'<rect width="100%" height="100%" fill="{colours["area"]}"/>'
-    size = head.replace("<svg ", f'<svg width="{2 * WIDTH}" ', 1)
-    return f"{size}><style>{style}</style>{back}{rest}\n"
+    size = re.search(r'viewBox="0 0 (\d+) (\d+)"', head)
+    assert size
+    width, height = int(size[1]), int(size[2])
+    whole = height + (HEAD if title else 0)
+    opened = head.replace(size[0], f'viewBox="0 {height - whole} {width} {whole}"')
+    opened = opened.replace("<svg ", f'<svg width="{2 * width}" height="{2 * whole}" ', 1)
+    back = (
+        f'<rect y="{height - whole}" width="100%" height="100%" fill="{colours["area"]}"/>'
+        f'<text class="ink head" x="4" y="-9">{escape(title)}</text>'
+    )
+    return f"{opened}><style>{style}</style>{back}{rest}\n"

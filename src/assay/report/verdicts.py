@@ -39,12 +39,12 @@ def shown(verdict: Verdict) -> dict[str, Any]:
     """Arrange a verdict for a page or a report."""
     rows = [
         {
-            "name": gate.name,
+            "name": writing.name_of(gate),
             "level": gate.level,
             "verdict": gate.verdict,
             "sign": writing.sign(gate),
             "value": writing.value_of(gate),
-            "interval": writing.ends_of(gate),
+            "interval": writing.ends_of(gate).replace(" … ", " to "),
             "threshold": writing.threshold_of(gate),
             "why": gate.why,
             "scenarios": gate.scenarios[:50],
@@ -56,13 +56,15 @@ def shown(verdict: Verdict) -> dict[str, Any]:
     return {"verdict": verdict, "headline": writing.headline(verdict), "gates": rows}
 
 
-def scale(gate: Decision) -> dict[str, float] | None:
+def scale(gate: Decision) -> dict[str, Any] | None:
     """Place a gate's value, its interval and its threshold on a line."""
     given = [gate.value, gate.low, gate.high, gate.threshold]
     known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
     if gate.value is None or gate.threshold is None or len(known) < 2:
         return None
-    first, last = (0.0, 1.0) if gate.kind == "rate" else (min(0.0, *known), max(known) * 1.15)
+    first, last = (
+        (0.0, 1.0) if gate.kind == "rate" else (min(0.0, *known), max(known) * 1.15 or 1.0)
+    )
     first, last = min([first, *known]), max([last, *known])
     span = (last - first) or 1.0
 
@@ -73,6 +75,8 @@ def scale(gate: Decision) -> dict[str, float] | None:
     limit = place(gate.threshold, first)
     right = (gate.sign or "").startswith((">", "≥"))
     return {
+        "first": writing.amount(gate, first),
+        "last": writing.amount(gate, last),
         "value": place(gate.value, first),
         "low": place(gate.low, gate.value),
         "high": place(gate.high, gate.value),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from assay.estimate import Value
 
 KEY_METRICS = (
-    *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean", "ece"),
-    *("latency_p95_ms", "total_tokens_mean", "cost_usd_total", "cost_of_pass"),
+    *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean"),
+    *("cost_usd_total", "latency_p95_ms", "ece", "total_tokens_mean", "cost_of_pass"),
 )
 """What stands at the top of a report, as far as it is known."""
 
@@ -29,7 +29,7 @@ TITLES = {
     "accuracy": "Accuracy",
     "pass_rate": "Pass rate",
     "safety_rate": "Safety rate",
-    "behavior_coverage": "Behaviour coverage",
+    "behavior_coverage": "Behavior coverage",
     "impl_rate_mean": "Implementation rate",
     "ece": "Calibration error",
     "latency_p95_ms": "Latency, P95 (ms)",
@@ -92,19 +92,48 @@ def interval(name: str, e: Estimate) -> str:
     """Write an interval; money as all money is written."""
     ends = [x for x in (e.low, e.high) if isinstance(x, float)]
     if METRICS[name].unit != "US$" or len(ends) < 2:
-        return ends_shown(name, e)
+        return _plain_ends(ends_shown(name, e))
     if isinstance(e.value, float) and math.isinf(e.value) and math.isfinite(ends[0]):
         return f"more than {money(ends[0])}"
-    return f"[{money(ends[0])}, {money(ends[1])}]"
+    return " to ".join(monies(ends))
+
+
+def _plain_ends(text: str) -> str:
+    """Write the interval of a terminal's table as pages have it.
+
+    >>> _plain_ends("[0.125, 0.298]"), _plain_ends("[1,200, 3,400]"), _plain_ends("more than $2")
+    ('0.125 to 0.298', '1,200 to 3,400', 'more than $2')
+    """
+    return text.strip("[]").replace(", ", " to ")
 
 
 def difference(pair: Mapping[str, Any]) -> tuple[str, str]:
-    """Write a paired difference and its interval, in its metric's unit."""
-    name = pair["metric"]
-    dollar = name in METRICS and METRICS[name].unit == "US$"
-    write = money if dollar else number
-    ends = pair["interval"]
-    return write(pair["difference"]), f"[{write(ends[0])}, {write(ends[1])}]" if ends else ""
+    """Write a paired difference and its interval, in its metric's unit.
+
+    >>> difference({"metric": "accuracy", "difference": 0.15625, "interval": [-0.027, 0.335]})
+    ('+0.156', '−0.027 to +0.335')
+    """
+    metric, ends = METRICS.get(pair["metric"]), pair["interval"]
+    given = [x for x in (pair["difference"], *(ends or ())) if isinstance(x, int | float)]
+    if metric and metric.unit == "US$":
+        told = monies(given)
+    elif metric is None or metric.range == (0, 1):
+        told = [f"{abs(x):.3f}" for x in given]
+    else:
+        told = [number(float(abs(x))) for x in given]
+    signs = ["−" if x < 0 else "+" if x > 0 else "" for x in given]
+    texts = [sign + text.lstrip("−") for sign, text in zip(signs, told, strict=True)]
+    value = texts.pop(0) if pair["difference"] is not None else "—"
+    return value, " to ".join(texts)
+
+
+def probability(p: float | None) -> str:
+    """Write a p-value: as in a terminal, so that a column of them can be read down.
+
+    >>> probability(0.0443), probability(1.4e-9), probability(None)
+    ('0.044', '< 0.001', '—')
+    """
+    return "—" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def number(value: Any) -> str:
@@ -115,13 +144,11 @@ def number(value: Any) -> str:
     """
     if value is None:
         return "—"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
     if isinstance(value, float):
         return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
-    return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _needs(metric: Metric) -> str:
@@ -141,14 +168,21 @@ def _spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
 
 def key_figures(group: Mapping[str, Any], most: int = 6) -> list[dict[str, Any]]:
     """Give the few figures that stand at the top."""
-    found = []
+    found: list[dict[str, Any]] = []
     for name in KEY_METRICS:
         cells = group["estimates"].get(name)
         if cells and cells[0] is not None:
             e = estimate(cells)
-            note = interval(name, e).strip("[]").replace(", ", " to ")
-            found.append({"title": TITLES[name], "value": written(name, e.value), "note": note})
+            note = interval(name, e)
+            told = {"title": TITLES[name], "value": written(name, e.value), "note": note}
+            if METRICS[name].range != (0, 1) or not _repeats(told, found):
+                found.append(told)
     return found[:most]
+
+
+def _repeats(one: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a figure says the same as one before it: passed is right, where only that is."""
+    return any(f["value"] == one["value"] and f["note"] == one["note"] for f in found)
 
 
 def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -185,6 +219,24 @@ def money(value: float | None) -> str:
     ('$1,234.50', '$0.250', '$0.0000532', '∞', '—')
     """
     return "—" if value is None else dollars(value, 3)
+
+
+def monies(values: Sequence[float | None]) -> list[str]:
+    """Write amounts that stand below each other with the same decimals, so that they align.
+
+    >>> monies([0.0144, 0.000274, None]), monies([12.5, 0.25]), monies([0.0, float("inf")])
+    (['$0.01440', '$0.00027', '—'], ['$12.50', '$0.25'], ['$0.00', '∞'])
+    """
+    known = [abs(v) for v in values if v and math.isfinite(v)]
+    small = min(known, default=1.0)
+    places = 2 if small >= 0.1 else min(9, 1 - math.floor(math.log10(small)))
+    return [_amount(v, places) for v in values]
+
+
+def _amount(value: float | None, places: int) -> str:
+    if value is None or not math.isfinite(value):
+        return money(value)
+    return f"{'−' if value < 0 else ''}${abs(value):,.{places}f}"
 
 
 def run_facts(run: Any, statuses: Mapping[str, int], spent: Mapping[str, Any]) -> list[list[str]]:

@@ -7,6 +7,7 @@ import json
 import random
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from assay.judge.consensus import passes, weighted_score
@@ -14,8 +15,8 @@ from assay.judge.prompt import again, schema
 from assay.judge.reading import UnreadableError, read
 from assay.models.model import Request, Settings, Usage
 from assay.run.budget import Amount, ceiling
-from assay.run.calling import call_row, called, cost_of, pause, used_of
-from assay.run.engine import OUTPUT_TOKENS, TRIES
+from assay.run.calling import CutError, call_row, called, cost_of, pause, used_of
+from assay.run.engine import OUTPUT_TOKENS
 from assay.store.store import JUDGMENT_COLUMNS
 from assay.text.safe import storable
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from assay.models.failure import CallError
     from assay.models.model import Message, Model, Reply
     from assay.run.budget import Budget
+    from assay.run.calling import Made
     from assay.run.engine import Tally
     from assay.run.limiter import Limiter
     from assay.run.prices import Prices
@@ -83,6 +85,8 @@ class Desk:
     budget: Budget
     tally: Tally
     writer: Writer
+    cut: list[Row] = field(default_factory=list)
+    """The ledger of calls that were cancelled under way."""
     jitter: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
 
 
@@ -189,29 +193,38 @@ class Judge:
 
     async def _call(self, brief: Brief, request: Request) -> tuple[Reply, Row]:
         """Call, trying again where that can help; gives the reply and its row of the ledger."""
-        desk, most = self.desk, self._most(request)
-        for tries in range(1, TRIES + 1):
+        desk, most, since = self.desk, self._most(request), 0.0
+        for tries in count(1):
             await self.limiter.enter(self.model.name)
             try:
                 made = await called(
                     self.model, request, most, desk.budget, desk.tally,
                     lambda reply: used_of(desk.prices, self.subject, reply),
                 )  # fmt: skip
-                row = call_row(desk.run, "judge", brief.key, self.model.name, made, most)
+                row = self._ledger_row(brief, made, most)
                 if made.reply:
                     self.limiter.succeeded()
                     return made.reply, row
                 error = made.error
                 assert error is not None
                 self.limiter.failed(error, self.model.name)
-                if not error.retryable or tries == TRIES or desk.tally.stopping:
+                since = since or time.monotonic()
+                ends = desk.tally.stopping or self.limiter.is_enough(error, tries, since)
+                if ends or not error.retryable:
                     raise FailedError(error, row)
                 await desk.writer.put(None, [row])
+            except CutError as cut:
+                desk.cut.append(self._ledger_row(brief, cut.made, most))
+                raise
             finally:
                 self.limiter.leave()
             desk.tally.retries += 1
+            desk.tally.retried, desk.tally.paused_until = error.kind, self.limiter.paused_until
             await self.limiter.rest(pause(error, tries, desk.jitter))
         raise AssertionError
+
+    def _ledger_row(self, brief: Brief, made: Made, most: Amount) -> Row:
+        return call_row(self.desk.run, "judge", brief.key, self.model.name, made, most)
 
     def _most(self, request: Request) -> Amount:
         """Say the most a call may take; the schema and the tools are sent with it."""

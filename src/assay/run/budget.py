@@ -87,7 +87,7 @@ class Budget:
             raise TooMuchError(alone)
         while (short := self._short(most)) is not None:
             if not self._in_flight or short == "time":
-                raise ExhaustedError(f"The budget of {short} is used up.")
+                raise ExhaustedError(self._used_up(short))
             self._settled.clear()
             await self._settled.wait()
         self._usd_held += most.usd or 0.0
@@ -104,6 +104,13 @@ class Budget:
             self.tokens += used.tokens
             self._tokens_held -= most.tokens or 0
         self._settled.set()
+
+    def spend(self, used: Amount, most: Amount) -> None:
+        """Count a call of several that were set aside together; `most` where it is not known."""
+        self.usd += used.usd or 0.0
+        self.tokens += used.tokens or 0
+        self._usd_held += (most.usd or 0.0) if used.usd is None else 0.0
+        self._tokens_held += (most.tokens or 0) if used.tokens is None else 0
 
     def hold(self, most: Amount) -> None:
         """Count a call as the most it may have taken, since nobody says what it took."""
@@ -122,6 +129,17 @@ class Budget:
         if usd is not None and (most.usd or 0.0) > usd + 1e-12:
             return f"may cost ${most.usd:.4g}, more than limits.usd (${usd:g})"
         return None
+
+    def _used_up(self, what: str) -> str:
+        """Say that there is no more, and how much of it nobody can say was spent."""
+        held = {"money": f"${self._usd_held:.4g}", "tokens": f"{self._tokens_held:,} tokens"}
+        if {"money": self._usd_held > 1e-12, "tokens": self._tokens_held > 0}.get(what):
+            known = f"${self.usd:.4g}" if what == "money" else f"{self.tokens:,} tokens"
+            return (
+                f"The budget of {what} is used up: {known} spent, and {held[what]} set aside for "
+                "calls that did not say what they took and may be charged (timeouts, say)."
+            )
+        return f"The budget of {what} is used up."
 
     def _short(self, most: Amount) -> str | None:
         """Say what there is not enough of."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from assay.errors import UsageError
 from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
 from assay.run.budget import Amount
@@ -58,6 +59,14 @@ class Made:
         return self.error.kind if self.error else None
 
 
+class CutError(asyncio.CancelledError):
+    """A call was cancelled under way; carries what its row of the ledger needs."""
+
+    def __init__(self, made: Made) -> None:
+        self.made = made
+        super().__init__()
+
+
 async def called(
     model: Model,
     request: Request,
@@ -65,8 +74,12 @@ async def called(
     budget: Budget,
     tally: Tally,
     used_by: Callable[[Reply], Amount],
+    one: Amount | None = None,
 ) -> Made:
-    """Call once, within the budget; what may have been paid for stays set aside."""
+    """Call once, within the budget; what may have been paid for stays set aside.
+
+    That is `most`, or `one` where the model makes several calls for it.
+    """
     await budget.reserve(most)
     used, began = NOTHING_USED, time.monotonic()
     try:
@@ -83,11 +96,17 @@ async def called(
         error = wrong
         if error.usage:
             used = used_by(Reply("", usage=error.usage))
+    except UsageError as wrong:  # a subject that cannot start; others can
+        error = CallError("not_found", str(wrong), sent=False)
+    except asyncio.CancelledError:
+        budget.hold(one or most)  # it was sent: nobody knows what it took
+        said = CallError("cancelled", "The run was stopped before the answer came.")
+        raise CutError(Made(NOT_KNOWN, (time.monotonic() - began) * 1000, error=said)) from None
     finally:
         budget.settle(most, used)
     if error.perhaps_paid and not error.usage:
         used = NOT_KNOWN
-        budget.hold(most)
+        budget.hold(one or most)
     return Made(used, (time.monotonic() - began) * 1000, error=error)
 
 

@@ -13,13 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 from assay.models.model import Message, Reply, Request, Settings, Usage, most_output
 from assay.run.budget import Amount, Budget, ExhaustedError, TooMuchError, ceiling
-from assay.run.calling import Made, call_row, called, pause, used_of
+from assay.run.calling import (
+    NOTHING_USED,
+    CutError,
+    Made,
+    call_row,
+    called,
+    cost_of,
+    pause,
+    used_of,
+)
 from assay.run.limiter import ClosedError, Limiter
-from assay.run.resume import task_columns
-from assay.run.turns import most_calls
+from assay.run.resume import key_of, task_columns
+from assay.run.stopping import Stopping
+from assay.run.turns import Talk
 from assay.run.writer import Writer
 from assay.store.store import RECORD_COLUMNS
-from assay.suite.plan import conversation, fingerprint_of, settings, side_mark, work_of
+from assay.suite.plan import (
+    conversation,
+    fingerprint_of,
+    most_calls,
+    settings,
+    side_mark,
+    work_of,
+)
 from assay.text.safe import storable
 
 if TYPE_CHECKING:
@@ -33,7 +50,6 @@ if TYPE_CHECKING:
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 NO_REPLY = Reply("")
-TRIES = 6
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
 _in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
@@ -47,8 +63,15 @@ class Tally:
     done: int = 0
     errors: dict[str, int] = field(default_factory=dict)
     retries: int = 0
+    retried: str = ""
+    """The kind of error that was last tried again."""
+    paused_until: float = 0.0
+    """Until when the account that failed last is left alone."""
+    interrupted: bool = False
     exhausted: str | None = None
     stopping: bool = False
+    lost: bool = False
+    """Whether another process has the run now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,8 @@ class Side:
     settings: Settings
     output: int
     """The most tokens that may come out of a call."""
+    sent: int
+    """The most tokens of what is sent beside the messages: tools, a schema, what is extra."""
     mark: str
     price: Price | None
 
@@ -74,6 +99,17 @@ class Call:
     turns: str
     fingerprint: str
     most: Amount
+    one: Amount
+    """The most of one call, where a scripted user makes several of them."""
+    talk: Talk | None = None
+    rows: list[Row] = field(default_factory=list)
+    """The ledger of the calls of a conversation that are not written yet."""
+
+    def taken_rows(self, last: Row | None = None) -> list[Row]:
+        """Give the rows that are to be written, once."""
+        taken = [*self.rows, last] if last else [*self.rows]
+        self.rows.clear()
+        return taken
 
 
 class Engine:
@@ -101,11 +137,14 @@ class Engine:
             for model in models.values()
         }
         self._sides: dict[tuple[str, str], Side] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._cut: list[Row] = []
+        self.stopping = Stopping(tally, self.stop, lambda: self._tasks)
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
         """Make all attempts; ends early when told to stop, out of budget, or unable to write."""
         self.writer = Writer(self.store, self.committed)
-        tasks = [
+        tasks = self._tasks = [
             asyncio.create_task(self._work(queue))
             for limiter, queue in self._queues(attempts)
             for _ in range(max(1, min(limiter.places, self.tally.total)))
@@ -117,7 +156,8 @@ class Engine:
             await asyncio.gather(*tasks)
         except BaseException as error:
             self.stop()  # what is under way is paid for: it is ended and written
-            if isinstance(error, asyncio.CancelledError) or self.writer.error:
+            ends_itself = not isinstance(error, asyncio.CancelledError) or self.stopping.is_cut
+            if self.writer.error or not ends_itself:
                 for task in tasks:
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -125,6 +165,14 @@ class Engine:
         finally:
             if timer:
                 timer.cancel()
+            await self._close()
+
+    async def _close(self) -> None:
+        """Write what is left, the calls that were cut included."""
+        try:
+            if self._cut and not self.writer.error:
+                await self.writer.put(None, self._cut)
+        finally:
             await self.writer.close()
 
     def _queues(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Limiter, Iterator[Attempt]]]:
@@ -160,9 +208,8 @@ class Engine:
         for attempt in attempts:
             if self.tally.stopping:
                 return
-            call = self._ready(attempt)
             try:
-                await self._attempt(call)
+                await self._attempt(attempt)
             except ClosedError as error:  # other accounts go on
                 self.tally.exhausted = self.tally.exhausted or str(error) or None
             except TooMuchError as error:  # smaller ones go on
@@ -172,8 +219,7 @@ class Engine:
                 self.stop()
                 return
 
-    def _ready(self, attempt: Attempt) -> Call:
-        side = self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
+    def _ready(self, attempt: Attempt, side: Side) -> Call:
         turns = conversation(attempt.tier, attempt.task)
         chosen = side.settings
         if attempt.seed is not None and chosen.seed is None:
@@ -182,15 +228,28 @@ class Engine:
         said = tuple(Message(t["role"], t["content"]) for t in turns)
         label = f"{attempt.tier.name}\0{attempt.task.id}"
         request = Request(said, chosen, attempt.number, work, label)
-        tokens = ceiling(turns, chosen.tools)
-        output = side.output
-        calls = most_calls(attempt.task.turns)
+        tokens, output = ceiling(turns) + side.sent, side.output
+        script = attempt.task.turns
+        calls = most_calls(script)
         if calls > 1:  # each call also sends what was said before
-            tokens, output = calls * (tokens + calls * output), calls * output
+            tokens += calls * output
         cost = self.prices.cost(attempt.subject, Usage(tokens, output))
         text = json.dumps(turns)
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
-        return Call(attempt, side, request, text, mark, Amount(cost, tokens + output))
+        one = Amount(cost, tokens + output)
+        if not script:
+            return Call(attempt, side, request, text, mark, one, one)
+        most = Amount(None if cost is None else cost * calls, (tokens + output) * calls)
+        rows: list[Row] = []
+
+        def paid(reply: Reply) -> None:
+            used = used_of(self.prices, attempt.subject, reply)
+            self.budget.spend(used, one)
+            made = Made(used, reply.latency_ms or 0.0, reply)
+            rows.append(call_row(self.run, "attempt", key_of(attempt), side.model.name, made, one))
+
+        talk = Talk(side.model, request, paid)
+        return Call(attempt, side, request, text, mark, most, one, talk, rows)
 
     def _side(self, attempt: Attempt) -> Side:
         """Work out what the attempts of a side share; settings no wire knows go as they are."""
@@ -205,57 +264,73 @@ class Engine:
             self.limiters[model.account],
             chosen,
             most_output(model, chosen) or OUTPUT_TOKENS,
+            ceiling((), [*chosen.tools, *filter(None, (chosen.schema, chosen.extra))]),
             side_mark(attempt, options),
             self.prices.of(subject),
         )
         return side
 
-    async def _attempt(self, call: Call) -> None:
+    async def _attempt(self, attempt: Attempt) -> None:
         """Make one attempt, trying again where that can help, and hand over its record.
 
-        Its place is given back when the record is committed: what a crash can lose is no more
-        than what is under way.
+        It is made ready when it has a place: who waits for one holds no prompt. Its place is given
+        back when the record is committed: what a crash can lose is no more than what is under way.
         """
-        limiter = call.side.limiter
+        side = self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
+        limiter, name = side.limiter, side.model.name
         began, start = time.monotonic(), time.time()
-        for tries in range(1, TRIES + 1):
-            await limiter.enter(call.side.model.name)
+        call, tries, since = None, 0, 0.0
+        while True:
+            await limiter.enter(name)
             try:
-                if self.tally.stopping and tries == 1:
-                    return
-                made = await self._called(call)
-                row = self._ledger_row(call, made)
+                if call is None:
+                    if self.tally.stopping:
+                        return
+                    call = self._ready(attempt, side)
+                tries += 1
+                made, rows = await self._called(call)
                 if made.reply:
                     limiter.succeeded()
-                    await self.writer.put(self._row(call, start, began, tries, made), [row])
+                    await self.writer.put(self._row(call, start, began, tries, made), rows)
                     return
                 error = made.error
                 assert error is not None
-                limiter.failed(error, call.side.model.name)
-                if not error.retryable or tries == TRIES or self.tally.stopping:
-                    await self.writer.put(self._row(call, start, began, tries, made), [row])
+                limiter.failed(error, name)
+                since = since or time.monotonic()
+                ends = self.tally.stopping or limiter.is_enough(error, tries, since)
+                if ends or not error.retryable:
+                    await self.writer.put(self._row(call, start, began, tries, made), rows)
                     return
-                await self.writer.put(None, [row])
+                await self.writer.put(None, rows)
             finally:
                 limiter.leave()
             self.tally.retries += 1
+            self.tally.retried, self.tally.paused_until = error.kind, limiter.paused_until
             await limiter.rest(pause(error, tries, self.jitter))
 
-    async def _called(self, call: Call) -> Made:
-        """Call once, within the budget."""
-        return await called(
-            call.side.model,
-            call.request,
-            call.most,
-            self.budget,
-            self.tally,
-            lambda reply: used_of(self.prices, call.attempt.subject, reply),
-        )
+    async def _called(self, call: Call) -> tuple[Made, list[Row]]:
+        """Call once, within the budget; gives the rows of the ledger too."""
+        subject, talk = call.attempt.subject, call.talk
+        try:
+            if talk is None:
+                made = await called(
+                    call.side.model, call.request, call.most, self.budget, self.tally,
+                    lambda reply: used_of(self.prices, subject, reply),
+                )  # fmt: skip
+                return made, [self._ledger_row(call, made)]
+            made = await called(
+                talk, call.request, call.most, self.budget, self.tally,
+                lambda r: NOTHING_USED if talk.ended else used_of(self.prices, subject, r),
+                call.one,
+            )  # fmt: skip
+        except CutError as cut:
+            self._cut += call.taken_rows(self._ledger_row(call, cut.made))
+            raise
+        return made, call.taken_rows(None if made.reply else self._ledger_row(call, made))
 
     def _ledger_row(self, call: Call, made: Made) -> Row:
-        attempt = call.attempt
-        key = attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
-        return call_row(self.run, "attempt", key, call.side.model.name, made, call.most)
+        key = key_of(call.attempt)
+        return call_row(self.run, "attempt", key, call.side.model.name, made, call.one)
 
     def _row(
         self,
@@ -269,6 +344,9 @@ class Engine:
         reply, error = made.reply, made.error
         attempt, price, said = call.attempt, call.side.price, reply or NO_REPLY
         task, usage, latency = attempt.task, said.usage, said.latency_ms
+        cost, took = made.used.usd, made.took_ms
+        if call.talk:  # also what was answered in an earlier try
+            cost, took = cost_of(self.prices, attempt.subject, said), latency or took
         return _in_order_of_records(
             {
                 "run": self.run,
@@ -297,9 +375,9 @@ class Engine:
                 "cached_tokens": usage.cached_tokens,
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": latency,
-                "wait_ms": (time.monotonic() - began) * 1000 - (made.took_ms if reply else 0.0),
+                "wait_ms": (time.monotonic() - began) * 1000 - (took if reply else 0.0),
                 "tries": tries,
-                "cost_usd": made.used.usd if reply else None,
+                "cost_usd": cost if reply else None,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
                 "price_source": price.origin if price else None,

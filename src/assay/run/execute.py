@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import signal
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,17 +18,17 @@ from assay.run.observe import keep
 from assay.run.prices import Prices
 from assay.run.resume import begin, held, place_of, settings_of
 from assay.run.settle import settle
-from assay.run.turns import Scripted
 from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite
 from assay.suite.plan import attempts, count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from assay.models.model import Model
+    from assay.run.stopping import Stopping
     from assay.store.store import Row
     from assay.suite.plan import Attempt
     from assay.suite.values import Subject, Suite
@@ -73,9 +72,11 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
     return find(subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder)
 
 
-def open_suite(path: str | Path, text: str | None = None) -> Suite:
-    """Load a suite, its models checked too."""
-    return load_suite(path, text, check_subject)
+def open_suite(path: str | Path, text: str | None = None, by: Sequence[str] = ()) -> Suite:
+    """Load a suite, its models and settings checked too, and the columns to group by."""
+    from assay.run.preflight import mistakes  # noqa: PLC0415
+
+    return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by))
 
 
 def new_run(suite: Suite) -> Run:
@@ -108,13 +109,21 @@ def execute(
     if fresh:
         store.add_run(run)
     tally = Tally(count(suite))
+    engines: list[Engine] = []
 
     def lost() -> None:
-        tally.exhausted = "Another process went on with this run."
-        tally.stopping = True
+        lose(tally, [engine.stopping for engine in engines])
 
     with held(store, run.id, lost):
-        return _execute(suite, run, store, tally, watch, record, fresh=fresh)
+        return _execute(suite, run, store, tally, engines, watch, record, fresh=fresh)
+
+
+def lose(tally: Tally, several: Iterable[Stopping]) -> None:
+    """Stop at once, since another process has the run now."""
+    tally.lost = tally.stopping = True
+    tally.exhausted = "Another process went on with this run."
+    for stopping in several:
+        stopping.lose()
 
 
 def _execute(
@@ -122,6 +131,7 @@ def _execute(
     run: Run,
     store: Store,
     tally: Tally,
+    engines: list[Engine],
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None,
     *,
@@ -139,14 +149,15 @@ def _execute(
 
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
-    if any(task.turns for task in suite.tasks):
-        models = {name: Scripted(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id))
     try:
-        interrupted = asyncio.run(_run(suite, run, store, models, iter(todo), tally, budget, watch))
-    except BaseException:
+        interrupted = asyncio.run(
+            _run(suite, run, store, models, iter(todo), tally, engines, budget, watch)
+        )
+    except BaseException as error:
+        patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
         with contextlib.suppress(StoreError):
-            store.set_run(run.id, status="failed", ended=time.time())
+            store.set_run(run.id, patience=patience, status="failed", ended=time.time())
         raise
     finally:
         if recorder:
@@ -154,7 +165,7 @@ def _execute(
     whole = tally.done == tally.total and not tally.errors
     status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
     store.set_run(run.id, status=status, ended=time.time())
-    broken = settle(suite, run, store)
+    broken = 0 if tally.lost else settle(suite, run, store)
     return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted, broken)
 
 
@@ -165,6 +176,7 @@ async def _run(
     models: dict[str, Model],
     todo: Iterator[Attempt],
     tally: Tally,
+    engines: list[Engine],
     budget: Budget,
     watch: Callable[[Tally, Budget, list[Row]], None],
 ) -> bool:
@@ -172,7 +184,7 @@ async def _run(
     prices = Prices(suite.prices, {name: model.name for name, model in models.items()})
 
     def committed(rows: list[Row]) -> None:
-        for row in rows:
+        for row in () if tally.lost else rows:  # those were not kept
             tally.done += 1
             if row[STATUS] == "error":
                 kind = row[ERROR_KIND]
@@ -181,27 +193,15 @@ async def _run(
             watch(tally, budget, rows)
 
     engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
+    engines.append(engine)
     committed([])
-    loop = asyncio.get_running_loop()
-    main = asyncio.ensure_future(engine.make(todo))
-    signals = 0
-
-    def interrupt() -> None:
-        nonlocal signals
-        signals += 1
-        engine.stop()
-        if signals > 1:
-            main.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(number, interrupt)
+    engine.stopping.listen()
     try:
-        await main
+        await engine.make(todo)
     except asyncio.CancelledError:
-        if not signals:
+        if not engine.stopping.is_cut:
             raise
     finally:
         for model in models.values():
             await model.close()
-    return signals > 0
+    return engine.stopping.signals > 0

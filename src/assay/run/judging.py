@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,12 @@ from assay.judge.prompt import Case, messages
 from assay.run.asking import KEY, Brief, Desk, Judge, Known
 from assay.run.budget import Budget, ExhaustedError, TooMuchError
 from assay.run.engine import Tally
-from assay.run.execute import model_of
+from assay.run.execute import lose, model_of
 from assay.run.limiter import MOST, ClosedError, Limiter
 from assay.run.observe import key_of
 from assay.run.prices import Prices
 from assay.run.resume import held
+from assay.run.stopping import Stopping
 from assay.run.talk import asked_of, calls_of, turns_of
 from assay.run.writer import Writer
 from assay.store.bills import renew
@@ -64,7 +64,7 @@ class _Judgments(Store):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.address)
-        self._engine = store.engine
+        self._engine, self.leases, self._file = store.engine, store.leases, store._file
 
     def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
         self.write_judgments(records, calls)
@@ -108,7 +108,7 @@ def judge_run(
 
     def lost() -> None:
         for bench in benches:
-            bench.tally.stopping = True
+            bench.lose()
 
     with held(store, run.id, lost):
         return _judge(run, judging, store, limits, prices, watch, record, began, benches)
@@ -151,10 +151,15 @@ def _judge(
         interrupted = asyncio.run(bench.sit(limits))
         if not (interrupted or bench.tally.exhausted):
             status = "failed" if bench.tally.errors else _settled(before)
+    except BaseException as error:
+        patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
+        with contextlib.suppress(StoreError):
+            store.set_run(run.id, patience=patience, status=status)
+        raise
     finally:
-        store.set_run(run.id, status=status)
         if recorder:
             recorder.close()
+    store.set_run(run.id, status=status)
     paid = store.spent(run.id)["usd"]
     usd = None if paid is None else paid - (spent["usd"] or 0.0)
     return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted, usd)
@@ -185,6 +190,7 @@ class Bench:
     more: tuple[Judge, ...] = ()
     known: dict[Key, Knowledge] = field(default_factory=dict)
     limiters: dict[str, Limiter] = field(default_factory=dict)
+    stopping: Stopping | None = None
 
     async def sit(self, limits: Limits) -> bool:
         """Judge until all is done or it is interrupted; says whether it was."""
@@ -193,9 +199,10 @@ class Bench:
             m.account: Limiter(fixed, m.limit, m.account) for m in self.models.values()
         }
         writer = Writer(_Judgments(self.store), self._committed)
+        cut: list[Row] = []
         try:
             rubric = self.judging.rubric
-            desk = Desk(self.run, rubric, self.prices, self.budget, self.tally, writer)
+            desk = Desk(self.run, rubric, self.prices, self.budget, self.tally, writer, cut)
 
             def ready(subjects: Sequence[Subject]) -> tuple[Judge, ...]:
                 models = [(s, self.models[s.name]) for s in subjects]
@@ -206,43 +213,43 @@ class Bench:
             most = sum(limiter.places for limiter in self.limiters.values())
             return await self._together(self._todo(), max(1, min(most, MOST, wanting)))
         finally:
-            await writer.close()
-            for model in self.models.values():
-                await model.close()
+            try:
+                if cut and not writer.error:
+                    await writer.put(None, cut)
+            finally:
+                await writer.close()
+                for model in self.models.values():
+                    await model.close()
 
     async def _together(self, todo: Iterator[Brief], workers: int) -> bool:
         """Work side by side; the first Ctrl-C ends it in good order, the second at once."""
         tasks = [asyncio.ensure_future(self._work(todo)) for _ in range(workers)]
-        main = asyncio.gather(*tasks)
-        signals = 0
-
-        def interrupt() -> None:
-            nonlocal signals
-            signals += 1
+        stopping = self.stopping = Stopping(self.tally, self.stop, lambda: tasks)
+        stopping.listen()
+        if self.tally.stopping:
             self.stop()
-            if signals > 1:
-                main.cancel()
-
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, interrupt)
         left = self.budget.left
+        loop = asyncio.get_running_loop()
         timer = None if left is None else loop.call_later(left, self._out_of_time)
         try:
-            await main
+            await asyncio.gather(*tasks)
         except BaseException as error:
             self.stop()  # what is under way is paid for: it is ended and written
-            if isinstance(error, asyncio.CancelledError | StoreError):
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if isinstance(error, StoreError) or (cancelled and not stopping.is_cut):
                 for task in tasks:
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if not (signals and isinstance(error, asyncio.CancelledError)):
+            if not (cancelled and stopping.is_cut):
                 raise
         finally:
             if timer:
                 timer.cancel()
-        return signals > 0
+        return stopping.signals > 0
+
+    def lose(self) -> None:
+        """Stop at once, since another process has the run now; called from any thread."""
+        lose(self.tally, [self.stopping] if self.stopping else ())
 
     def stop(self) -> None:
         """Ask nobody else; what is under way is ended and written."""
@@ -326,7 +333,7 @@ class Bench:
         return not all(judge.stands(brief) for judge in self.more)
 
     def _committed(self, rows: list[Row]) -> None:
-        for row in rows:
+        for row in () if self.tally.lost else rows:  # those were not kept
             self.tally.done += 1
             if row[_STATUS] == "error":
                 self.tally.errors["error"] = self.tally.errors.get("error", 0) + 1

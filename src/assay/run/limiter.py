@@ -27,6 +27,13 @@ PATIENCE = 600.0
 FEW, MANY = 6, 10
 """Failures in a row: so many at least before patience ends; so many refusals close at once."""
 REFUSALS = frozenset({"auth", "quota", "not_found"})
+TRIES = 6
+"""How often an attempt is tried where only it fails."""
+LIMITED, DOWN = 300.0, 120.0
+"""Seconds it goes on beyond that, while its rate is limited or a provider that answered is down."""
+PAUSING = frozenset({"rate_limit", "server", "connection", "timeout"})
+LONELY = frozenset({"connection", "timeout"})
+"""What pauses an account only when nothing was answered since the last failure."""
 _BETTER = 1.05
 
 
@@ -47,10 +54,12 @@ class Limiter:
         """Why no more calls are made; None while they are."""
         self._closing = asyncio.Event()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._paused_until = 0.0
+        self.paused_until = 0.0
+        """Until when nobody is let in."""
         self._failures = 0
         self._down_since: float | None = None
         self._in_row = 0
+        self._answered = False
         self._refused: dict[str, int] = {}
         self._unknown: dict[str, str] = {}
         self._old = self._sent_before = 0
@@ -72,7 +81,7 @@ class Limiter:
             if model in self._unknown:
                 self._wake()  # the place goes to somebody else
                 raise ClosedError(self._unknown[model])
-            pause = self._paused_until - time.monotonic()
+            pause = self.paused_until - time.monotonic()
             if pause > 0:
                 await self.rest(pause)
             elif self.under_way < int(self.limit):
@@ -114,6 +123,7 @@ class Limiter:
     def succeeded(self) -> None:
         """Note a call that was answered; after a round of them, see whether growing helped."""
         self._failures = self._in_row = 0
+        self._answered = True
         self._refused.clear()
         self._down_since = None
         self._old -= self._old > 0
@@ -148,13 +158,32 @@ class Limiter:
             if self.adapts and not old:  # calls sent before it shrank say nothing about it now
                 self._old = self.under_way - 1
                 self._set(max(1.0, self.limit * 0.7))
-            self._pause(now, error.retry_after)
-        elif error.kind == "server":
+        if error.kind in PAUSING and not error.final:
             if counted:
                 self._failures += 1
                 self._sent_before = self.under_way - 1
-            self._pause(now, error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0))
+            if self._in_row or error.kind not in LONELY:
+                self._pause(now, error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0))
+        if error.kind == "rate_limit":  # what was possible before says nothing about now
+            self._best_rate = 0.0
+            self._window_start, self._window_done = max(now, self.paused_until), 0
         self._lose_patience(error, now, model)
+
+    def is_enough(self, error: CallError, tries: int, since: float) -> bool:
+        """Whether to give an attempt up that has failed so often, for the first time then.
+
+        One that only waits for its account to recover goes on for minutes: a refusal for its rate
+        costs nothing, and an outage is not the attempt's fault. A provider that never answered is
+        taken for a wrong address.
+        """
+        if tries < TRIES:
+            return False
+        now = time.monotonic()
+        if error.kind == "rate_limit":
+            return now - since > LIMITED
+        silent = self._down_since is not None and now - self._down_since > 1.0
+        down = self._answered and silent and error.kind in {"server", "connection"}
+        return not down or now - since > DOWN
 
     def _lose_patience(self, error: CallError, now: float, model: str) -> None:
         """Close the account when waiting for it is of no use."""
@@ -185,7 +214,7 @@ class Limiter:
 
     def _pause(self, now: float, seconds: float | None) -> None:
         if seconds:
-            self._paused_until = max(self._paused_until, now + min(seconds, LONGEST_WAIT))
+            self.paused_until = max(self.paused_until, now + min(seconds, LONGEST_WAIT))
 
     def _set(self, limit: float) -> None:
         self.limit = min(limit, float(self.most))

@@ -81,7 +81,7 @@ class Observer:
         given: dict[Key, list[Given]] = {}
         for one in verdicts_of(store, run.id):
             given.setdefault(one.key, []).append(one)
-        rule = other.answer if other else AnswerRule(**run.settings["answer"])
+        rule = other.answer if other else AnswerRule.of(run.settings)
         return cls(scenarios, given, rule, live=other is not None)
 
     def add(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from assay.models.model import Model
+    from assay.suite.load import Mistake
     from assay.suite.values import Subject, Suite
 
 
@@ -65,21 +66,38 @@ def _asked(suite: Suite, subject: Subject) -> set[str]:
 
 def check(suite: Suite) -> None:
     """Refuse settings that cannot be sent, and a limit of money that could not be kept."""
-    problems = list(dict.fromkeys(_unwritable(suite)))
+    problems = [what for _, what in mistakes(suite)]
     if problems:
         raise InputError(problems)
+
+
+def mistakes(suite: Suite, by: Sequence[str] = ()) -> Iterator[Mistake]:
+    """Say what cannot be sent, held or grouped by, each with its place in the suite."""
+    yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
+    yield from _unkept(suite)
+    if by:
+        yield from (((), what) for what in _unknown_columns(suite, by))
+
+
+def _unkept(suite: Suite) -> Iterator[Mistake]:
+    """Say whether a limit of money could not be kept."""
+    if suite.limits.usd is None:
+        return
     prices = Prices(suite.prices)
     open_ = prices.unknown(s for s in suite.subjects if not _tells_cost(s))
     open_ += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
-    if suite.limits.usd is not None and open_:
-        raise UsageError(
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    open_ += [f"the judge {name}" for name in prices.unknown(judges)]
+    if open_:
+        yield (
+            ("limits", "usd"),
             f"limits.usd cannot be kept: the price of {', '.join(open_)} is not known. Say it "
-            "under 'prices' (0 if nothing is charged), or limit tokens instead."
+            "under 'prices' (0 if nothing is charged), or limit tokens instead.",
         )
 
 
-def check_columns(suite: Suite, by: Sequence[str]) -> None:
-    """Refuse to group by what no record of a suite will have."""
+def _unknown_columns(suite: Suite, by: Sequence[str]) -> Iterator[str]:
+    """Say by what no record of a suite can be grouped."""
     from assay.define import MEASURES  # noqa: PLC0415 - it loads polars
     from assay.record import BY_NAME  # noqa: PLC0415
 
@@ -88,26 +106,27 @@ def check_columns(suite: Suite, by: Sequence[str]) -> None:
     for name in by:
         if name not in known:
             shown = f"Tasks have: {', '.join(sorted(own))}." if own else ""
-            raise UsageError(unknown("--by column", name, known, shown))
+            yield unknown("--by column", name, known, shown)
 
 
-def _unwritable(suite: Suite) -> Iterator[str]:
+def _unwritable(suite: Suite) -> Iterator[Mistake]:
     """Say which settings a subject's wire format, or a judge's, has no way to write."""
-    from assay.run.execute import model_of  # noqa: PLC0415
+    from assay.run.execute import check_subject, model_of  # noqa: PLC0415
 
     for subject in suite.subjects:
         if not subject.agent:
-            model = model_of(subject)
+            recorded = subject.model.startswith("replay:")
+            model = None if recorded else model_of(subject)
             for tier in suite.tiers:
                 options = settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
                 if wrong := _wrong(model, options):
-                    yield f"{subject.name} cannot be asked in {tier.name}: {wrong}"
+                    yield subject, f"{subject.name} cannot be asked in {tier.name}: {wrong}"
     for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
-        if wrong := _wrong(model_of(judge), judge.settings):
-            yield f"The judge {judge.name} cannot be asked: {wrong}"
+        if check_subject(judge) is None and (wrong := _wrong(model_of(judge), judge.settings)):
+            yield judge, f"The judge {judge.name} cannot be asked: {wrong}"
 
 
-def _wrong(model: Model, options: Mapping[str, Any]) -> str | None:
+def _wrong(model: Model | None, options: Mapping[str, Any]) -> str | None:
     """Write one request with some settings, and say why that fails."""
     try:
         request = Request((Message("user", ""),), Settings.from_suite(options))

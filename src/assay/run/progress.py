@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -101,9 +102,12 @@ class Progress:
             parts.append(f"${budget.usd:.4g}")
         parts += [f"{count:,} {kind}" for kind, count in sorted(tally.errors.items())]
         if tally.retries:
-            parts.append(f"{tally.retries:,} retried")
+            parts.append(f"{tally.retries:,} retried, last {tally.retried}".removesuffix(", last "))
+        if tally.paused_until > now and not tally.stopping:
+            parts.append(f"paused for {_span(tally.paused_until - now)}")
         if tally.stopping:
-            parts.insert(0, "stopping; Ctrl-C again stops at once")
+            again = "; Ctrl-C again stops at once" if tally.interrupted else ""
+            parts.insert(0, f"stopping{again}")
         return " · ".join(parts)
 
     def end(self) -> None:
@@ -117,7 +121,7 @@ class Progress:
 
 def _is_terminal(out: TextIO | None) -> bool:
     try:
-        return out is not None and out.isatty()
+        return out is not None and out.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:  # it is closed
         return False
 

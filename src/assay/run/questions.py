@@ -84,9 +84,10 @@ def ask(
         run.id, judging, models, store, Prices(suite.prices), budget, watch, questions=questions
     )
     try:
-        with held(store, run.id):
+        with held(store, run.id, bench.lose):
             interrupted = asyncio.run(bench.sit(suite.limits))
-            bench.keep(run)
+            if not bench.tally.lost:
+                bench.keep(run)
     finally:
         if recorder:
             recorder.close()

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from assay import __version__
 from assay.errors import UsageError
+from assay.store.aside import exchange, set_aside
 from assay.store.connect import StoreError
 from assay.store.lease import STALE, Owner
 from assay.suite.plan import attempts, count, fingerprint
 from assay.text.safe import clean, storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
+    from assay.store.aside import Key
     from assay.store.store import Run, Store
     from assay.suite.plan import Attempt
     from assay.suite.values import Suite, Task
 
-Key = tuple[str, str, str, int]
 EVERY = 5.0
 """Seconds from one sign of life to the next."""
 SCORED_ANEW = {"answer": "how answers are found", "match": "how answers are matched"}
@@ -34,7 +35,11 @@ SCORED_ANEW = {"answer": "how answers are found", "match": "how answers are matc
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a resumed run finds: what still stands, what failed, what changed, what is new."""
+    """What a resumed run finds: what still stands, what failed, what changed, what is new.
+
+    What changed was made by another call, and what is gone is no part of the suite any more: both
+    are set aside.
+    """
 
     reused: int
     failed: int
@@ -51,20 +56,21 @@ class Difference:
 
 def difference(run: Run, suite: Suite, store: Store) -> Difference:
     """Compare what a run has with what its suite asks for now."""
-    made = store.made(run.id)
+    made, aside = store.made(run.id), set_aside(store, run.id)
     reused = failed = changed = new = 0
     for attempt in attempts(suite):
-        found = made.get(key_of(attempt))
-        if found is None:
-            new += 1
-        elif found[0] != fingerprint(suite, attempt):
-            changed += 1
-        elif found[1] == "error":
+        key, mark = key_of(attempt), fingerprint(suite, attempt)
+        there = made.pop(key, None)
+        status = there[1] if there and there[0] == mark else aside.get((key, mark))
+        if status == "error":
             failed += 1
-        else:
+        elif status:
             reused += 1
-    gone = len(made) - reused - failed - changed
-    return Difference(reused, failed, changed, new, gone, tuple(_texts(run, suite)))
+        elif there:
+            changed += 1
+        else:
+            new += 1
+    return Difference(reused, failed, changed, new, len(made), tuple(_texts(run, suite)))
 
 
 def _texts(run: Run, suite: Suite) -> Iterator[str]:
@@ -90,7 +96,7 @@ def settings_of(suite: Suite) -> dict[str, Any]:
         "subjects": [s.name for s in suite.subjects],
         "tiers": [t.name for t in suite.tiers],
         "limits": asdict(suite.limits),
-        "answer": asdict(suite.answer),
+        "answer": {"kind": suite.answer.kind, "value": suite.answer.value},
         "match": match,
         "confidence": suite.confidence,
         **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
@@ -107,21 +113,9 @@ def key_of(attempt: Attempt) -> Key:
     return attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
 
 
-def still_to_make(suite: Suite, made: Mapping[Key, tuple[str, str]]) -> Iterator[Attempt]:
-    """List the attempts that have no record, or one that failed or no longer stands."""
-    for attempt in attempts(suite):
-        found = made.get(key_of(attempt))
-        if not found or found[1] == "error" or found[0] != fingerprint(suite, attempt):
-            yield attempt
-
-
 def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]:
     """Go on with a run that is held: bring it up to date, give what is to be made and how many."""
-    made = store.made(run.id)
-    todo: list[Attempt] | None = None
-    if made:
-        todo = list(still_to_make(suite, made))
-        correct(run.id, suite, store, made, todo)
+    todo = renew(run.id, suite, store)
     store.set_run(
         run.id,
         status="running",
@@ -129,9 +123,51 @@ def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]
         text=suite.text,
         data_hash=suite.data_hash,
         attempts=count(suite),
-        settings={**run.settings, **settings_of(suite)},
+        settings={**_still_kept(run, suite), **settings_of(suite)},
     )
     return (attempts(suite), count(suite)) if todo is None else (todo, len(todo))
+
+
+def _still_kept(run: Run, suite: Suite) -> dict[str, Any]:
+    """Give the settings of a run, without judges that its suite had and has no more.
+
+    Those of `assay judge` were never in the suite, and stay.
+    """
+    kept = dict(run.settings)
+    if suite.judge is None and "judge" in kept:
+        from yaml import YAMLError, safe_load  # noqa: PLC0415
+
+        with suppress(YAMLError):
+            if "judge" in (safe_load(run.text) or {}):
+                del kept["judge"]
+    return kept
+
+
+def renew(run_id: str, suite: Suite, store: Store) -> list[Attempt] | None:
+    """Let the records of a run be those that its suite asks for; gives what is still to be made.
+
+    The others are set aside, and what was set aside and is asked for again comes back. A part of a
+    suite says nothing about the rest: it is left alone. None where there is no record yet.
+    """
+    made, aside = store.made(run_id), set_aside(store, run_id)
+    if not made and not aside:
+        return None
+    away, back, todo = [], [], []
+    for attempt in attempts(suite):
+        key, mark = key_of(attempt), fingerprint(suite, attempt)
+        there = made.pop(key, None)
+        status = there[1] if there and there[0] == mark else None
+        if there and not status:
+            away.append(key)
+        if not status and (key, mark) in aside:
+            back.append((key, mark))
+            status = aside[key, mark]
+        if not status or status == "error":
+            todo.append(attempt)
+    if not suite.is_part:
+        exchange(store, run_id, [*away, *made], back)
+        correct(run_id, suite, store)
+    return todo
 
 
 def place_of(suite: Suite) -> str:
@@ -154,17 +190,11 @@ def task_columns(task: Task) -> dict[str, Any]:
 TOLD = ("target", "category", "capability", "pass_score", "extra")
 
 
-def correct(
-    run_id: str,
-    suite: Suite,
-    store: Store,
-    made: Mapping[Key, tuple[str, str]],
-    todo: list[Attempt],
-) -> int:
-    """Bring what records say about their tasks up to date; gives how many tasks had changed.
+def correct(run_id: str, suite: Suite, store: Store) -> None:
+    """Bring what records say about their tasks up to date.
 
     A target is no part of a call, so a record stands when its target is corrected, and must be
-    scored by the new one. What is made anew keeps the old one until then.
+    scored by the new one.
     """
     tasks = {task.id: task for task in suite.tasks}
     stale = {
@@ -172,28 +202,20 @@ def correct(
         for task_id, said in store.told(run_id, TOLD)
         if task_id in tasks and said != tuple(task_columns(tasks[task_id]).values())
     }
-    if not stale:
-        return 0
-    anew: dict[str, list[tuple[str, str, int]]] = {}
-    for attempt in todo:
-        subject, tier, task_id, number = key_of(attempt)
-        if task_id in stale and (subject, tier, task_id, number) in made:
-            anew.setdefault(task_id, []).append((subject, tier, number))
-    store.correct(
-        run_id, [(one, task_columns(tasks[one]), anew.get(one, ())) for one in sorted(stale)]
-    )
-    return len(stale)
+    if stale:
+        store.correct(run_id, [(one, task_columns(tasks[one])) for one in sorted(stale)])
 
 
 @contextmanager
 def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Keep a run to this process; a second one that wants it is refused.
 
-    `lost` is called, in another thread, if the run was taken over: this process was silent for so
-    long (a machine that slept) that another went on with it, and must stop.
+    `lost` is called, in any thread, if the run was taken over: this process was silent for so long
+    (a machine that slept) that another went on with it. It must stop; the store keeps no more of
+    what it does than the calls it paid.
     """
     owner = Owner.here().text
-    if not store.take(run_id, owner):
+    if not store.take(run_id, owner, lost):
         raise UsageError(_busy(run_id, store.holder(run_id)))
     ended = threading.Event()
 
@@ -201,7 +223,6 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
         while not ended.wait(EVERY):
             try:
                 if not store.beat(run_id, owner):
-                    lost()
                     return
             except StoreError:  # the writer meets it too, and says so
                 continue

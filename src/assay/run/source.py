@@ -132,7 +132,7 @@ class RunSource:
         settings = self.run.settings
         match = settings["match"]
         return {
-            "answer_rule": AnswerRule(**settings["answer"]),
+            "answer_rule": AnswerRule.of(settings),
             "match_rule": MatchRule(
                 match["kind"],
                 Decimal(match["absolute"]),

@@ -12,111 +12,100 @@ from typing import TYPE_CHECKING, Any
 
 from assay.checks.behaviour import kept
 from assay.checks.seen import Seen
-from assay.models.failure import CallError
-from assay.models.model import Message, Reply, Usage
+from assay.models.model import Message, Usage
+from assay.suite.plan import ROUNDS
 from assay.suite.scenarios import LATER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from assay.models.model import Model, Request
+    from assay.models.model import Model, Reply, Request
 
-ROUNDS = 8
-"""How often in a row tools are answered before the model has to go on without them."""
 NO_TOOL = "This tool gives no result."
 
 
-def most_calls(script: Sequence[str]) -> int:
-    """Say how many calls an attempt makes at most; what they may take is reserved before."""
-    lines = [json.loads(line) for line in script]
-    said = 1 + sum("say" in line for line in lines)
-    return said * (ROUNDS if any("results" in line for line in lines) else 1)
+class Talk:
+    """One conversation of a model with a user who goes on by a script.
 
+    To the engine it is a model that is called once. When a call of it fails, the next try goes on
+    with that call: what was answered before is not asked, or paid for, again.
+    """
 
-class Scripted:
-    """A model with a user who goes on by a script; without one it is the model itself."""
+    limit = None
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.name = model.name
-        self.account = model.account
-        self.limit = model.limit
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    async def call(self, request: Request) -> Reply:
-        """Answer, and go on until the script ends."""
+    def __init__(
+        self, model: Model, request: Request, paid: Callable[[Reply], None] = lambda _: None
+    ) -> None:
+        self.name, self.account = model.name, model.account
+        self.ended = False
+        self._model, self._paid = model, paid
+        self._request = replace(
+            request, messages=tuple(m for m in request.messages if m.role != LATER)
+        )
+        self._replies: list[Reply] = []
+        self._turns: list[Message] = [self._request.messages[-1]]
         script = [json.loads(m.content) for m in request.messages if m.role == LATER]
-        if not script:
-            return await self._model.call(request)
-        first = tuple(m for m in request.messages if m.role != LATER)
-        talk = _Talk(self._model, replace(request, messages=first))
-        results = next((line["results"] for line in script if "results" in line), None)
-        await talk.go(results)
-        for line in script:
-            said = _said(line, talk.replies[-1])
-            if said is not None:
-                talk.hear(Message("user", said))
-                await talk.go(results)
-        return talk.whole()
+        self._steps = self._play(script)
+        self._is_asked = False
+
+    async def call(self, _: Request | None = None) -> Reply:
+        """Let the model answer until the script ends; `paid` is told each of its replies."""
+        while self._is_asked or next(self._steps, None):
+            self._is_asked = True
+            reply = await self._model.call(self._request)
+            self._is_asked = False
+            self._replies.append(reply)
+            self._paid(reply)
+        self.ended = True
+        return self._whole()
 
     async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
+        """Leave the model open: others talk with it."""
 
+    def _play(self, script: Sequence[Mapping[str, Any]]) -> Iterator[bool]:
+        """Go through the script, up to each call of the model."""
+        results = next((line["results"] for line in script if "results" in line), None)
+        yield from self._rounds(results)
+        for line in script:
+            said = _said(line, self._replies[-1])
+            if said is not None:
+                self._hear(Message("user", said))
+                yield from self._rounds(results)
 
-class _Talk:
-    """One conversation as it goes on."""
-
-    def __init__(self, model: Model, request: Request) -> None:
-        self.model, self.request = model, request
-        self.replies: list[Reply] = []
-        self.turns: list[Message] = [request.messages[-1]]
-
-    def hear(self, message: Message) -> None:
-        """Add a message to the conversation."""
-        self.turns.append(message)
-        self.request = replace(self.request, messages=(*self.request.messages, message))
-
-    async def go(self, results: Mapping[str, str] | None) -> None:
-        """Let the model answer; tools that it calls give the results of the script."""
+    def _rounds(self, results: Mapping[str, str] | None) -> Iterator[bool]:
+        """Go on while the model calls tools; they give the results of the script."""
         for _ in range(ROUNDS):
-            try:
-                reply = await self.model.call(self.request)
-            except CallError as error:
-                error.usage = self._paid(error)
-                raise
-            self.replies.append(reply)
-            self.hear(Message("assistant", reply.text, reply.tool_calls))
+            yield True
+            reply = self._replies[-1]
+            self._hear(Message("assistant", reply.text, reply.tool_calls))
             for call in reply.tool_calls:
                 given = (results or {}).get(call.name, NO_TOOL)
-                self.hear(Message("tool", given, tool_call_id=call.id, name=call.name))
+                self._hear(Message("tool", given, tool_call_id=call.id, name=call.name))
             if not reply.tool_calls or results is None:
                 return
 
-    def _paid(self, error: CallError) -> Usage | None:
-        """Add up what earlier turns took, and what the failed one is known to have taken."""
-        known = [r.usage for r in self.replies] + ([error.usage] if error.usage else [])
-        return _added(known) if known else None
+    def _hear(self, message: Message) -> None:
+        """Add a message to the conversation."""
+        self._turns.append(message)
+        self._request = replace(self._request, messages=(*self._request.messages, message))
 
-    def whole(self) -> Reply:
+    def _whole(self) -> Reply:
         """Join the replies: all that was said, every tool, all that it took."""
-        last = self.replies[-1]
-        texts = [r.text for r in self.replies if r.text.strip()]
-        thoughts = [r.reasoning for r in self.replies if r.reasoning]
-        turns = [_plain(message) for message in self.turns]
+        last = self._replies[-1]
+        texts = [r.text for r in self._replies if r.text.strip()]
+        thoughts = [r.reasoning for r in self._replies if r.reasoning]
+        turns = [_plain(message) for message in self._turns]
         return replace(
             last,
             text="\n\n".join(texts),
             reasoning="\n\n".join(thoughts) or None,
-            tool_calls=tuple(call for r in self.replies for call in r.tool_calls),
-            usage=_added([r.usage for r in self.replies]),
-            truncated=any(r.truncated for r in self.replies),
-            refused=any(r.refused for r in self.replies),
+            tool_calls=tuple(call for r in self._replies for call in r.tool_calls),
+            usage=_added([r.usage for r in self._replies]),
+            truncated=any(r.truncated for r in self._replies),
+            refused=any(r.refused for r in self._replies),
             logprobs=None,
-            latency_ms=_sum([r.latency_ms for r in self.replies]),
-            cost_usd=_sum([r.cost_usd for r in self.replies]),
+            latency_ms=_sum([r.latency_ms for r in self._replies]),
+            cost_usd=_sum([r.cost_usd for r in self._replies]),
             work={**(last.work or {}), "turns": turns},
         )
 

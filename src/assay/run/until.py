@@ -99,7 +99,7 @@ class Until:
             for size in sizes(len(self.suite.tasks), first=0 if first else FIRST):
                 chosen = [t for i, t in enumerate(self.suite.tasks) if i < size or t.id in first]
                 if chosen:
-                    yield replace(self.suite, tasks=tuple(chosen), runs=number)
+                    yield replace(self.suite, tasks=tuple(chosen), runs=number, is_part=True)
 
     def look(self, run: Run, store: Store) -> Verdict:
         """Decide on what is there so far."""

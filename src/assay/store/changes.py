@@ -12,12 +12,15 @@ from assay.store.reading import reading
 from assay.store.tables import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.store.store import Store
 
     Chosen = tuple[str, Mapping[str, str]]
     """A run, with the columns that choose some of its records."""
+
+LEAST = 1e-9
+"""By which shares differ at the least; less is in the last digits of a sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,30 @@ class Changes:
     better_count: int = 0
 
 
-def changes(store: Store, first: Chosen, second: Chosen, most: int = 200) -> Changes:
-    """Find the tasks whose share differs between two sides, at most so many in each direction."""
+def changes(
+    store: Store, first: Chosen, second: Chosen, most: int = 200, alike: Sequence[str] = ()
+) -> Changes:
+    """Find the tasks whose share differs between two sides, at most so many in each direction.
+
+    Only tries that have the same value of each column in `alike` are compared, as `assay compare`
+    does it: what one side alone tried stays out.
+    """
     values: dict[str, Any] = {"most": most}
+    key = ["task_id", *(_known(name) for name in alike)]
     parts = [
-        _shares(letter, *side, values) for letter, side in zip("ab", (first, second), strict=True)
+        _shares(letter, *side, values, key)
+        for letter, side in zip("ab", (first, second), strict=True)
     ]
+    same = " AND ".join(f"a.{name} = b.{name}" for name in key)
+    shares = ("avg(a.share)", "avg(b.share)")
     query = (  # only known names are in it, every value is bound
         "SELECT task_id, first, second, many FROM (SELECT task_id, first, second, "  # noqa: S608
         "count(*) OVER (PARTITION BY second > first) AS many, "
         "row_number() OVER (PARTITION BY second > first "
         "ORDER BY abs(second - first) DESC, task_id) AS place FROM "
-        "(SELECT a.task_id AS task_id, a.share AS first, b.share AS second "
-        f"FROM {parts[0]} JOIN {parts[1]} ON a.task_id = b.task_id WHERE a.share <> b.share) AS d"
+        f"(SELECT a.task_id AS task_id, {shares[0]} AS first, {shares[1]} AS second "
+        f"FROM {parts[0]} JOIN {parts[1]} ON {same} GROUP BY a.task_id "
+        f"HAVING abs({shares[0]} - {shares[1]}) > {LEAST}) AS d"
         ") AS ranked WHERE place <= :most ORDER BY place"
     )
     with reading(store) as connection:
@@ -66,17 +80,23 @@ def changes(store: Store, first: Chosen, second: Chosen, most: int = 200) -> Cha
     )
 
 
-def _shares(letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any]) -> str:
-    """Write the share of right answers to each task of a side."""
+def _known(name: str) -> str:
+    if name not in SAME:
+        raise KeyError(name)
+    return name
+
+
+def _shares(
+    letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any], key: Sequence[str]
+) -> str:
+    """Write the share of right answers to each task of a side, in each configuration."""
     where = [f"run = :{letter}", "coalesce(correct, passed) IS NOT NULL"]
     values[letter] = run
     for index, (name, value) in enumerate(chosen.items()):
-        if name not in SAME:
-            raise KeyError(name)
-        where.append(f"{name} = :{letter}{index}")
+        where.append(f"{_known(name)} = :{letter}{index}")
         values[f"{letter}{index}"] = value
     right = "CASE WHEN coalesce(correct, passed) THEN 1.0 ELSE 0.0 END"
     return (
-        f"(SELECT task_id, avg({right}) AS share FROM {MEASURED.name} "  # noqa: S608
-        f"WHERE {' AND '.join(where)} GROUP BY task_id) {letter}"
+        f"(SELECT {', '.join(key)}, avg({right}) AS share FROM {MEASURED.name} "  # noqa: S608
+        f"WHERE {' AND '.join(where)} GROUP BY {', '.join(key)}) {letter}"
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -16,6 +19,7 @@ from assay.store.migrations import is_current, migrate
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
 
+DEFAULT = ".assay/assay.db"
 BUSY = 30.0
 """Seconds to wait for another process that writes to the same file."""
 REACH = 10
@@ -43,11 +47,10 @@ def connect(address: str) -> Engine:
         if "://" not in address:
             Path(address).parent.mkdir(parents=True, exist_ok=True)
         if lite:
-            engine = create_engine(url)
+            engine = create_engine(_readable(url), pool_use_lifo=True)
             event.listen(engine, "connect", _prepare_sqlite)
         else:
-            reach = {} if "connect_timeout" in url.query else {"connect_timeout": REACH}
-            engine = create_engine(url, pool_pre_ping=True, connect_args=reach)
+            engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
     except OSError as error:
         raise StoreError(f"The store {address} cannot be made: {error.strerror}.") from error
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
@@ -65,6 +68,32 @@ def connect(address: str) -> Engine:
     return engine
 
 
+def connect_reader(engine: Engine) -> Engine:
+    """Connect to the same for reading: without transactions, and without a question before each."""
+    if engine.dialect.name == "sqlite":
+        return engine
+    url = engine.url
+    return create_engine(
+        url, isolation_level="AUTOCOMMIT", pool_use_lifo=True, connect_args=_reach(url)
+    )
+
+
+def _reach(url: URL) -> dict[str, Any]:
+    return {} if "connect_timeout" in url.query else {"connect_timeout": REACH}
+
+
+def file_of(engine: Engine) -> tuple[int, int] | None:
+    """Say which file a store is; None where there is none, as on a server."""
+    path = engine.url.database
+    if engine.dialect.name != "sqlite" or not path:
+        return None
+    try:
+        found = os.stat(path)  # noqa: PTH116 - this is asked at every commit
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
+
+
 def _url(address: str) -> URL:
     try:
         url = make_url(address if "://" in address else f"sqlite:///{address}")
@@ -78,6 +107,21 @@ def _url(address: str) -> URL:
     if kind == "sqlite" and url.database in {None, "", ":memory:"}:
         raise _wrong(address, "what is only in memory would be lost")
     return url
+
+
+def _readable(url: URL) -> URL:
+    """Open a file that cannot be written, or lies where nothing can, for reading alone.
+
+    SQLite else wants to make files beside it. Where there is none that holds what was committed
+    last, nothing can change, and it need not look.
+    """
+    file = Path(url.database or "")
+    if not file.is_file() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        return url
+    log = Path(f"{file}-wal")
+    still = {} if log.exists() and log.stat().st_size else {"immutable": "1"}
+    name = f"file:{quote(str(file.absolute()))}"
+    return url.set(database=name, query={"mode": "ro", "uri": "true", **still})
 
 
 def _wrong(address: str, why: str) -> UsageError:
@@ -124,7 +168,7 @@ class guarded:  # noqa: N801
         if isinstance(error, SQLAlchemyError | OverflowError | UnicodeError):
             raise StoreError(
                 f"The store {shown(self.address)} cannot be used: {_reason(error)}. What was "
-                "committed is safe; mend this and go on with 'assay run --resume'.",
+                f"committed is safe; mend this and go on with {again(self.address)!r}.",
                 passing=_passing(error),
             ) from error
 
@@ -146,6 +190,20 @@ def _passing(error: BaseException) -> bool:
     code = getattr(error.orig, "sqlstate", None)
     gone = code is None and type(error.orig).__name__ == "OperationalError"
     return error.connection_invalidated or gone or code in PASSING
+
+
+def again(address: str, run: str = "") -> str:
+    """Write the command that goes on with a run; a password is not told, but where it belongs.
+
+    >>> again("team.db", "20260101-000000-0001")
+    'assay run --resume 20260101-000000-0001 --store team.db'
+    """
+    command = f"assay run --resume {run}".rstrip()
+    if address in {DEFAULT, os.environ.get("ASSAY_STORE")}:
+        return command
+    if shown(address) != address:
+        return f"ASSAY_STORE=… {command}"
+    return f"{command} --store {shlex.quote(address)}"
 
 
 def shown(address: str) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, func, select
 
 from assay.store.connect import guarded
 from assay.store.insert import insert
-from assay.store.reading import reading
+from assay.store.reading import fetch
 from assay.store.store import RUN_COLUMNS, Run, now
-from assay.store.tables import CALL, DECISION, DIGEST, MEASURED, RUN, VERDICT
+from assay.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import BindParameter, Connection
 
@@ -28,15 +29,20 @@ BATCH = 5_000
 LARGE = 50_000
 """Rows that PostgreSQL gets in one: there nobody waits."""
 
-_BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "stamp", "data"})
+_BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "data"})
 _RUN: BindParameter[str] = bindparam("run")
 _NEWEST = select(func.max(CALL.c.id)).where(CALL.c.run == RUN.c.id).scalar_subquery()
 _SPOKEN = select(func.max(VERDICT.c.at)).where(VERDICT.c.run == RUN.c.id).scalar_subquery()
 _STAMP = select(DIGEST.c.stamp).where(DIGEST.c.run == RUN.c.id).scalar_subquery()
-_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP).where(RUN.c.id == _RUN)
+_SAID = (
+    select(func.max(REMARK.c.id))
+    .where(REMARK.c.run == RUN.c.id, REMARK.c.task_id.is_(None))
+    .scalar_subquery()
+)
+_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP, _SAID).where(RUN.c.id == _RUN)
 _DATA = select(DIGEST.c.data).where(DIGEST.c.run == _RUN)
 _LISTED = (
-    select(*(c for c in RUN_COLUMNS if c.name != "text"), *_BRIEF)
+    select(*(c for c in RUN_COLUMNS if c.name not in {"text", "path", "data_hash"}), *_BRIEF)
     .select_from(RUN.outerjoin(DIGEST, DIGEST.c.run == RUN.c.id))
     .order_by(RUN.c.created.desc(), RUN.c.id)
 )
@@ -48,6 +54,7 @@ _DECIDED = (
     .select_from(DECISION.outerjoin(DIGEST, DIGEST.c.run == DECISION.c.run))
     .order_by(DECISION.c.run, DECISION.c.policy, DECISION.c.side)
 )
+_DECIDED_OF = _DECIDED.where(DECISION.c.run == _RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +64,28 @@ class State:
     run: Run
     stamp: str
     kept: str | None
+    said: int | None
+    """The newest remark about the run."""
 
 
 def state(store: Store, name: str) -> State | None:
     """Find a run by its whole id, with the mark of its state, in one query."""
     if not store.exists:
         return None
-    with reading(store) as connection:
-        row = connection.execute(_STATE, {"run": name}).first()
-    if row is None:
+    rows = fetch(store, _STATE, {"run": name})
+    if not rows:
         return None
-    *values, newest, spoken, kept = row
+    *values, newest, spoken, kept, said = rows[0]
     told: dict[str, Any] = dict(zip((c.name for c in RUN_COLUMNS), values, strict=True))
     run = Run(**{**told, "settings": json.loads(told["settings"])})
-    rules = [run.settings.get(n) for n in ("answer", "match", "confidence", "judge")]
-    stamp = json.dumps([run.status, run.ended, newest, spoken, rules], sort_keys=True)
-    return State(run, stamp, kept)
+    first, last = _stamped(run.status, run.ended, run.settings)
+    return State(run, f"{first}{json.dumps([newest, spoken])[1:-1]}{last}", kept, said)
+
+
+def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:
+    """Write how a stamp begins and ends; between them stand the newest call and verdict."""
+    rules = [settings.get(n) for n in ("answer", "match", "confidence", "judge")]
+    return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
 
 
 def stamp(store: Store, run: Run) -> str:
@@ -89,8 +102,25 @@ def listed(store: Store) -> tuple[Row, ...]:
     """List the runs, the newest first, each with what is kept of it; without long texts."""
     if not store.exists:
         return ()
-    with reading(store) as connection:
-        return tuple(map(tuple, connection.execute(_LISTED).all()))
+    return tuple(fetch(store, _LISTED))
+
+
+@lru_cache(4)
+def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
+    """Name the runs that ended, or got other rules, after what is kept of them was computed.
+
+    It is told from what `listed` gave, so that a list needs no query for each of its runs.
+    """
+    names = ("id", "status", "ended", "settings", "stamp")
+    places = [LISTED.index(name) for name in names]
+    found = set()
+    for row in rows:
+        run, status, ended, settings, stamp = (row[at] for at in places)
+        if stamp:
+            first, last = _stamped(status, ended, json.loads(settings))
+            if not (stamp.startswith(first) and stamp.endswith(last)):
+                found.add(run)
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +138,8 @@ def decisions(store: Store, run: str | None = None) -> tuple[Decision, ...]:
     """Read the verdicts that gates gave, on one run or on all."""
     if not store.exists:
         return ()
-    query = _DECIDED if run is None else _DECIDED.where(DECISION.c.run == run)
-    with reading(store) as connection:
-        rows = connection.execute(query).all()
+    query = _DECIDED if run is None else _DECIDED_OF
+    rows = fetch(store, query, {"run": run})
     return tuple(Decision(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
 
 
@@ -167,9 +196,8 @@ def keep_digest(store: Store, run: str, **values: Any) -> None:
 
 def digest(store: Store, run: str) -> str | None:
     """Read the digest of a run."""
-    with reading(store) as connection:
-        found: str | None = connection.scalar(_DATA, {"run": run})
-        return found
+    rows = fetch(store, _DATA, {"run": run})
+    return str(rows[0][0]) if rows else None
 
 
 def keep_decision(

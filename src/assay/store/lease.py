@@ -11,9 +11,15 @@ import time
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STALE = 30.0
 """Seconds after which a process that says nothing is taken to be gone."""
+FRESH = STALE / 3
+"""Seconds after a sign of life in which nobody else can have the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,45 @@ class Owner:
             return False
         now = _started(self.pid)
         return now is not None and now != self.started
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is surely a living process of this machine."""
+        return self.machine == _machine() and bool(self.started) and not self.is_gone
+
+
+class Lease:
+    """A run that this process took, and whether it still has it.
+
+    A process may be silent for long without knowing: it was stopped, or its machine slept. So it
+    asks before it writes, unless it was heard of just now.
+    """
+
+    def __init__(self, owner: str, lost: Callable[[], None] = lambda: None) -> None:
+        self.owner, self.lost = owner, False
+        self._tell = lost
+        self._heard = clock()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is so short since it was heard of that nobody else can have the run."""
+        return not self.lost and clock() - self._heard < FRESH
+
+    def heard(self, when: float) -> None:
+        """Note a sign of life, by the time it was given."""
+        self._heard = max(self._heard, when)
+
+    def lose(self) -> None:
+        """Note that another process has the run now; it is told once."""
+        if not self.lost:
+            self.lost = True
+            self._tell()
+
+
+def clock() -> float:
+    """Give seconds that go on while the machine sleeps, where there are such."""
+    boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.time() if boot is None else time.clock_gettime(boot)
 
 
 @cache

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
-from assay.store.reading import reading
+from assay.store.reading import fetch, reading
 from assay.store.tables import JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.store.store import Store
 
@@ -68,11 +68,18 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some records, and whether there are more on either side."""
+    """Some records, a column at a time, and whether there are more on either side."""
 
-    rows: list[dict[str, Any]]
+    columns: Mapping[str, Sequence[Any]]
     before: bool
     after: bool
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The records, each by itself."""
+        names = tuple(self.columns)
+        held = zip(*self.columns.values(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in held]
 
 
 def page(
@@ -97,34 +104,31 @@ def page(
     edge = before if back else after
     narrow = sort is not None or wanted.measured
     where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
+    read = _columns(columns)
     if sort is None:
         key = [f"{'m' if narrow else 'r'}.{n}" for n in KEY]
         if edge is not None:
             where.append(f"({', '.join(key)}) {'<' if back else '>'} ({_marks(values, edge)})")
         order = ", ".join(f"{n}{' DESC' if back else ''}" for n in key)
         query = (  # only known names are in it, every value is bound
-            f"SELECT {_columns(columns)} FROM {_tables(narrow=narrow)} WHERE {' AND '.join(where)} "  # noqa: S608
+            f"SELECT {', '.join(read)} FROM {_tables(narrow=narrow)} WHERE {' AND '.join(where)} "  # noqa: S608
             f"ORDER BY {order} LIMIT {limit + 1:d}"
         )
     else:
         if edge is not None:
             where.append(_beyond(sort, edge, values, back=back))
-        read = _columns(columns)
+        name = _known(sort.name, SORTS)
+        read = {**read, f"{_value(name)} AS {name}": name}
         query = _sorted(sort, where, read, back=back, text=bool(wanted.text), limit=limit + 1)
-    with reading(store) as connection:
-        found = connection.execute(text(query), values)
-        names = list(found.keys())
-        rows = [_row(dict(zip(names, row, strict=True))) for row in found.all()]
-    more = len(rows) > limit
-    rows = rows[:limit]
-    if back:
-        rows.reverse()
-        return Page(rows, more, before is not None)
-    return Page(rows, after is not None, more)
+    found = fetch(store, query, values)
+    more = len(found) > limit
+    found = found[limit - 1 :: -1] if back else found[:limit]
+    held = _held(tuple(read.values()), found)
+    return Page(held, more, before is not None) if back else Page(held, after is not None, more)
 
 
 def _sorted(
-    sort: Sort, where: Sequence[str], columns: str, *, back: bool, text: bool, limit: int
+    sort: Sort, where: Sequence[str], columns: Iterable[str], *, back: bool, text: bool, limit: int
 ) -> str:
     """Write a query that sorts keys alone, and then reads the records of those that are left."""
     down = " DESC" if sort.down != back else ""
@@ -141,7 +145,7 @@ def _sorted(
     )
     same = " AND ".join([*(f"m.{n} = k.{n}" for n in ("run", *KEY)), *_ON])
     return (  # the value that it is sorted by takes the place of the record's own
-        f"SELECT {columns}, {value} AS {name} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
+        f"SELECT {', '.join(columns)} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
         f"WHERE {same} ORDER BY {order}"
     )
 
@@ -164,12 +168,13 @@ def _marks(values: dict[str, Any], key: Sequence[Any]) -> str:
     return ", ".join(f":k{i}" for i in range(len(KEY)))
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Make plain values; SQLite has numbers for true and false."""
-    for name in FLAGS:
-        if row.get(name) is not None:
-            row[name] = bool(row[name])
-    return row
+def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Name the columns of what was found; SQLite has numbers for true and false."""
+    cells = zip(*found, strict=True) if found else [()] * len(names)
+    held: dict[str, Sequence[Any]] = dict(zip(names, cells, strict=True))
+    for name in held.keys() & FLAGS:
+        held[name] = [None if value is None else bool(value) for value in held[name]]
+    return held
 
 
 def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
@@ -179,8 +184,7 @@ def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
     tables = _tables(narrow=narrow)
     inner = f"SELECT 1 FROM {tables} WHERE {' AND '.join(where)} LIMIT {most + 1:d}"  # noqa: S608
     query = f"SELECT count(*) FROM ({inner}) AS found"  # noqa: S608
-    with reading(store) as connection:
-        return int(connection.execute(text(query), values).scalar_one())
+    return int(fetch(store, query, values)[0][0])
 
 
 def _lite(store: Store) -> bool:
@@ -195,8 +199,8 @@ def _tables(*, narrow: bool) -> str:
 
 
 @cache
-def _columns(wanted: frozenset[str] | None = None) -> str:
-    """List what is read: what names and judges a record, and all else, or what is wanted of it."""
+def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
+    """Name what is read: what names and judges a record, and all else, or what is wanted of it."""
     plain = ("status", "category", "capability", "finish", "prompt_tokens", "completion_tokens",
              "latency_ms", "cost_usd")  # fmt: skip
     texts = ("input", "target", "response", "error")
@@ -205,9 +209,7 @@ def _columns(wanted: frozenset[str] | None = None) -> str:
     found |= {f"substr(r.{n}, 1, {SHORT}) AS {n}": n for n in texts}
     found |= {f"m.{n}": n for n in own}
     needed = {*KEY, "status", "error", "correct", "passed"}
-    return ", ".join(
-        text for text, n in found.items() if wanted is None or n in needed or n in wanted
-    )
+    return {text: n for text, n in found.items() if wanted is None or n in needed or n in wanted}
 
 
 def _conditions(

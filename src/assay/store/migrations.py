@@ -9,6 +9,7 @@ from sqlalchemy.schema import CreateColumn
 
 from assay.errors import UsageError
 from assay.store.tables import (
+    ASIDE,
     CALL,
     DECISION,
     DIGEST,
@@ -76,6 +77,11 @@ def _several_decisions(connection: Connection) -> None:
     _with_key(connection, DECISION, "side")
 
 
+def _set_aside(connection: Connection) -> None:
+    """Keep records that a changed suite no longer asks for, where nothing counts them."""
+    ASIDE.create(connection, checkfirst=True)
+
+
 def _with_key(connection: Connection, table: Table, column: str) -> None:
     """Make a table anew whose key lacks a column; its rows are kept."""
     key = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
@@ -114,6 +120,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _several_judgments,
     _decisions,
     _several_decisions,
+    _set_aside,
 )
 """Step n brings a store from version n to n + 1. A step that was released never changes."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from assay.store.connect import guarded
 from assay.store.look import KEY
-from assay.store.reading import reading
+from assay.store.reading import fetch
 from assay.store.store import now
 from assay.store.tables import REMARK
 
@@ -50,12 +50,14 @@ _OF_RUNS = (
     .where(REMARK.c.task_id.is_(None))
     .order_by(REMARK.c.id)
 )
+_OF_ONE = select(REMARK).where(REMARK.c.run == bindparam("run")).order_by(REMARK.c.id.desc())
+_OF_RUN = _OF_ONE.where(REMARK.c.task_id.is_(None))
+_OF_RECORD = _OF_ONE.where(*(REMARK.c[n] == bindparam(n) for n in KEY))
 
 
 def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
     """Read run, note and tags (as JSON) of what was said about runs; the oldest first."""
-    with reading(store) as connection:
-        return tuple((r[0], r[1], r[2]) for r in connection.execute(_OF_RUNS).all())
+    return tuple((r[0], r[1], r[2]) for r in fetch(store, _OF_RUNS))
 
 
 def tags(store: Store, run: str) -> list[str]:
@@ -63,15 +65,12 @@ def tags(store: Store, run: str) -> list[str]:
     return next((r["tags"] for r in remarks(store, run) if r["tags"] is not None), [])
 
 
-def remarks(store: Store, run: str | None = None, key: Key | None = None) -> list[dict[str, Any]]:
-    """Read what people said about a record, a run, or all runs; the newest first."""
-    query = select(REMARK)
-    if run is not None:
-        query = query.where(REMARK.c.run == run)
-    if key:
-        query = query.where(*(REMARK.c[n] == v for n, v in zip(KEY, key, strict=True)))
-    else:
-        query = query.where(REMARK.c.task_id.is_(None))
-    with reading(store) as connection:
-        rows = connection.execute(query.order_by(REMARK.c.id.desc())).mappings()
-        return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]
+def remarks(store: Store, run: str, key: Key | None = None) -> list[dict[str, Any]]:
+    """Read what people said about a record, or a run; the newest first."""
+    values = {"run": run, **(dict(zip(KEY, key, strict=True)) if key else {})}
+    names = REMARK.c.keys()
+    rows = [
+        dict(zip(names, r, strict=True))
+        for r in fetch(store, _OF_RECORD if key else _OF_RUN, values)
+    ]
+    return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]

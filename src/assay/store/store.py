@@ -11,13 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from sqlalchemy import Double, cast, delete, func, or_, select, tuple_, update
+from sqlalchemy import Double, cast, delete, func, or_, select, update
 
 from assay.errors import UsageError
-from assay.store.connect import StoreError, connect, guarded, shown
+from assay.store.connect import (
+    DEFAULT,
+    StoreError,
+    connect,
+    connect_reader,
+    file_of,
+    guarded,
+    shown,
+)
 from assay.store.insert import insert, is_there
-from assay.store.lease import STALE, Owner
+from assay.store.lease import STALE, Lease, Owner, clock
 from assay.store.tables import (
+    ASIDE,
     CALL,
     DECISION,
     DIGEST,
@@ -33,7 +42,6 @@ from assay.store.tables import (
 if TYPE_CHECKING:
     from collections.abc import (
         Callable,
-        Collection,
         Container,
         Iterable,
         Iterator,
@@ -42,14 +50,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, Update
 
-DEFAULT = ".assay/assay.db"
 ROWS = 2_000
 """How many records are read at a time: their texts are held as Python's and as Polars' own."""
 PATIENCE = 30.0
 """Seconds to wait for a database server that went away while a run is being written."""
 Row = tuple[Any, ...]
-Correction = tuple[str, dict[str, Any], "Collection[tuple[str, str, int]]"]
-"""A task, what its records are to say, and those that keep what they say."""
+Correction = tuple[str, dict[str, Any]]
+"""A task, and what its records are to say."""
 
 RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
 RECORD_COLUMNS = tuple(RECORD.c.keys())
@@ -87,6 +94,10 @@ class Store:
     def __init__(self, address: str | None = None) -> None:
         self.address = address or os.environ.get("ASSAY_STORE") or DEFAULT
         self._engine: Engine | None = None
+        self._reader: Engine | None = None
+        self._file: tuple[int, int] | None = None
+        self.leases: dict[str, Lease] = {}
+        """The runs that this process took through this store."""
 
     @property
     def exists(self) -> bool:
@@ -98,14 +109,24 @@ class Store:
         """The connections, opened and upgraded on first use."""
         if self._engine is None:
             self._engine = connect(self.address)
+            self._file = file_of(self._engine)
             weakref.finalize(self, self._engine.dispose)
         return self._engine
 
+    @property
+    def reader(self) -> Engine:
+        """Connections for what only reads."""
+        if self._reader is None:
+            self._reader = connect_reader(self.engine)
+            weakref.finalize(self, self._reader.dispose)
+        return self._reader
+
     def close(self) -> None:
         """Let go of all connections."""
-        if self._engine is not None:
-            self._engine.dispose()
-            self._engine = None
+        for engine in (self._reader, self._engine):
+            if engine is not None:
+                engine.dispose()
+        self._reader = self._engine = None
 
     def add_run(self, run: Run) -> None:
         """Write a new run down."""
@@ -116,16 +137,23 @@ class Store:
         with guarded(self.address), self.engine.begin() as connection:
             connection.execute(RUN.insert().values(values))
 
-    def set_run(self, run_id: str, **values: Any) -> None:
-        """Change what is known about a run."""
+    def set_run(self, run_id: str, *, patience: float | None = None, **values: Any) -> None:
+        """Change what is known about a run, unless it was taken and is no longer ours.
+
+        `patience` is how many seconds a server that went away is waited for.
+        """
         if "settings" in values:
             values["settings"] = json.dumps(values["settings"])
         query = update(RUN).where(RUN.c.id == run_id).values(**values)
+        lease = self.leases.get(run_id)
+        if lease:
+            query = query.where(RUN.c.owner == lease.owner)
 
         def change(connection: Connection, _: bool) -> None:
-            connection.execute(query)
+            if not connection.execute(query).rowcount and lease:
+                lease.lose()
 
-        self._change(change)
+        self._change(change, patience)
 
     def runs(self) -> list[Run]:
         """List the runs, the newest first."""
@@ -154,7 +182,11 @@ class Store:
         raise UsageError(f"There is no run {name!r} {where}; 'assay runs' lists them.")
 
     def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write records and calls in one transaction; a record that is there is replaced."""
+        """Write records and calls in one transaction; a record that is there is replaced.
+
+        But not by an error, unless it is one. Of a run that another process has now, only the
+        calls are written: they were paid for.
+        """
         self._write(RECORD, RECORD_COLUMNS, records, calls)
 
     def write_judgments(self, judgments: Sequence[Row], calls: Sequence[Row]) -> None:
@@ -165,48 +197,75 @@ class Store:
         self, table: Table, columns: Sequence[str], rows: Sequence[Row], calls: Sequence[Row]
     ) -> None:
         def change(connection: Connection, again: bool) -> None:
-            insert(connection, table, columns, rows)
+            if rows and self._is_ours(connection, rows[0][0]):
+                insert(connection, table, columns, rows)
             if again and calls and is_there(connection, CALL, CALL_COLUMNS, calls[0]):
                 return  # it was committed, only the answer got lost
             insert(connection, CALL, CALL_COLUMNS, calls)
 
         self._change(change)
 
-    def _change(self, change: Callable[[Connection, bool], None]) -> None:
+    def _is_ours(self, connection: Connection, run_id: str) -> bool:
+        """Whether this process may write the records of a run; asked only after a long silence."""
+        lease = self.leases.get(run_id)
+        if lease is None or lease.is_fresh:
+            return True
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
+        if lease.lost or not connection.execute(query.values(beat=self._clock())).rowcount:
+            lease.lose()
+        return not lease.lost
+
+    def _change(
+        self, change: Callable[[Connection, bool], None], patience: float | None = None
+    ) -> None:
         """Make a change in one transaction; a server that restarts is waited for."""
         engine, end = self.engine, None
         while True:
+            if self._file != file_of(engine):  # SQLite would write to it all the same
+                raise StoreError(
+                    f"The store {shown(self.address)} was removed or replaced while it was written "
+                    "to. What was in it is lost unless it comes back."
+                )
             try:
                 with guarded(self.address), engine.begin() as connection:
                     change(connection, end is not None)
                 return
             except StoreError as error:
-                end = end or time.monotonic() + PATIENCE
+                end = end or time.monotonic() + (PATIENCE if patience is None else patience)
                 if not error.passing or time.monotonic() > end:
                     raise
                 time.sleep(0.2)
 
-    def take(self, run_id: str, owner: str) -> bool:
+    def take(self, run_id: str, owner: str, lost: Callable[[], None] = lambda: None) -> bool:
         """Take a run for one process; false while another one makes it.
 
         A run is free when nobody has it, its owner was not heard of for a while, or was a process
-        of this machine that is gone.
+        of this machine that is gone. `lost` is called, in any thread, if it is taken away.
         """
+        lease = Lease(owner, lost)
         held = self.holder(run_id)
-        c, clock = RUN.c, self._clock()
-        free = or_(c.owner.is_(None), c.owner == owner, c.beat.is_(None), c.beat < clock - STALE)
+        c, now_there = RUN.c, self._clock()
+        stale = or_(c.beat.is_(None), c.beat < now_there - STALE)
+        free = or_(c.owner.is_(None), c.owner == owner, stale)
         if held is not None and held.is_gone:
             free = or_(free, c.owner == held.text)
-        query = update(RUN).where(c.id == run_id, free).values(owner=owner, beat=clock)
-        return self._lease(query) == 1
+        query = update(RUN).where(c.id == run_id, free).values(owner=owner, beat=now_there)
+        if taken := self._lease(query) == 1:
+            self.leases[run_id] = lease
+        return taken
 
     def beat(self, run_id: str, owner: str) -> bool:
         """Say that the owner of a run is alive; false when the run is no longer its own."""
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
-        return self._lease(query.values(beat=self._clock())) == 1
+        when, ours = clock(), self._lease(query.values(beat=self._clock())) == 1
+        if (lease := self.leases.get(run_id)) and lease.owner == owner:
+            lease.heard(when) if ours else lease.lose()
+        return ours
 
     def release(self, run_id: str, owner: str) -> None:
         """Let a run go, if it is still the owner's."""
+        if (lease := self.leases.get(run_id)) and lease.owner == owner:
+            del self.leases[run_id]
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
         self._lease(query.values(owner=None, beat=None))
 
@@ -239,10 +298,8 @@ class Store:
         """Write down anew what records say about their tasks, all or nothing."""
         c = RECORD.c
         with guarded(self.address), self.engine.begin() as connection:
-            for task_id, values, but in tasks:
+            for task_id, values in tasks:
                 query = update(RECORD).where(c.run == run_id, c.task_id == task_id)
-                if but:
-                    query = query.where(tuple_(c.subject, c.tier, c.attempt).not_in(list(but)))
                 connection.execute(query.values(**values))
 
     def told(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
@@ -278,8 +335,9 @@ class Store:
             return {(r[0], r[1], r[2], r[3]): (r[4], r[5]) for r in rows}
 
     def spent(self, run_id: str) -> dict[str, Any]:
-        """Add up the ledger of a run."""
+        """Add up the ledger of a run; `unpriced` calls cost something that is not known."""
         c = CALL.c
+        unknown = c.cost_usd.is_(None) & ((c.status == "ok") | c.held_tokens.is_not(None))
         query = select(
             func.count().label("calls"),
             func.sum(c.cost_usd).label("usd"),
@@ -287,6 +345,7 @@ class Store:
             func.sum(c.completion_tokens).label("completion_tokens"),
             func.sum(c.held_usd).label("held_usd"),
             func.sum(c.held_tokens).label("held_tokens"),
+            func.count().filter(unknown).label("unpriced"),
         ).where(c.run == run_id)
         with guarded(self.address), self.engine.connect() as connection:
             row = connection.execute(query).mappings().one()
@@ -324,7 +383,7 @@ class Store:
         """Delete a run with all that belongs to it."""
         with guarded(self.address), self.engine.begin() as connection:
             beside = (REMARK, DECISION, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT)
-            for table in (*beside, CALL, RECORD):
+            for table in (*beside, CALL, ASIDE, RECORD):
                 connection.execute(delete(table).where(table.c.run == run_id))
             connection.execute(delete(RUN).where(RUN.c.id == run_id))
 

@@ -84,6 +84,14 @@ RECORD = Table(
     PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
 )
 
+ASIDE = Table(
+    "assay_aside",
+    METADATA,
+    *(Column(c.name, c.type, nullable=c.nullable) for c in RECORD.c),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "fingerprint"),
+)
+"""Records that a changed suite no longer asks for. They were paid for, and may come back."""
+
 JUDGMENT = Table(
     "assay_judgment",
     METADATA,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,22 +32,28 @@ from assay.suite.values import (
     Work,
 )
 from assay.suite.work import WorkReader, has_work
+from assay.text.extract import AnswerRule
 from assay.text.match import MatchRule, targets
 from assay.text.rule import regex_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    Mistake = tuple[Subject | tuple[str, ...], str]
+    """A subject, or the keys that lead to a place of the suite (none: all of it), and a mistake."""
 
 
 def load_suite(
     path: str | Path,
     text: str | None = None,
     check_subject: Callable[[Subject], str | None] | None = None,
+    check: Callable[[Suite], Iterable[Mistake]] = lambda _: (),
 ) -> Suite:
     """Load a suite; every mistake in it is told at once, before anything is called.
 
     `text` is used instead of the file's own, as kept by an earlier run. `check_subject` may say
-    what is wrong with a subject, such as a provider that is not known.
+    what is wrong with a subject, such as a provider that is not known, and `check` with all of it;
+    it gets the subjects that are right.
     """
     file = str(path)
     problems = Problems(file)
@@ -56,15 +62,19 @@ def load_suite(
     given = SUITE.read(root, "", problems)
     reader = _Reader(root, Path(file).parent, problems)
     suite = reader.suite(file, source, given)
-    if check_subject:
-        for subject in suite.subjects:
-            wrong = check_subject(subject)
-            if wrong:
-                problems.add(reader.subject_line(subject), wrong)
-        for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
-            wrong = check_subject(judge)
-            if wrong:
-                problems.add(root.line_at("judge", "models"), f"judge: {wrong}")
+    right = list(suite.subjects)
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    for subject in (*right, *judges):
+        told = subject.base_url is not None and not _ADDRESS.match(subject.base_url)
+        wrong = check_subject(subject) if check_subject and not told else None
+        if wrong:
+            who = "judge: " if subject in judges else ""
+            problems.add(reader.subject_line(subject), who + wrong)
+        if told or wrong:
+            right = [one for one in right if one is not subject]
+    for place, what in check(replace(suite, subjects=tuple(right))) if suite.tasks else ():
+        line = reader.subject_line(place) if isinstance(place, Subject) else root.line_at(*place)
+        problems.add(line if place else 0, what)
     problems.stop()
     return suite
 
@@ -119,11 +129,14 @@ class _Reader:
     root: Node
     folder: Path
     problems: Problems
+    lines: list[tuple[Subject, int]] = field(default_factory=list)
+    """The subjects that were read, each with its line."""
 
     def suite(self, file: str, text: str, given: dict[str, Any]) -> Suite:
         rules: dict[str, Any] = {
             k: given[k] for k in ("answer", "match", "confidence") if k in given
         }
+        rules["answer"] = rules.get("answer", AnswerRule()).beside(rules.get("confidence"))
         worker = WorkReader(self.folder) if has_work(given) else None
         tasks = self.tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
@@ -279,6 +292,7 @@ class _Reader:
             address, key = table.get("base_url"), table.get("key_env")
             made = Subject(name, table["model"], address, key, settings, agent, self.folder)
             subjects.append(made)
+            self.lines.append((made, line))
         return tuple(subjects)
 
     def agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
@@ -305,13 +319,8 @@ class _Reader:
 
     def subject_line(self, subject: Subject) -> int:
         """Find the line of a subject."""
-        for node in self.root.value["subjects"].value:
-            below = node.get("name") or node.get("model") or node
-            if below.text.strip() == subject.name:
-                return int(node.line)
-            if subject.agent and node.get("command") and not node.get("name"):
-                return int(node.line)
-        return self.root.line_at("subjects")
+        found = (line for one, line in self.lines if one is subject)
+        return next(found, self.root.line_at("subjects"))
 
     def prices(
         self, given: dict[str, Any], subjects: tuple[Subject, ...], judging: Judging | None

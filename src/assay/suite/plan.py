@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from assay.suite.values import Example, Subject, Suite, Task, Tier, Work
 
 CHARACTERS_PER_TOKEN = 4
+ROUNDS = 8
+"""How often in a row tools are answered before the model has to go on without them."""
 SAMPLE = 200
 """How many tasks an estimate looks at; the rest are taken to be like them."""
 
@@ -160,6 +162,26 @@ def tokens_of(turns: Sequence[Mapping[str, str]]) -> int:
     return sum(-(-len(t["content"]) // CHARACTERS_PER_TOKEN) + 4 for t in turns)
 
 
+def most_calls(script: Sequence[str]) -> int:
+    """Say how many calls an attempt makes at most; what they may take is reserved before."""
+    if not script:
+        return 1
+    lines = [json.loads(line) for line in script]
+    said = 1 + sum("say" in line for line in lines)
+    return said * (ROUNDS if any("results" in line for line in lines) else 1)
+
+
+def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
+    """Estimate the tokens that are sent: by a script, each call sends all that was said before."""
+    first = [turn for turn in turns if turn["role"] != LATER]
+    sent = so_far = tokens_of(first)
+    for line in (json.loads(turn["content"]) for turn in turns[len(first) :]):
+        if "say" in line:
+            so_far += output + tokens_of([{"content": str(line["say"])}])
+            sent += so_far
+    return sent
+
+
 def estimates(suite: Suite) -> list[Estimate]:
     """Estimate what each subject in each tier would take, from an even sample of the tasks."""
     step = max(1, len(suite.tasks) // SAMPLE)
@@ -169,15 +191,17 @@ def estimates(suite: Suite) -> list[Estimate]:
     for subject in suite.subjects:
         for tier in suite.tiers:
             first = Attempt(sample[0], subject, tier, 1)
-            tokens = sum(tokens_of(conversation(tier, task)) for task in sample)
             limit = settings(suite, first).get("max_tokens")
+            limit = limit if isinstance(limit, int) else None
+            tokens = sum(_sent(conversation(tier, task), limit or 0) for task in sample)
+            calls = sum(most_calls(task.turns) for task in sample)
             found.append(
                 Estimate(
                     subject=subject,
                     tier=tier,
                     attempts=made,
                     prompt_tokens=round(tokens * made / len(sample)),
-                    output_tokens=limit * made if isinstance(limit, int) else None,
+                    output_tokens=None if limit is None else limit * calls * made // len(sample),
                     example=conversation(tier, sample[0]),
                 )
             )

@@ -112,6 +112,8 @@ def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
     csv.field_size_limit(max(len(text), 131_072))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     columns = next(reader, [])
+    for name in dict.fromkeys(c for c in columns if c and columns.count(c) > 1):
+        problems.add(1, f"the column {name!r} is there twice; give one of them another name.", path)
     place = reader.line_num + 1
     while True:
         try:
@@ -122,11 +124,13 @@ def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
             what = "a quote is opened in this row and not closed, or text follows a closed one."
             problems.add(place, what, path)
             return
-        if len(cells) > len(columns):
-            what = f"{len(cells)} cells where the header has {len(columns)}."
-            problems.add(place, what, path)
-        elif cells:
-            yield place, {c: cell for c, cell in zip(columns, cells, strict=False) if cell}
+        if not any(map(str.strip, cells)):
+            pass
+        elif len(cells) != len(columns):
+            counted = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            problems.add(place, f"{counted} where the header has {len(columns)}.", path)
+        else:
+            yield place, {c: cell for c, cell in zip(columns, cells, strict=True) if cell}
         place = reader.line_num + 1
 
 

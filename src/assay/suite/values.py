@@ -262,3 +262,5 @@ class Suite:
     limits: Limits = field(default_factory=Limits)
     prices: Mapping[str, Price] = field(default_factory=dict)
     judge: Judging | None = None
+    is_part: bool = False
+    """Whether it has only some of its tasks or runs: records of the others stand too."""

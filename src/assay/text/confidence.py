@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from assay.text.extract import spoken
+from assay.text.spoken import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STATED = (
-    r"(?i)confidence[*_`\"']{0,3}[ \t]*[:=：][ \t]*[*_`\"']{0,3}[ \t]*"
+_WORDS = (
+    r"confidence[*_`\"']{0,3}[ \t]*[:=：][ \t]*[*_`\"']{0,3}[ \t]*"
     r"([-+]?(?:[0-9]+(?:[.,][0-9]+)*|\.[0-9]+))"
     r"(?:[ \t]*(%|percent)|[ \t]*/[ \t]*([0-9]+(?:\.[0-9]+)?))?"
 )
+_STATED = f"(?i){_WORDS}"
+_LED = r"[*_`\"']{0,3}(?:\b(?:and|final|my|overall|the|with)[ \t]+)*[*_`\"']{0,3}"
+_WHOLE = rf"{_LED}{_WORDS}[*_`\"']{{0,3}}"
+UNSTATED = rf"(?i)[ \t]*[,;|–—-]?[ \t]*(?:[(\[{{]{_WHOLE}[)\]}}]|{_WHOLE})\.?"
+"""A stated confidence with what leads to it and encloses it: `, with confidence: 80 %`."""
 
 
 def stated(response: pl.Expr) -> pl.Expr:
@@ -31,6 +36,16 @@ def stated(response: pl.Expr) -> pl.Expr:
     """
     said = spoken(response)
     return said.map_batches(_stated, return_dtype=pl.Float64, is_elementwise=True)
+
+
+def unstated(text: pl.Series) -> pl.Series:
+    """Leave out what states a confidence: it is no part of an answer.
+
+    >>> said = ["4 (CONFIDENCE: 80 %)", "4, with confidence: 0.8.", "confident"]
+    >>> unstated(pl.Series(said)).to_list()
+    ['4', '4', 'confident']
+    """
+    return text.str.replace_all(UNSTATED, "")
 
 
 def _stated(text: pl.Series) -> pl.Series:

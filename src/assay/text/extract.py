@@ -11,18 +11,22 @@ answer is looked for outside it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from assay.errors import UsageError
+from assay.text.confidence import unstated
 from assay.text.rule import check_regex, groups, named, rule_schema
 from assay.text.scan import json_path, last_boxed, last_json
+from assay.text.spoken import either as _either
+from assay.text.spoken import said, thought
+from assay.text.spoken import where as _where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from assay.text.scan import Found
 
@@ -38,6 +42,8 @@ KINDS: dict[str, str] = {
     "choice": "the letter of a multiple-choice answer",
     "json": "a value inside JSON in the response, by its path",
 }
+LITERAL = ("regex", "json")
+"""The kinds that say themselves where an answer ends."""
 _DEFAULTS = {"marker": MARKER, "choice": LETTERS}
 _EXAMPLES = {"marker": MARKER, "regex": "'answer: (.*)'", "choice": "A-J", "json": "$.answer"}
 """The kinds that take a value, each with one."""
@@ -50,6 +56,11 @@ class AnswerRule:
     kind: str = "marker"
     value: str = MARKER
     """The marker, the pattern, the letters or the path; empty where none is needed."""
+    but_confidence: bool = field(default=False, repr=False)
+    """Whether a confidence that a response states is read by itself, and is no part of the answer.
+
+    A pattern or a path says what it means, and is left to it.
+    """
 
     @classmethod
     def parse(cls, given: object) -> AnswerRule:
@@ -76,6 +87,15 @@ class AnswerRule:
         if kind == "choice" and not re.fullmatch("[A-Z](-[A-Z])?", value):
             raise UsageError(f"choice takes a range of letters such as A-J, not {value!r}.")
         return cls(kind, value)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> AnswerRule:
+        """Read the rule of a run from what it keeps of its suite."""
+        return cls(**settings["answer"]).beside(settings.get("confidence"))
+
+    def beside(self, confidence: str | None) -> AnswerRule:
+        """Give the rule for responses whose confidence is taken from where this says."""
+        return replace(self, but_confidence=True) if confidence == "stated" else self
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -128,74 +148,30 @@ def before(text: pl.Series, rule: AnswerRule) -> pl.Series:
 def _answers(response: pl.Series, rule: AnswerRule) -> pl.Series:
     if response.null_count() == len(response):
         return response.cast(pl.String)
-    return _filled(_FINDERS[rule.kind](_spoken(response), rule.value).answer)
+    return _filled(_FINDERS[rule.kind](_read(response, rule), rule.value).answer)
 
 
 def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
     response, reasoning = (frame[name].cast(pl.String) for name in ("response", "reasoning"))
     if response.null_count() == len(response):
         return _filled(reasoning)
-    text = _spoken(response)
+    text = _read(response, rule)
     found = _FINDERS[rule.kind](text, rule.value)
     head = _either(found.answer.is_null(), text, found.before())
-    parts = [_filled(part) for part in (reasoning, _thought(response), head)]
+    parts = [_filled(part) for part in (reasoning, thought(response), head)]
     return _filled(pl.select(pl.concat_str(parts, separator="\n", ignore_nulls=True)).to_series())
+
+
+def _read(response: pl.Series, rule: AnswerRule) -> pl.Series:
+    """Give what is said and may hold an answer."""
+    text = said(response)
+    return unstated(text) if rule.but_confidence and rule.kind not in LITERAL else text
 
 
 def _filled(text: pl.Series) -> pl.Series:
     """Strip; what is then empty is null."""
     stripped = text.str.strip_chars()
     return _where(stripped != "", stripped)
-
-
-def _where(mask: pl.Series, text: pl.Series) -> pl.Series:
-    return pl.select(pl.when(mask).then(text)).to_series()
-
-
-def _either(mask: pl.Series, text: pl.Series, other: pl.Series) -> pl.Series:
-    return pl.select(pl.when(mask).then(text).otherwise(other)).to_series()
-
-
-# --- what is said and what is thought ------------------------------------------------------------
-
-_THINK = r"(?is)<think(?:ing)?>.*?</think(?:ing)?>"
-_UNOPENED = r"(?is)^.*</think(?:ing)?>"
-_UNCLOSED = r"(?is)<think(?:ing)?>.*$"
-_TAG = r"(?i)</?think(?:ing)?>"
-
-
-def spoken(response: pl.Expr) -> pl.Expr:
-    """Leave out what stands between `<think>` and `</think>`.
-
-    A lone `</think>` ends a thought that the prompt had begun; a lone `<think>` begins one that
-    was cut off.
-    """
-    return response.map_batches(_spoken, return_dtype=pl.String, is_elementwise=True)
-
-
-def _spoken(response: pl.Series) -> pl.Series:
-    thinking = response.str.contains(_TAG)
-    if not thinking.any():
-        return response
-    said = _where(thinking, response).str.replace_all(_THINK, "")
-    said = said.str.replace(_UNOPENED, "").str.replace(_UNCLOSED, "")
-    return _either(thinking, said, response)
-
-
-def _thought(response: pl.Series) -> pl.Series:
-    """Take what stands between `<think>` and `</think>`; null or empty where nothing does."""
-    thinking = response.str.contains(_TAG)
-    if not thinking.any():
-        return pl.Series([None], dtype=pl.String).new_from_index(0, len(response))
-    holding = _where(thinking, response)
-    rest = holding.str.replace_all(_THINK, "")
-    parts = [
-        rest.str.extract_all(_UNOPENED).list.first(),
-        holding.str.extract_all(_THINK).list.join("\n"),
-        rest.str.replace(_UNOPENED, "").str.extract_all(_UNCLOSED).list.first(),
-    ]
-    joined = pl.select(pl.concat_str(parts, separator="\n", ignore_nulls=True)).to_series()
-    return joined.str.replace_all(_TAG, "")
 
 
 # --- one finder for each kind --------------------------------------------------------------------

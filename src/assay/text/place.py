@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from assay.text import extract
+from assay.text.confidence import UNSTATED
 from assay.text.scan import json_path, last_boxed, last_json
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def place(response: str, answer: str | None, rule: AnswerRule | None) -> tuple[i
     if not answer:
         return None
     said = _blank(response)
+    if rule is not None and rule.but_confidence and rule.kind not in extract.LITERAL:
+        said = _unstated(said)
     if rule is not None:
         found = _PLACES[rule.kind](said, answer, rule.value)
         if found is not None:
@@ -63,6 +66,17 @@ def _blank(response: str) -> str:
         pieces += [response[done:start], " " * (end - start)]
         done = end
     return "".join([*pieces, response[done:]])
+
+
+def _unstated(text: str) -> str:
+    """Put blanks where a confidence is stated."""
+    done = 0
+    pieces = []
+    for words in _all(UNSTATED, text):
+        at = text.find(words, done)
+        pieces += [text[done:at], " " * len(words)]
+        done = at + len(words)
+    return "".join([*pieces, text[done:]])
 
 
 def _after(text: str, answer: str, start: int) -> Span | None:

@@ -197,7 +197,8 @@ def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.List
 
     site = site_of(request)
     found = site.run(run)
-    gating.keep(site, found, form.policy, {"subject": form.subject, "tier": form.tier})
+    where = {"subject": form.subject, "tier": form.tier}
+    gating.keep(site, found, form.policy, where, form.baseline or "")
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
 
 
@@ -261,9 +262,9 @@ def _choice(form: forms.RunForm) -> Choice:
 
 @api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
 def stop(request: Request, run: RunId) -> forms.Started:
-    """End a run of this server in good order; what was answered is kept."""
+    """End a run that a page began in good order; what was answered is kept."""
     site = site_of(request)
-    site.jobs.stop(site.run(run).id)
+    site.stop(site.run(run))
     return forms.Started(run=run)
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from assay.store.store import Store
 
 HERE = ("localhost", "127.0.0.1", "::1")
+OFTEN = (700, 10, 10)
+"""When the collector looks: a server lives long, so what a page leaves must not pile up."""
 
 
 def make_app(
@@ -57,6 +59,7 @@ def make_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         gc.collect()
         gc.freeze()  # what is loaded stays; looking through it again would delay a page
+        gc.set_threshold(*OFTEN)
         yield
         site.jobs.close()
         site.digests.close()

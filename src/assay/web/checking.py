@@ -33,7 +33,7 @@ def observer_of(run: Run, store: Store, key: Key) -> Observer | None:
         return None
     given = [Given(**one) for one in look.given(store, run.id, key)]
     task, subject, tier, attempt = key
-    rule = AnswerRule(**run.settings["answer"])
+    rule = AnswerRule.of(run.settings)
     return Observer({task: Scenario.of(text)}, {(subject, tier, task, attempt): given}, rule)
 
 

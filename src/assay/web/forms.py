@@ -46,11 +46,15 @@ class TagForm(Form):
 
 
 class VerdictForm(Form):
-    """A policy, by its id, and the side of a run that it is to decide on."""
+    """A policy, by its id, and the side of a run that it is to decide on.
+
+    A policy that compares needs a baseline: `run:ID`, or `kept:NAME`.
+    """
 
     policy: Annotated[str, StringConstraints(max_length=80)]
     subject: Annotated[str, StringConstraints(max_length=2_000)] | None = None
     tier: Annotated[str, StringConstraints(max_length=2_000)] | None = None
+    baseline: Annotated[str, StringConstraints(max_length=300)] | None = None
 
 
 class Decision(BaseModel):

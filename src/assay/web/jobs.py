@@ -10,14 +10,16 @@ import sys
 import tempfile
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from assay.store.lease import Owner
 
+WORKER = "assay.web.worker"
 AT_ONCE = 2
 """Runs that may be under way at the same time."""
 READY = 60.0
@@ -46,6 +48,17 @@ class Job:
         return self.said
 
 
+def left_behind(owner: Owner | None) -> int | None:
+    """Give the process of a run that a server began which is gone; none of a terminal's."""
+    if owner is None or not owner.is_here:
+        return None
+    try:
+        said = Path(f"/proc/{owner.pid}/cmdline").read_bytes()
+    except OSError:
+        return None
+    return owner.pid if WORKER.encode() in said.split(b"\0") else None
+
+
 class Jobs:
     """Starts, stops and remembers runs."""
 
@@ -69,8 +82,8 @@ class Jobs:
             if sum(job.running for job in self._jobs.values()) >= AT_ONCE:
                 raise UsageError(f"{AT_ONCE} runs are under way; stop one, or wait for its end.")
             errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-            process = subprocess.Popen(
-                [sys.executable, "-m", "assay.web.worker"],
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", WORKER],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -22,7 +22,7 @@ VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
 RUN_SORTS = {
     "when": lambda r: r["created"],
     "suite": lambda r: r["suite"].lower(),
-    "value": lambda r: -1.0 if r["value"] is None else r["value"],
+    "value": lambda r: (r["metric"] or "", -1.0 if r["value"] is None else r["value"]),
     "cost": lambda r: -1.0 if r["cost_usd"] is None else r["cost_usd"],
     "attempts": lambda r: r["attempts"],
     "verdict": lambda r: VERDICT_ORDER.get(r["verdict"], -1),
@@ -35,14 +35,17 @@ def runs(request: Request, site: Site) -> tuple[str, dict[str, Any]]:
     asked = tuple((n, request.query_params.get(n, "")) for n in names)
     listing = site.listing()
     waiting = frozenset(site.digests.waiting)
-    return "runs.html", {"waiting": waiting, **_listed(listing, asked, waiting)}
+    values = {"total": len(listing.rows), "waiting": waiting, "running": listing.running}
+    return "runs.html", {**values, "listed": _listed(listing, asked, waiting)}
 
 
 @lru_cache(8)
 def _listed(
     listing: Listing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
-) -> dict[str, Any]:
-    """Arrange what is known of runs; as long as that is the same, so is what is shown."""
+) -> Markup:
+    """Write what is known of runs; as long as that is the same, so is what is shown."""
+    from assay.web.pages import templates  # noqa: PLC0415
+
     query, everything = dict(asked), listing.runs()
     wanted = {n: query[n] for n in ("q", "suite", "status", "tag")}
     found = [r for r in everything if _fits(r, wanted)]
@@ -51,9 +54,9 @@ def _listed(
     found.sort(key=RUN_SORTS.get(sort, RUN_SORTS["when"]), reverse=reverse)
     suites = sorted({r["suite"] for r in everything})
     line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
-    return {
-        "rows": _run_rows(found[:500], waiting),
-        "total": len(everything),
+    values = {
+        "runs": found[:500],
+        "waiting": waiting,
         "wanted": wanted,
         "sort": sort,
         "order": "down" if reverse else "up",
@@ -62,14 +65,7 @@ def _listed(
         "tags": sorted({t for r in everything for t in r["tags"]}),
         "trend": line,
     }
-
-
-def _run_rows(found: list[dict[str, Any]], waiting: frozenset[str]) -> Markup:
-    """Write the rows of runs."""
-    from assay.web.pages import templates  # noqa: PLC0415
-
-    text = templates().get_template("run_rows.html").render(runs=found, waiting=waiting)
-    return Markup(text)  # noqa: S704
+    return Markup(templates().get_template("runs_list.html").render(values))  # noqa: S704
 
 
 def _fits(run: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
@@ -84,11 +80,14 @@ def _fits(run: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 
 def _trend(found: list[dict[str, Any]], suite: str) -> dict[str, str] | None:
     known = [r for r in found if r["suite"] == suite and r["value"] is not None]
+    known = [r for r in known if r["status"] != "running"]
     known = [r for r in known if known and r["metric"] == known[0]["metric"]]
     if len(known) < 2:
         return None
     rows = [
-        {**r, "href": f"/runs/{quote(r['id'], safe='')}", "when": when(r["created"])[:10]}
+        {**r, "href": f"/runs/{quote(r['id'], safe='')}", "when": when(r["created"])}
         for r in sorted(known, key=lambda r: r["created"])[-60:]
     ]
-    return {"suite": suite, "metric": known[0]["metric"], "svg": trend(rows, known[0]["metric"])}
+    metric = known[0]["metric"]
+    drawn = {"svg": trend(rows, metric), "small": trend(rows, metric, 420)}
+    return {"suite": suite, "metric": metric, **drawn}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -16,9 +15,9 @@ from assay.report.view import families, key_figures, run_facts, side_rows
 from assay.store import look
 from assay.store.look import AMONG, FLAGS, RANGES, SAME, SORTS
 from assay.store.remarks import remarks
-from assay.web import checking
+from assay.web import checking, paired
 from assay.web import record as reading
-from assay.web import sides as pairs
+from assay.web.paging import SIZE, first_shown, texts
 from assay.web.rows import TEXT, table_rows
 from assay.web.site import (
     INTERRUPTED,
@@ -28,7 +27,6 @@ from assay.web.site import (
     read_key,
     read_place,
     read_sort,
-    write_filter,
     write_key,
     write_place,
 )
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from assay.store.look import Sort
-    from assay.store.store import Run
     from assay.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
@@ -85,7 +82,7 @@ def run(request: Request, site: Site) -> Shown:
         "shown": state["shown"] if state else "",
         "facts": [f for f in facts if not live or f[0] not in LIVE],
         "state": state,
-        "remarks": (said := remarks(site.store, found.id)),
+        "remarks": (said := remarks(site.store, found.id) if now.said else []),
         "tags": next((r["tags"] for r in said if r["tags"] is not None), []),
         "digest": told,
     }
@@ -96,11 +93,9 @@ def run(request: Request, site: Site) -> Shown:
 
 def _drawn(told: dict[str, Any], run: str) -> Markup:
     """Write what a page shows of a digest."""
-    from assay.web.pages import run_url, templates  # noqa: PLC0415
+    from assay.web.pages import templates  # noqa: PLC0415
 
-    def link(wanted: Mapping[str, Any]) -> str:
-        return run_url(run, "records", **write_filter(wanted))
-
+    link = paired.leading([run], paired.sides_of(run, told))
     text = (
         templates()
         .get_template("digest.html")
@@ -124,10 +119,31 @@ def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def records(request: Request, site: Site) -> Shown:
-    """Show a page of records."""
+    """Show a page of records; a filter that makes no sense is shown again, with what is wrong."""
+    try:
+        return _records(request, site)
+    except NotFoundError:
+        raise
+    except UsageError as error:
+        return _asked_again(request, site, str(error))
+
+
+def _asked_again(request: Request, site: Site, problem: str) -> Shown:
+    """Show the form of a filter as it was filled in, and no records."""
+    found, query = site.run(request.path_params["run"]), request.query_params
+    keep, columns = _filter_of(query), query.get("columns", "")
+    names = tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers"))
+    form, _ = _form(found.id, names, tuple(keep.items()), (), (), COLUMNS, columns, None, None)
+    nothing = dict.fromkeys(("rows", "head", "sort", "asked", "newer", "older", "first", "total"))
+    values = {"wanted": {}, "keep": {}, "filtered": False, "measured": True, "current": True}
+    told = {"run": found, "form": form, "problem": problem}
+    return "records.html", {**nothing, **values, **told}
+
+
+def _records(request: Request, site: Site) -> Shown:
     from assay.web.pages import run_url  # noqa: PLC0415
 
-    query = request.query_params
+    query = dict(request.query_params)
     now = site.state(request.path_params["run"])
     found, kept = now.run, site.digests.get(now.run, wait=False, state=now)
     wanted, asked = read_filter(query), read_sort(query)
@@ -144,39 +160,46 @@ def records(request: Request, site: Site) -> Shown:
         sort=sort,
         columns=frozenset(chosen or COLUMNS),
     )
-    names = chosen or _default_columns(found.settings, page.rows)
-    keep = _filter_of(query)
+    held = page.columns
+    keep, many = _filter_of(query), len(held["task_id"])
+    names = chosen or _default_columns(found.settings, held, keep)
     order = {"sort": sort.name, "order": "down" if sort.down else ""} if sort else {}
     given = {k: v for k, v in {**keep, **order}.items() if v}
     base = run_url(found.id, "record", **given) + ("&" if given else "?")
+    form, head = _form(
+        found.id,
+        tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
+        tuple(keep.items()),
+        _capabilities(kept.digest),
+        tuple((kept.digest or {}).get("categories", [])),
+        tuple(names),
+        query.get("columns", ""),
+        asked,
+        sort,
+    )
+    total = (kept.digest or {}).get("whole", {}).get("records") if not any(keep.values()) else None
+    total = many if not page.before and not page.after else total
+    first = first_shown(query, many, total, newer=page.before, older=page.after)
     return "records.html", {
         "run": found,
-        "rows": table_rows(page.rows, names, base),
-        "texts": TEXT,
-        "columns": names,
+        "problem": "",
+        "first": first,
+        "many": many,
+        "size": SIZE,
+        "rows": table_rows(held, names, base),
         "wanted": keep,
-        "form": _form(
-            found.id,
-            tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
-            tuple(keep.items()),
-            _capabilities(kept.digest),
-            tuple((kept.digest or {}).get("categories", [])),
-            tuple(names),
-            query.get("columns", ""),
-            asked,
-        ),
+        "form": form,
+        "head": head,
         "keep": {**given, "columns": query.get("columns", "")},
         "filtered": any(keep.values()),
         "sort": sort,
-        "plain": {n: v for n, v in keep.items() if v} | {"columns": query.get("columns", "")},
         "asked": asked,
-        "sorts": SORTS,
-        "newer": write_place(page.rows[0], sort) if page.rows and page.before else None,
-        "older": write_place(page.rows[-1], sort) if page.rows and page.after else None,
+        "newer": write_place(_at(held, 0), sort) if many and page.before else None,
+        "older": write_place(_at(held, -1), sort) if many and page.after else None,
         "measured": kept.digest is not None,
         "shown": mark(now.kept) if kept.digest is not None else "",
         "current": kept.current,
-        "total": (kept.digest or {}).get("whole", {}).get("records"),
+        "total": total,
     }
 
 
@@ -190,32 +213,38 @@ def _form(
     columns: tuple[str, ...],
     chosen: str,
     asked: Sort | None,
-) -> Markup:
-    """Write the form of a filter, which is the same on every page that is turned."""
+    sort: Sort | None,
+) -> tuple[Markup, Markup]:
+    """Write the form of a filter and the head of a table, the same on every page that is turned."""
     from assay.web.pages import templates  # noqa: PLC0415
 
     given = dict(wanted)
     used = [n for n in RANGES if given[f"{n}_min"] or given[f"{n}_max"]]
-    text = (
-        templates()
-        .get_template("records_form.html")
-        .render(
-            run=run,
-            names=dict(names),
-            wanted=given,
-            filtered=any(given.values()),
-            categories=categories,
-            capabilities=capabilities,
-            columns=columns,
-            every=[*COLUMNS, *MORE],
-            chosen=chosen,
-            asked=asked,
-            statuses=STATUSES,
-            ranges=RANGES,
-            used_ranges=used or ["latency_ms"],
-        )
+    values = {
+        "run": run,
+        "names": dict(names),
+        "wanted": given,
+        "filtered": any(given.values()),
+        "categories": categories,
+        "capabilities": capabilities,
+        "columns": columns,
+        "every": [*COLUMNS, *MORE],
+        "chosen": chosen,
+        "asked": asked,
+        "statuses": STATUSES,
+        "ranges": RANGES,
+        "used_ranges": [*used, next((n for n in ("latency_ms", *RANGES) if n not in used), "")],
+        "answers": texts(given["answer_in"]),
+        "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | {"columns": chosen},
+        "sort": sort,
+        "sorts": SORTS,
+        "texts": TEXT,
+        "plain": {n: v for n, v in given.items() if v} | {"columns": chosen},
+    }
+    form, head = (
+        templates().get_template(f"records_{part}.html").render(values) for part in ("form", "head")
     )
-    return Markup(text)  # noqa: S704
+    return Markup(form), Markup(head)  # noqa: S704
 
 
 def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -224,14 +253,22 @@ def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(seen.get("capabilities", ()))
 
 
-def _default_columns(settings: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
-    """Leave out what is the same, or missing, on the whole page."""
+def _at(held: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
+    return {name: values[index] for name, values in held.items()}
+
+
+def _default_columns(
+    settings: Mapping[str, Any], held: Mapping[str, Sequence[Any]], wanted: Mapping[str, str]
+) -> list[str]:
+    """Leave out what is the same, or missing, on the whole page, unless it was filtered by."""
     names = list(COLUMNS)
     for name, plural in (("subject", "subjects"), ("tier", "tiers")):
         if len(settings.get(plural, [])) == 1:
             names.remove(name)
-    always = {"subject", "tier", "attempt", "input"}
-    return [n for n in names if n in always or any(r.get(n) is not None for r in rows)]
+    ends = ("", "_in", "_min", "_max")
+    asked = {n for n in names if any(wanted.get(f"{n}{end}") for end in ends)}
+    always = {"subject", "tier", "attempt", "input"} | asked
+    return [n for n in names if n in always or any(v is not None for v in held[n])]
 
 
 def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
@@ -267,6 +304,7 @@ def record(request: Request, site: Site) -> Shown:
         **{name: write_key(rows[0]) if rows else None for name, rows in around.items()},
         "turns": reading.turns(row["messages"]),
         "reply": reading.found_in(reply, measured["answer"], rule, checking.spans(checks)),
+        "fold": reading.fold,
         "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
         "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
         "rule": reading.rule_in_words(rule),
@@ -305,53 +343,6 @@ def report(request: Request, site: Site) -> str:
     return html(Report(found.suite, kept.digest, [facts], found.id))
 
 
-def compare(request: Request, site: Site) -> Shown:
-    """Show sides next to each other, and the tasks that changed between two of them."""
-    query = request.query_params
-    everything = site.store.runs()
-    names, base = set(query.getlist("run")), query.get("baseline")
-    chosen = sorted(
-        (r for r in everything if r.id in names), key=lambda r: (r.id != base, r.created)
-    )
-    chosen = chosen[:8]
-    values: dict[str, Any] = {"runs": everything[:200], "chosen": [r.id for r in chosen]}
-    if not chosen:
-        return "compare.html", {**values, "table": None}
-    table = pairs.table(site, chosen)
-    pair = pairs.pair(site, table, query.get("a"), query.get("b"))
-    return "compare.html", {
-        **values,
-        "chosen_runs": chosen,
-        "swapped": {r.id: _compared(chosen, r.id) for r in chosen},
-        "turned": _turned(chosen, pair),
-        "table": table,
-        "charts": charts(table.digest) if table.digest else [],
-        "families": side_rows(table.digest) if table.digest else [],
-        **pair,
-    }
-
-
-def _compared(runs: Sequence[Run], base: str, **more: str) -> str:
-    """Write the query of a comparison with another baseline."""
-    return urlencode([*(("run", r.id) for r in runs), ("baseline", base), *more.items()])
-
-
-def _turned(runs: Sequence[Run], pair: Mapping[str, Any]) -> str:
-    """Write the query of the same comparison the other way round."""
-    if pair["a"] is None:
-        return ""
-    base = pair["b"].run if len(runs) > 1 else runs[0].id
-    return _compared(runs, base, a=pair["b"].write(), b=pair["a"].write())
-
-
-def compare_task(request: Request, site: Site) -> Shown:
-    """Show the replies of two sides to one task, with their difference marked."""
-    query = request.query_params
-    a, b = (pairs.Side.read(query.get(n, "")) for n in "ab")
-    told = pairs.replies(site, a, b, query.get("task", ""))
-    return "compare_task.html", {**told, "back": urlencode(told["back"])}
-
-
 def gates(request: Request, site: Site) -> Shown:
     """Show the verdicts of policies on a run."""
     from assay.web import gating  # noqa: PLC0415
@@ -362,10 +353,12 @@ def gates(request: Request, site: Site) -> Shown:
 def new(request: Request, site: Site) -> Shown:
     """Show what can be run."""
     from assay.web.api import providers  # noqa: PLC0415
+    from assay.web.suites import ANSWERS  # noqa: PLC0415
 
     known = site.suites.known(site.store.runs())
     return "new.html", {
         "suites": known,
-        "chosen": request.query_params.get("suite", known[0].id if known else ""),
+        "chosen": request.query_params.get("suite", ""),
+        "answers": ANSWERS,
         "providers": providers(),
     }

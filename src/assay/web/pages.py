@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
+from functools import cache, lru_cache
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from assay import __version__
 from assay.report.page import environment, stylesheet
-from assay.web import described, listing, looking
+from assay.web import comparing, described, listing, looking
 from assay.web.access import TooMany
 from assay.web.guard import COOKIE
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+WAYS = {
+    "/": "Runs", "/compare": "Compare", "/gates": "Gates", "/new": "New run", "/docs": "API",
+}  # fmt: skip
+LASTING = ("runs.html",)
+"""Large pages that stay the same for long; their values are few, and told apart quickly."""
 LONGEST = 4_096
 """Bytes of a form."""
 
@@ -42,7 +48,21 @@ def templates() -> Environment:
     made = environment(HERE / "templates")
     made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
     made.filters["json"] = json.dumps
+    made.globals["links"] = Markup(made.get_template("links.html").render())  # noqa: S704
     return made
+
+
+def _here(path: str) -> str | None:
+    """Say to which part of the page an address belongs."""
+    part = "/" + path[1:20].partition("/")[0]
+    return "/" if part == "/runs" else part if part in WAYS else None
+
+
+@cache
+def _ways(here: str | None) -> Markup:
+    """Write the way to each part of the page; `here` is the one that is open."""
+    text = templates().get_template("ways.html").render(ways=WAYS.items(), here=here)
+    return Markup(text)  # noqa: S704
 
 
 @cache
@@ -79,8 +99,8 @@ def pages() -> list[Route]:
         "/runs/{run}": looking.run,
         "/runs/{run}/records": looking.records,
         "/runs/{run}/record": looking.record,
-        "/compare": looking.compare,
-        "/compare/task": looking.compare_task,
+        "/compare": comparing.compare,
+        "/compare/task": comparing.compare_task,
         "/gates": looking.gates,
         "/new": looking.new,
         "/docs": described.docs,
@@ -108,14 +128,21 @@ def _shown(request: Request, template: str, values: dict[str, Any], status: int 
     theme = request.cookies.get("theme")
     right = request.scope.get("state", {}).get("right")
     common = {
-        "path": request.url.path,
+        "ways": _ways(_here(request.scope["path"])),
         "theme": theme if theme in {"light", "dark"} else None,
         "csrf": site.access.csrf if right else "",
         "right": right,
         "open": site.access.open,
     }
-    text = templates().get_template(template).render({**common, **values})
-    return HTMLResponse(text, status)
+    if template in LASTING:
+        return HTMLResponse(_written(template, *common.items(), *values.items()), status)
+    return HTMLResponse(templates().get_template(template).render({**common, **values}), status)
+
+
+@lru_cache(8)
+def _written(template: str, *values: tuple[str, Any]) -> bytes:
+    """Write a page; as long as its values are the same, so is the page."""
+    return templates().get_template(template).render(dict(values)).encode()
 
 
 def error_page(request: Request, status: int, text: str) -> Response:

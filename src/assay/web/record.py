@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -28,6 +29,10 @@ _STEP = re.compile(STEP)
 _CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)
 SHOWN = 60_000
 """Characters of a text that a page shows; the whole is one click away."""
+LONG, HEAD, TAIL = 6_000, 2_000, 1_000
+"""Characters from which a text is folded, and of its beginning and its end that are shown."""
+TIMES = ("at", "started", "timestamp", "time")
+"""Names under which logs keep when a tool was called."""
 RESULTS = ("result", "output", "response")
 """Names under which logs keep what a tool gave."""
 Piece = tuple[str, bool]
@@ -90,10 +95,32 @@ def found_in(
     return [piece for piece in (*pieces, (text[done:], "")) if piece[0]]
 
 
+def fold(pieces: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Cut a long text into its beginning, its end, and what lies between, which is folded.
+
+    >>> fold([("a" * 9_000, ""), ("7", "found")])["hidden"]
+    6001
+    """
+    total = sum(len(text) for text, _ in pieces)
+    if total <= LONG:
+        return {"head": pieces, "middle": [], "tail": [], "hidden": 0}
+    edges = (0, HEAD, total - TAIL, total)
+    parts: list[list[tuple[str, Any]]] = [[], [], []]
+    at = 0
+    for text, kind in pieces:
+        for index, (low, high) in enumerate(pairwise(edges)):
+            cut = text[max(0, low - at) : max(0, high - at)]
+            if cut:
+                parts[index].append((cut, kind))
+        at += len(text)
+    return {**dict(zip(("head", "middle", "tail"), parts, strict=True)),
+            "hidden": total - HEAD - TAIL}  # fmt: skip
+
+
 def rule_of(settings: Mapping[str, Any]) -> AnswerRule | None:
     """Give the rule by which a run's answers are found."""
     rule = settings.get("answer") or {}
-    return AnswerRule(**rule) if rule.get("kind") in KINDS else None
+    return AnswerRule.of(settings) if rule.get("kind") in KINDS else None
 
 
 def rule_in_words(rule: AnswerRule | None) -> str:
@@ -146,9 +173,16 @@ def calls(row: Mapping[str, Any]) -> list[dict[str, str]]:
                 given = one.get("arguments", one.get("input"))
                 result = next((one[n] for n in RESULTS if one.get(n) is not None), None)
                 result = told.get(str(one.get("id"))) if result is None else result
-                texts = {"arguments": given, "result": result}
+                texts = {"arguments": given, "result": result, "time": _time(one)}
                 found.append({"name": name} | {n: _flat(v) if v else "" for n, v in texts.items()})
     return found
+
+
+def _time(call: Mapping[str, Any]) -> str:
+    """Write when a tool was called, and how long it took, as far as a log tells."""
+    at = next((str(call[n]) for n in TIMES if isinstance(call.get(n), str | int | float)), "")
+    took = next((call[n] for n in ("latency_ms", "duration_ms") if call.get(n) is not None), None)
+    return ", ".join(filter(None, (at, f"{took:,.0f} ms" if isinstance(took, int | float) else "")))
 
 
 def _results(messages: str | None) -> dict[str, Any]:

@@ -14,33 +14,31 @@ from assay.report.page import visible
 from assay.report.view import money, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LONG = ("input", "response")
 SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier")
 TEXT = (*LONG, *SHORT)
-_RIGHT = '<span class="good">✓ right</span>'
-_WRONG = '<span class="bad">✗ wrong</span>'
-_PASSED = '<span class="good">✓ passed</span>'
-_FAILED = '<span class="bad">✗ not passed</span>'
-_NONE = '<span class="quiet">—</span>'
-_SPECIAL = re.compile("[&<>'\"]")
+_RIGHT = '<span class="good">✓ right</span></td>'
+_WRONG = '<span class="bad">✗ wrong</span></td>'
+_PASSED = '<span class="good">✓ passed</span></td>'
+_FAILED = '<span class="bad">✗ not passed</span></td>'
+_NONE = '<span class="quiet">—</span></td>'
+_SPECIAL = "&<>'\""
 _PLAIN = re.compile(r"[\w.\-]*", re.ASCII)
 
 
-def table_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], base: str) -> Markup:
-    """Write table rows; `base` is the address of a record without its key."""
+def table_rows(held: Mapping[str, Sequence[Any]], columns: Sequence[str], base: str) -> Markup:
+    """Write table rows, a column at a time; `base` is the address of a record without its key."""
     start = f"{escape(base)}key="
-    cells = [_cell(name) for name in columns]
-    return Markup("".join([_row(row, cells, start) for row in rows]))  # noqa: S704
-
-
-def _row(row: Mapping[str, Any], cells: Sequence[Callable[[Any], str]], start: str) -> str:
-    at = f"{start}{_key(row['task_id'], row['subject'], row['tier'], row['attempt'])}"
-    return (
-        f'<tr data-href="{at}"><td class="short"><a href="{at}">{_text(row["task_id"], 60)}</a>'
-        f"</td><td>{_result(row)}</td>{''.join([cell(row) for cell in cells])}</tr>\n"
-    )
+    keys = map(_key, *(held[n] for n in ("task_id", "subject", "tier", "attempt")))
+    first = [
+        f'<tr data-href="{start}{key}"><td class="short"><a href="{start}{key}">{task}</a></td><td>'
+        for key, task in zip(keys, _texts(held["task_id"], 60), strict=True)
+    ]
+    result = map(_result, *(held[n] for n in ("status", "correct", "passed")))
+    lines = zip(first, result, *(_cells(name, held) for name in columns), strict=True)
+    return Markup("".join([f"{''.join(line)}</tr>\n" for line in lines]))  # noqa: S704
 
 
 def _key(task: str, subject: str, tier: str, attempt: int) -> str:
@@ -54,29 +52,33 @@ def _side(subject: str, tier: str) -> str:
     return quote_plus(f",{json.dumps(subject)},{json.dumps(tier)},")
 
 
-def _result(row: Mapping[str, Any]) -> str:
-    if row["status"] != "ok":
-        return f'<span class="bad">{_text(row["status"], 20)}</span>'
-    correct, passed = row["correct"], row["passed"]
+def _result(status: str, correct: bool | None, passed: bool | None) -> str:
+    if status != "ok":
+        return f'<span class="bad">{_text(status, 20)}</span></td>'
     if correct is not None:
         return _RIGHT if correct else _WRONG
     return _NONE if passed is None else _PASSED if passed else _FAILED
 
 
-def _cell(name: str) -> Callable[[Any], str]:
-    """Give what writes the cells of a column."""
+def _cells(name: str, held: Mapping[str, Sequence[Any]]) -> Iterable[str]:
+    """Write the cells of a column."""
+    values = held[name]
     if name in LONG:
-        return lambda row: (
-            f'<td class="text" dir="auto">{_text(row[name] or row["error"] or "", 120)}</td>'
-        )
+        texts = [value or error or "" for value, error in zip(values, held["error"], strict=True)]
+        return [f'<td class="text" dir="auto">{text}</td>' for text in _texts(texts, 120)]
     if name in SHORT:
-        return lambda row: (
-            '<td class="short" dir="auto">—</td>'
-            if row[name] is None
-            else f'<td class="short" dir="auto">{_text(row[name], 60)}</td>'
-        )
+        texts = ["—" if value is None else value for value in values]
+        return [f'<td class="short" dir="auto">{text}</td>' for text in _texts(texts, 60)]
     written = money if name == "cost_usd" else number
-    return lambda row: f'<td class="num">{written(row[name])}</td>'
+    return [f'<td class="num">{written(value)}</td>' for value in values]
+
+
+def _texts(texts: Sequence[str], width: int) -> Sequence[str]:
+    """Escape texts and cut them; what all of them are free of is looked for once."""
+    whole = "".join([text[:width] for text in texts])
+    if not whole.isprintable() or any(sign in whole for sign in _SPECIAL):
+        return [_text(text, width) for text in texts]
+    return [text if len(text) <= width else f"{text[: width - 1]}…" for text in texts]
 
 
 def _text(text: str, width: int) -> str:
@@ -86,4 +88,4 @@ def _text(text: str, width: int) -> str:
         shown = visible(shown)
     if len(shown) > width:
         shown = shown[: width - 1] + "…"
-    return str(escape(shown)) if _SPECIAL.search(shown) else shown
+    return str(escape(shown))

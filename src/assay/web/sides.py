@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import InputError, UsageError
 from assay.report.digest import differences
 from assay.report.labels import letter
 from assay.store import kept, look
@@ -57,8 +57,30 @@ class Table:
     note: str = ""
     letters: Mapping[str, str] = field(default_factory=dict)
     """What each of several runs is called."""
+    there: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """The subjects and tiers of each run, as far as they are known."""
+    apart: bool = False
+    """Whether the sides have nothing that can be compared task by task."""
+
+    def alike(self, sides: Sequence[Side]) -> list[str]:
+        """Name what tries of two sides must have in common, as `assay compare` has it."""
+        found = []
+        for name in INSIDE:
+            values = [_values(side, self.there, name) for side in sides]
+            if not all(values) or values[0] & values[1]:
+                found.append(name)
+        return found
 
 
+def _values(
+    side: Side, there: Mapping[str, Mapping[str, frozenset[str]]], name: str
+) -> frozenset[str]:
+    own = dict(side.chosen)
+    return frozenset([own[name]]) if name in own else there.get(side.run, {}).get(name, frozenset())
+
+
+MOST = 8
+"""Runs that are compared at once."""
 SHOWN = 20
 """Attempts at one task that are put side by side."""
 LONGEST = 20_000
@@ -66,11 +88,12 @@ LONGEST = 20_000
 LARGE = 50_000
 """Attempts from which runs are compared in the terminal."""
 KEPT = 8
+ONE = "This run has one subject in one tier: choose another run to compare it with."
 
 
-def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, Any] | None:
-    """Compare runs with each other, once for each state of them."""
-    from assay.report.digest import comparison  # noqa: PLC0415
+def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, Any] | str:
+    """Compare runs with each other, once for each state of them; or say why that cannot be."""
+    from assay.report.digest import compared  # noqa: PLC0415
     from assay.run.source import RunSource  # noqa: PLC0415
 
     state = tuple((run.id, kept.stamp(site.store, run)) for run in runs)
@@ -78,7 +101,10 @@ def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, A
         while len(site.compared) >= KEPT:
             site.compared.pop(next(iter(site.compared)), None)
         sources = [RunSource(run, site.store) for run in runs]
-        site.compared[state] = comparison(sources, confidence, ["run"])
+        try:
+            site.compared[state] = compared(sources, confidence, ["run"])
+        except (UsageError, InputError) as error:
+            site.compared[state] = str(error)
     return site.compared[state]
 
 
@@ -86,11 +112,13 @@ def table(site: Site, runs: Sequence[Run]) -> Table:
     """Put the sides of runs next to each other: of one run its own, of several each whole.
 
     Several runs are named by letters, since their ids fit no chart; the first is the baseline.
+    Where one has subjects or tiers that another lacks, numbers stand only for what all have.
     """
     sides: list[tuple[Side, str]] = []
-    groups: list[dict[str, Any]] = []
+    groups: list[tuple[Side, dict[str, Any]]] = []
     waiting: list[str] = []
     first: dict[str, Any] | None = None
+    there: dict[str, Mapping[str, frozenset[str]]] = {}
     letters = {run.id: letter(i) for i, run in enumerate(runs)} if len(runs) > 1 else {}
     for run in runs:
         told = site.digests.get(run).digest
@@ -99,38 +127,67 @@ def table(site: Site, runs: Sequence[Run]) -> Table:
             continue
         first = first or told
         inner = told["sides"] if told["sides"] and set(told["by"]) <= set(INSIDE) else []
+        there[run.id] = _inside(run, inner)
         if letters or not inner:
             name = letters.get(run.id, run.id)
             sides.append((Side(run.id), name))
-            groups.append({**told["whole"], "name": name})
+            groups.append((Side(run.id), {**told["whole"], "name": name}))
         for group in inner:
-            chosen = tuple((k, str(v)) for k, v in group["group"].items())
+            side = Side(run.id, tuple((k, str(v)) for k, v in group["group"].items()))
             name = f"{letters[run.id]} · {group['name']}" if letters else group["name"]
-            sides.append((Side(run.id, chosen), name))
-            groups.append({**group, "name": name})
+            sides.append((side, name))
+            groups.append((side, {**group, "name": name}))
     if first is None:
         return Table(sides, None, waiting, letters=letters)
+    groups = _of_all(groups, there)
     metric = first["headline"]
-    rows = [row for group, (side, _) in zip(groups, sides, strict=True)
-            if (row := _row(group, metric, side))]  # fmt: skip
-    paired, note = first["comparison"], ""
+    rows = [row for side, group in groups if (row := _row(group, metric, side))]
+    paired, note, apart = first["comparison"], "", False
     if letters and sum(run.attempts for run in runs) > LARGE:
         names = " ".join(run.id for run in runs)
         paired, note = None, f"These runs are large; in a terminal: assay compare {names}"
+    elif waiting:
+        paired, apart = None, True
     elif letters:
-        paired = _lettered(_compared(site, runs, first["confidence"]), letters)
-    whole = {**first, "sides": groups, "comparison": paired}
+        found = _compared(site, runs, first["confidence"])
+        paired, note = (None, found) if isinstance(found, str) else (_lettered(found, letters), "")
+        apart = paired is None or not any(p["tasks"] for p in paired["pairs"])
+    elif len(sides) < 2:
+        note = ONE
+    whole = {**first, "sides": [group for _, group in groups], "comparison": paired}
     whole["charts"] = {
-        "sides": {"metric": metric, "rows": rows} if rows else None,
+        "sides": {"metric": metric, "rows": rows} if rows and not apart else None,
         "differences": differences(paired, metric),
     }
-    return Table(sides, whole, waiting, note, letters)
+    return Table(sides, whole, waiting, note, letters, there, apart)
 
 
-def _lettered(found: dict[str, Any] | None, letters: Mapping[str, str]) -> dict[str, Any] | None:
+def _inside(run: Run, groups: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+    """Say which subjects and tiers a run has: those of its records, else those of its suite."""
+    found: dict[str, frozenset[str]] = {}
+    for name in INSIDE:
+        seen = {str(g["group"][name]) for g in groups if name in g["group"]}
+        found[name] = frozenset(seen or map(str, run.settings.get(f"{name}s", ())))
+    return found
+
+
+def _of_all(
+    groups: list[tuple[Side, dict[str, Any]]],
+    there: Mapping[str, Mapping[str, frozenset[str]]],
+) -> list[tuple[Side, dict[str, Any]]]:
+    """Leave out the sides that not all runs have, and the sums over them."""
+    common = {n: frozenset.intersection(*(t[n] for t in there.values())) for n in INSIDE}
+    uneven = {n for n in INSIDE if common[n] and any(t[n] != common[n] for t in there.values())}
+    if not uneven:
+        return groups
+    split = {side.run for side, _ in groups if side.chosen}
+    return [(side, group) for side, group in groups
+            if (side.chosen or side.run not in split)
+            and all(_values(side, there, n) <= common[n] for n in uneven)]  # fmt: skip
+
+
+def _lettered(found: dict[str, Any], letters: Mapping[str, str]) -> dict[str, Any]:
     """Write letters for the ids of runs, in numbers and in words."""
-    if found is None:
-        return None
     pairs = [
         {**p, "a": letters.get(p["a"], p["a"]), "b": letters.get(p["b"], p["b"])}
         for p in found["pairs"]
@@ -152,7 +209,7 @@ def _row(group: dict[str, Any], metric: str | None, side: Side) -> dict[str, Any
 
 def pair(site: Site, found: Table, a: str | None, b: str | None) -> dict[str, Any]:
     """Choose two sides and list the tasks that changed from one to the other."""
-    if len(found.sides) < 2:
+    if len(found.sides) < 2 or found.apart:
         return {"a": None, "b": None, "changed": Changes()}
     default = [side for side, _ in found.sides if side.chosen] or [s for s, _ in found.sides]
     many = len({side.run for side, _ in found.sides}) > 1
@@ -160,8 +217,11 @@ def pair(site: Site, found: Table, a: str | None, b: str | None) -> dict[str, An
         default = [side for side, _ in found.sides if not side.chosen]
     first = Side.read(a) if a else default[0]
     second = Side.read(b) if b else default[-1]
+    for side in (first, second):
+        site.run(side.run)
     sides = [(side.run, dict(side.chosen)) for side in (first, second)]
-    return {"a": first, "b": second, "changed": changes(site.store, sides[0], sides[1])}
+    changed = changes(site.store, sides[0], sides[1], alike=found.alike((first, second)))
+    return {"a": first, "b": second, "changed": changed}
 
 
 def replies(site: Site, a: Side, b: Side, task: str) -> dict[str, Any]:

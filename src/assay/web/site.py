@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
+import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
@@ -14,6 +19,7 @@ from assay.store import kept, look
 from assay.store.look import AMONG, FLAGS, RANGES, RESULT, SAME, SORTS, Filter, Sort
 from assay.store.remarks import of_runs
 from assay.store.tables import MEASURED
+from assay.web.jobs import left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,11 +44,14 @@ LISTED = (
     *("id", "suite", "status", "attempts", "created", "ended", "metric", "value", "low", "high"),
     *("records", "errors", "cost_usd"),
 )
+COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd")
 _RECORDS, _STATUS = kept.LISTED.index("records"), kept.LISTED.index("status")
 INTERRUPTED = "interrupted"
 """The status of a run that nobody makes any more, though nobody ended it."""
 FRESH = 10.0
 """Seconds that a process has to take the run that it has just made an entry for."""
+ENDS = {"min": "from", "max": "below"}
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 WORST = ("fail", "inconclusive", "pass")
 _KINDS = {RESULT: bool} | {
     n: (int, float) if MEASURED.c[n].type.python_type is float else MEASURED.c[n].type.python_type
@@ -65,6 +74,13 @@ class Listing:
     problems: tuple[tuple[str, str], ...] = ()
     """Why the metrics of a run cannot be computed."""
     interrupted: frozenset[str] = frozenset()
+    outdated: frozenset[str] = frozenset()
+    """Runs that went on since their metrics were computed: what is kept of them is not shown."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is being made."""
+        return any(r[_STATUS] == "running" and r[0] not in self.interrupted for r in self.rows)
 
     def runs(self) -> list[dict[str, Any]]:
         """Give the runs with what is kept and was said of them."""
@@ -84,6 +100,8 @@ class Listing:
             settings = json.loads(row["settings"])
             if row["id"] in self.interrupted:
                 row["status"] = INTERRUPTED
+            if row["id"] in self.outdated:
+                row |= dict.fromkeys(COMPUTED)
             named: dict[str, Any] = {n: settings.get(n, []) for n in ("subjects", "tiers")}
             named["problem"] = problems.get(row["id"])
             own = said.get(row["id"], {"tags": [], "note": None})
@@ -117,8 +135,8 @@ class Site:
     jobs: Jobs
     suites: Suites
     access: Access
-    compared: dict[Any, dict[str, Any] | None] = field(default_factory=dict)
-    """Comparisons of runs that were made of late."""
+    compared: dict[Any, dict[str, Any] | str] = field(default_factory=dict)
+    """Comparisons of runs that were made of late, or why there can be none."""
     views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """What was drawn of digests of late, with the digest itself."""
     changing: Lock = field(default_factory=Lock)
@@ -151,8 +169,11 @@ class Site:
             return Listing((), ())
         problems: list[tuple[str, str]] = []
         interrupted: set[str] = set()
+        outdated = kept.outdated(rows)
+        old: set[str] = set()
         for row in rows:
-            if row[_RECORDS] is not None and row[_STATUS] != "running":
+            settled = row[_RECORDS] is not None and row[0] not in outdated
+            if settled and row[_STATUS] != "running":
                 continue
             now = kept.state(self.store, row[0])
             if now is None:  # it was removed in the meantime
@@ -160,12 +181,13 @@ class Site:
             status = self.status(now.run)
             if status == INTERRUPTED:
                 interrupted.add(row[0])
-            if status != "running" and row[_RECORDS] is None:
+            if status != "running" and now.kept != now.stamp:
+                old.add(row[0])
                 told = self.digests.get(now.run, wait=False, state=now)
                 problems += [(row[0], told.problem)] if told.problem else []
         return Listing(
             *(rows, of_runs(self.store), kept.decisions(self.store)),
-            *(tuple(problems), frozenset(interrupted)),
+            *(tuple(problems), frozenset(interrupted), frozenset(old)),
         )
 
     def status(self, run: Run) -> str:
@@ -174,6 +196,21 @@ class Site:
             return run.status
         young = time.time() - run.created < FRESH
         return "running" if young or self.store.is_made(run.id) else INTERRUPTED
+
+    def left_behind(self, run: Run) -> int | None:
+        """Give the process of a run that an earlier server began, and that outlived it."""
+        if run.status != "running" or self.jobs.running(run.id):
+            return None
+        return left_behind(self.store.holder(run.id))
+
+    def stop(self, run: Run) -> None:
+        """End a run of this server, or of one before it, in good order."""
+        process = self.left_behind(run)
+        if process is None:
+            self.jobs.stop(run.id)
+        else:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGINT)
 
     def runs(self) -> list[dict[str, Any]]:
         """List the runs with what is kept of them."""
@@ -191,7 +228,7 @@ class Site:
         if made <= SMALL:
             errors = self.store.statuses(run.id).get("error", 0)
             usd = self.store.spent(run.id)["usd"]
-        here = self.jobs.running(run.id)
+        here = self.jobs.running(run.id) or self.left_behind(run) is not None
         return {
             "run": run.id,
             "status": self.status(run),
@@ -261,9 +298,13 @@ def read_filter(query: Mapping[str, str]) -> Filter:
             flags[name] = YES[value]
     ranges: dict[str, tuple[float | None, float | None]] = {}
     for name in RANGES:
-        ends = (_number(query, f"{name}_min"), _number(query, f"{name}_max"))
-        if ends != (None, None):
-            ranges[name] = ends
+        low, high = (_number(query, name, end) for end in ENDS)
+        if low is not None and high is not None and low >= high:
+            raise UsageError(
+                f"{name}: nothing is from {low:g} on and below {high:g}; make the second larger."
+            )
+        if (low, high) != (None, None):
+            ranges[name] = (low, high)
     among = {n: _list(query, f"{n}_in") for n in AMONG if query.get(f"{n}_in")}
     return Filter(same, flags, ranges, query.get("q", "")[:500], among)
 
@@ -281,16 +322,20 @@ def _list(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
     )
 
 
-def _number(query: Mapping[str, str], name: str) -> float | None:
-    text = query.get(name)
+def _number(query: Mapping[str, str], name: str, end: str) -> float | None:
+    """Read a number as people and pages write it: `1,000`, `−2`, `$0.01`."""
+    text = query.get(f"{name}_{end}", "").strip()
     if not text:
         return None
+    plain = text.replace("−", "-").removeprefix("$")
+    plain = plain.replace(",", "") if _THOUSANDS.fullmatch(plain) else plain
     try:
-        value = float(text)
+        value = float(plain)
     except ValueError:
-        raise UsageError(f"{name} is {text[:40]!r}; it must be a number.") from None
+        value = math.inf
     if not abs(value) < 1e300:
-        raise UsageError(f"{name} must be a finite number.")
+        what = f"{text[:40]!r} is not a number, such as 1000, 1,000 or 0.5."
+        raise UsageError(f"{name}, {ENDS[end]}: {what}")
     return value
 
 

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import yaml
 
-from assay.errors import UsageError
+from assay.errors import AssayError, InputError, UsageError
 from assay.web.planning import apart, prepare
 
 if TYPE_CHECKING:
@@ -33,6 +33,21 @@ LARGEST = 50_000_000
 LARGEST_SUITE = 2_000_000
 """Bytes of an uploaded suite, all of which is read at once."""
 DATA = {".jsonl", ".json", ".csv", ".parquet"}
+ANSWERS = {
+    kind: (title, f"{{{{ input }}}}\n{ask}")
+    for kind, title, ask in (
+        (
+            "marker",
+            "a line FINAL_ANSWER: …",
+            'Think, and end with a line "FINAL_ANSWER: <answer>".',
+        ),
+        ("last_number", "the last number", "End with the answer, a number."),
+        ("last_line", "the last line", "Write the answer, and nothing else, on the last line."),
+        ("boxed", r"\boxed{…}", r"Put the answer into \boxed{}."),
+        ("choice", "a letter", "Answer with the letter of the right choice."),
+    )
+}
+"""How the answer to a task of an uploaded data set is found, and the prompt that asks for it."""
 _SUITE = re.compile(rb"(?m)^suite\s*:")
 
 
@@ -93,7 +108,8 @@ class Suites:
         known = self.find(choice.suite, runs)
         order = {"path": str(known.path), "choice": asdict(choice), "plan": plan}
         if not known.uploaded:
-            return known.path, prepare(order)
+            with _without(known.path.resolve().parent):
+                return known.path, prepare(order)
         return known.path, apart({**order, **_kind(known.path.parent)})
 
     @contextmanager
@@ -111,12 +127,17 @@ class Suites:
         """Keep an uploaded data set, with a suite made of what was filled in."""
         if kind not in DATA:
             raise UsageError(f"A data set is one of {', '.join(sorted(DATA))}.")
+        subjects = [name for s in form.get("subjects") or () if (name := str(s).strip())]
+        if not subjects:
+            raise UsageError("Name the model that is to be asked, such as local/smollm2-135m.")
+        answer = str(form.get("answer") or "marker")
+        asking = ANSWERS[answer][1] if answer in ANSWERS else "{{ input }}"
         tree = {
             "suite": str(form.get("name") or "uploaded"),
             "tasks": f"tasks{kind}",
-            "prompt": str(form.get("prompt") or "{{ input }}"),
-            "answer": str(form.get("answer") or "marker"),
-            "subjects": [str(s) for s in form.get("subjects") or ()],
+            "prompt": str(form.get("prompt") or asking),
+            "answer": answer,
+            "subjects": subjects,
         }
         suite = BytesIO(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True).encode())
         return self._added({f"tasks{kind}": file, "suite.yaml": suite})
@@ -136,6 +157,23 @@ class Suites:
             shutil.rmtree(folder)
             raise
         return name
+
+
+@contextmanager
+def _without(folder: Path) -> Iterator[None]:
+    """Keep to ourselves where on the server's disk a suite lies: errors name its folder alone."""
+
+    def short(text: str) -> str:
+        return text.replace(str(folder), folder.name).replace(f"{Path.cwd()}{os.sep}", "")
+
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            [short(p) for p in error.problems], error.total, short(error.hint)
+        ) from error
+    except AssayError as error:
+        raise UsageError(short(str(error))) from error
 
 
 def _kind(folder: Path) -> dict[str, bool]:

@@ -39,7 +39,7 @@ def environment(*folders: Path) -> Environment:
     """Make the templates' environment: everything is escaped, a missing name is a mistake."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from assay.report.view import difference, money, number, when  # noqa: PLC0415
+    from assay.report.view import difference, money, monies, number, probability, when  # noqa: PLC0415
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -52,6 +52,8 @@ def environment(*folders: Path) -> Environment:
     made.filters.update(
         visible=visible,
         money=money,
+        monies=monies,
+        probability=probability,
         difference=difference,
         when=when,
         count=lambda n: "—" if n is None else f"{n:,}",

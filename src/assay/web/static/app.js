@@ -16,8 +16,13 @@ async function call(method, url, body, kind = "application/json") {
 }
 
 function problem(detail) {
-  if (Array.isArray(detail)) return detail.map((d) => d.msg || d).join("\n");
+  if (Array.isArray(detail)) return detail.map((d) => (d.msg ? `${placeOf(d)}${d.msg}` : d)).join("\n");
   return detail ? String(detail) : "";
+}
+
+function placeOf(detail) {
+  const names = (detail.loc || []).filter((part) => !["body", "query", "path"].includes(part));
+  return names.length ? `${names.join(" ")}: ` : "";
 }
 
 function make(name, text, kind) {
@@ -101,18 +106,27 @@ for (const choice of all("[data-range]")) {
 
 one("[data-columns]")?.addEventListener("change", (event) => {
   const box = event.currentTarget;
-  const names = all("input:checked", box).map((input) => input.value);
-  const address = new URL(location.href);
-  address.searchParams.set("columns", names.join(","));
-  location.href = address;
+  box.closest("form").elements.columns.value = all("input:checked", box).map((input) => input.value).join(",");
 });
 
 // How many records a filter finds is counted after they are shown.
 const counted = one("[data-count]");
 if (counted?.dataset.count) {
   call("GET", counted.dataset.count)
-    .then((found) => { counted.textContent = `${found.more ? "more than " : ""}${number(found.count)}`; })
+    .then((found) => {
+      counted.textContent = `${found.more ? "more than " : ""}${number(found.count)}`;
+      const of = one("[data-of]");
+      if (of) of.textContent = ` of ${counted.textContent}`;
+    })
     .catch(() => {});
+}
+
+// Who may only look is not asked to type what cannot be kept.
+if ("look" in document.body.dataset) {
+  for (const box of all("[data-remark], [data-verdict]")) {
+    for (const field of all("input, textarea, select, button", box)) field.disabled = true;
+    box.append(make("small", "Read only: this token may look, but not change anything.", "quiet"));
+  }
 }
 
 // Who says something is remembered in this browser.
@@ -147,9 +161,10 @@ for (const form of all("[data-remark]")) {
 
 for (const box of all("[data-verdict]")) {
   one("button", box).addEventListener("click", async () => {
-    const { verdict, policy, subject, tier } = box.dataset;
+    const { verdict, policy, subject, tier, baseline } = box.dataset;
+    const side = { subject: subject || null, tier: tier || null };
     try {
-      await call("POST", verdict, { policy, subject: subject || null, tier: tier || null });
+      await call("POST", verdict, { policy, ...side, baseline: baseline || null });
       location.reload();
     } catch (error) {
       say(box, error.message);
@@ -203,10 +218,15 @@ async function refresh() {
       const other = one(`[data-part="${part.dataset.part}"]`, fresh);
       if (!other) continue;
       const open = new Set(all("details[open] > summary", part).map((s) => s.textContent));
-      const at = part.contains(document.activeElement) ? document.activeElement.textContent : null;
+      const focused = part.contains(document.activeElement) ? document.activeElement.textContent : null;
+      const chosen = new Set(all("input:checked", part).map((input) => input.value));
       part.replaceWith(document.adoptNode(other));
+      for (const input of all("input[type=checkbox]", other)) input.checked = chosen.has(input.value);
+      if (at >= 0 && other.matches("tbody")) other.rows[at]?.classList.add("at");
       for (const head of all("summary", other)) head.parentElement.open = open.has(head.textContent);
-      if (at) all("a, summary", other).find((e) => e.textContent === at)?.focus({ preventScroll: true });
+      if (focused) {
+        all("a, summary", other).find((e) => e.textContent === focused)?.focus({ preventScroll: true });
+      }
     }
     return true;
   } catch {
@@ -236,15 +256,17 @@ if (one("[data-stale]") && !one("[data-progress]")) {
     return null;
   }, 1500);
 }
-const waiting = one("[data-waiting]");
-if (waiting) {
+
+// A list of runs follows those that are being made or computed.
+if (one("[data-waiting]")) {
+  let shown = "";
   const look = setInterval(async () => {
-    const state = await call("GET", "/api/runs").catch(() => null);
-    if (state && !state.waiting.length) {
-      clearInterval(look);
-      if (isBusy()) offer(waiting, "Newer numbers are there.");
-      else location.reload();
-    }
+    const state = document.hidden ? null : await call("GET", "/api/runs").catch(() => null);
+    if (!state) return;
+    const now = JSON.stringify([state.waiting, state.runs.map((r) => [r.id, r.status, r.value, r.problem])]);
+    const over = !state.waiting.length && !state.runs.some((run) => run.status === "running");
+    if (now !== shown && await refresh()) shown = now;
+    if (over && now === shown) clearInterval(look);
   }, 1500);
 }
 
@@ -252,7 +274,21 @@ if (waiting) {
 const panel = one("[data-progress]");
 if (panel) {
   const api = `/api/runs/${encodeURIComponent(panel.dataset.run)}`;
-  let before = null;
+  const may = !("look" in document.body.dataset);
+  let seen = [];
+  let stopping = false;
+  // The pace of the last minute; of a shorter time than some seconds it says nothing.
+  const pace = (made) => {
+    const now = performance.now() / 1000;
+    if (!seen.length || made > seen.at(-1).made) seen.push({ made, now });
+    while (seen.length > 2 && now - seen[0].now > 60) seen.shift();
+    const spent = now - seen[0].now;
+    return seen.length > 2 && spent >= 4 ? (made - seen[0].made) / spent : null;
+  };
+  const time = (seconds) => {
+    if (seconds < 90) return `${Math.max(5, 5 * Math.round(seconds / 5))} s`;
+    return seconds < 5400 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`;
+  };
   let wasRunning = one("[data-status]").textContent === "running" || Boolean(one("[data-stale]"));
   let shown = panel.dataset.shown;
   const show = (state) => {
@@ -264,31 +300,33 @@ if (panel) {
       state.errors ? `${number(state.errors)} could not be made` : "";
     one("[data-cost]", panel).textContent =
       state.cost_usd === null ? "" : `$${state.cost_usd.toPrecision(3)}`;
-    const now = performance.now();
-    if (before && state.made > before.made) {
-      const rate = (state.made - before.made) / ((now - before.now) / 1000);
-      const left = Math.ceil((state.attempts - state.made) / rate);
-      one("[data-rate]", panel).textContent = `${rate.toFixed(1)} a second, about ${left} s left`;
+    const rate = pace(state.made);
+    if (rate) {
+      const left = time((state.attempts - state.made) / rate);
+      one("[data-rate]", panel).textContent = `${rate.toFixed(1)} a second, about ${left} left`;
     }
-    if (!before || state.made > before.made) before = { made: state.made, now };
     const running = state.status === "running" || state.here;
     const status = one("[data-status]");
-    const word = state.here ? "running" : state.status;
+    stopping = stopping && running;
+    const word = stopping ? "stopping" : state.here ? "running" : state.status;
     status.textContent = word;
     status.classList.toggle("good", word === "done");
     status.classList.toggle("bad", ["failed", "stopped", "interrupted"].includes(word));
     one("[data-stop]", panel).hidden = !state.here;
-    one("[data-resume]", panel).hidden = running;
-    if (state.said || running) one("[data-said]", panel).textContent = state.said;
+    one("[data-resume]", panel).hidden = running || word === "done";
+    one("[data-stop]", panel).textContent = stopping ? "Stopping …" : "Stop";
+    one("[data-stop]", panel).disabled = stopping || !may;
+    if (state.said || running) {
+      one("[data-said]", panel).textContent = stopping ? "What was asked is waited for; what is answered is kept." : state.said;
+    }
     if (running) wasRunning = true;
-    else one("[data-rate]", panel).textContent = "";
+    if (!running || stopping) one("[data-rate]", panel).textContent = "";
     const over = !running && !state.digest;
     if (state.shown !== shown || (over && wasRunning)) {
       refresh().then((done) => {
         if (!done) return;
         shown = state.shown;
         if (over) wasRunning = false;
-        panel.hidden = over && word === "done" && !state.said;
       });
     }
   };
@@ -304,14 +342,22 @@ if (panel) {
   };
   watch();
   one("[data-stop]", panel).addEventListener("click", async (event) => {
-    event.target.disabled = true;
-    await call("POST", `${api}/stop`).catch((error) => say(panel, error.message));
-    event.target.disabled = false;
+    const button = event.target;
+    button.disabled = true;
+    button.textContent = "Stopping …";
+    stopping = true;
+    await call("POST", `${api}/stop`).catch((error) => {
+      stopping = false;
+      button.disabled = false;
+      button.textContent = "Stop";
+      say(panel, error.message);
+    });
   });
   one("[data-resume]", panel).addEventListener("click", async () => {
     try {
       await call("POST", `${api}/resume`);
       wasRunning = true;
+      seen = [];
       watch();
     } catch (error) {
       say(panel, error.message);

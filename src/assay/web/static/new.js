@@ -9,6 +9,10 @@ if (form) {
   const sets = { subjects: one("[data-subjects]", form), tiers: one("[data-tiers]", form) };
   let asked = 0;
 
+  const file = one("[data-upload]", form);
+  const dataset = one("[data-dataset]", form);
+  const titleOf = (field) => field.closest("label").firstChild.textContent.trim();
+
   const tell = (error) => {
     wrong.hidden = !error;
     wrong.textContent = error ? error.message : "";
@@ -27,7 +31,13 @@ if (form) {
     return body;
   };
 
+  // What keeps a plan from being asked for, in the words of the form.
   const nothing = () => {
+    if (file.files.length) return "The chosen file is not uploaded yet.";
+    for (const name of ["runs", "usd"]) {
+      const field = form.elements[name];
+      if (!field.checkValidity()) return `${titleOf(field)}: ${field.validationMessage}`;
+    }
     const empty = Object.keys(sets).filter((name) => {
       const inputs = all("input", sets[name]);
       return inputs.length && !inputs.some((input) => input.checked);
@@ -77,14 +87,22 @@ if (form) {
     }
   };
 
+  const noPlan = (text) => {
+    one("[data-plan]", form).replaceChildren(make("h2", "The plan"), make("p", text, "quiet"));
+  };
+
   const plan = async (fresh) => {
-    if (!suite.value) return;
     asked += 1;
     const mine = asked;
     start.disabled = true;
     if (fresh) Object.values(sets).forEach((box) => box.replaceChildren());
+    if (!suite.value) {
+      tell(null);
+      noPlan("Choose or upload a suite; its plan appears here. Nothing is called before you start.");
+      return;
+    }
     if (nothing()) {
-      one("[data-plan]", form).replaceChildren(make("h2", "The plan"), make("p", "There is nothing to run.", "quiet"));
+      noPlan("There is nothing to run.");
       tell(new Error(nothing()));
       return;
     }
@@ -100,24 +118,39 @@ if (form) {
       showPlan(found);
       start.disabled = "look" in form.dataset;
     } catch (error) {
-      if (mine === asked) tell(error);
+      if (mine !== asked) return;
+      noPlan("There is none.");
+      tell(error);
     }
   };
 
-  suite.addEventListener("change", () => plan(true));
+  const drop = () => {
+    file.value = "";
+    dataset.hidden = true;
+  };
+  suite.addEventListener("change", () => {
+    drop();
+    plan(true);
+  });
   form.addEventListener("change", (event) => {
     if (event.target.closest("[data-subjects], [data-tiers], [name=runs], [name=usd]")) plan(false);
   });
 
-  const file = one("[data-upload]", form);
-  const dataset = one("[data-dataset]", form);
+  const SUITES = ["yaml", "yml"];
+  const DATA = ["jsonl", "json", "csv", "parquet"];
   const kindOf = (name) => name.toLowerCase().split(".").pop();
   const upload = async () => {
     const held = file.files[0];
+    if (!held) return;
     const kind = kindOf(held.name);
     const query = new URLSearchParams();
-    if (kind === "yaml" || kind === "yml") query.set("kind", "suite");
-    else {
+    const model = form.elements.subject;
+    if (SUITES.includes(kind)) query.set("kind", "suite");
+    else if (!model.value.trim()) {
+      tell(new Error("Model: name the one that is to be asked, such as local/smollm2-135m."));
+      model.focus();
+      return;
+    } else {
       query.set("kind", kind);
       for (const name of ["name", "subject", "answer", "prompt"]) {
         query.set(name, form.elements[name].value || (name === "name" ? held.name : ""));
@@ -130,13 +163,40 @@ if (form) {
       tell(error);
     }
   };
+  // A file that is chosen takes the place of the suite that was: nothing else can be started.
   file.addEventListener("change", () => {
+    dataset.hidden = true;
+    if (file.files.length) suite.value = "";
+    plan(true);
     if (!file.files.length) return;
-    const isSuite = ["yaml", "yml"].includes(kindOf(file.files[0].name));
-    dataset.hidden = isSuite;
-    if (isSuite) upload();
+    const { name } = file.files[0];
+    if (SUITES.includes(kindOf(name))) upload();
+    else if (DATA.includes(kindOf(name))) {
+      dataset.hidden = false;
+      noPlan(`${name.slice(0, 80)} is not uploaded yet.`);
+    } else {
+      drop();
+      tell(new Error(`${name.slice(0, 80)}: a suite is .yaml, a data set ${DATA.map((k) => `.${k}`).join(", ")}.`));
+    }
   });
   one("[data-send]", form).addEventListener("click", upload);
+  one("[data-drop]", form).addEventListener("click", () => {
+    drop();
+    plan(true);
+  });
+  for (const field of all("input", dataset)) {
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      upload();
+    });
+  }
+  const rule = one("[data-answer]", form);
+  const asking = () => all("option", rule).map((option) => option.dataset.prompt);
+  rule.addEventListener("change", () => {
+    const { prompt } = form.elements;
+    if (asking().includes(prompt.value)) prompt.value = rule.selectedOptions[0].dataset.prompt;
+  });
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -150,5 +210,6 @@ if (form) {
       start.disabled = false;
     }
   });
+  if (file.files.length) drop(); // kept by the browser over a reload
   plan(true);
 }
