@@ -250,7 +250,7 @@ def _looking(port: int, taken: list[float]) -> Iterator[None]:
 
     def turn() -> None:
         with asking(port) as ask:
-            while not over.wait(0.2):
+            while not over.wait(0.5):
                 began = time.perf_counter()
                 ask(f"/runs/{RUN}/records")
                 taken.append(time.perf_counter() - began)

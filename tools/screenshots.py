@@ -27,8 +27,11 @@ from web.serving import Server, command, serving  # noqa: E402
 
 IMAGES, GALLERY = ROOT / "docs" / "images", ROOT / "docs" / "gallery.md"
 SIZES = {"wide": (1180, 900), "phone": (390, 844)}
-TALL = {"run": 1180, "compare": 1790, "report": 1180, "record": 1000, "judged": 1000}
-"""Pages of which a wide picture shows more."""
+TALL = {
+    "wide": {"run": 1180, "compare": 1880, "report": 1180, "record": 1000, "gates": 1240},
+    "phone": {"run": 960, "gates": 1000},
+}
+"""Pages of which a picture shows more."""
 _EDGE = """most => {
   const spans = [];
   const keep = box => { if (box.height) spans.push([box.top - 5, box.bottom + 7]); };
@@ -153,7 +156,7 @@ def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path)
             tab = context.new_page()
             for name, place in at.items():
                 whole = place if place.startswith("file:") else server.address + place
-                tall = TALL.get(name, height) if size == "wide" else height
+                tall = TALL[size].get(name, height)
                 tab.set_viewport_size({"width": width, "height": tall})
                 tab.goto(whole, wait_until="load" if name == "runs" else "networkidle")
                 if name == "docs":

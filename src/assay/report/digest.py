@@ -19,6 +19,7 @@ from assay.catalogue import chosen
 from assay.errors import InputError, UsageError
 from assay.per_task import PerTask
 from assay.pipeline import Work
+from assay.report.bins import edges_of, histogram, in_bins
 from assay.report.copied import copied
 from assay.report.telling import telling
 from assay.scores import json_value
@@ -36,7 +37,7 @@ VERSION = 3
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that may stand for a whole run, the first that has a value."""
 SIDES = ("run", "subject", "tier")
-BINS, MOST = 20, 12
+MOST = 12
 SPELT = 12
 """Spellings of one answer that are told."""
 
@@ -91,8 +92,8 @@ def _digest(
                 "reliability": _reliability(frame),
                 "thought": _thought(frame),
                 "answers": _answers(frame),
-                "latency": _histogram(frame, "latency_ms"),
-                "tokens": _histogram(frame, "total_tokens"),
+                "latency": histogram(frame, "latency_ms"),
+                "tokens": histogram(frame, "total_tokens"),
                 "coverage": _coverage(frame),
             },
             "telling": telling(frame),
@@ -254,7 +255,7 @@ def _categories(held: _Held, frame: pl.LazyFrame, metric: str | None) -> dict[st
 def _reliability(frame: pl.LazyFrame) -> list[dict[str, Any]] | None:
     if not _has(frame, "prob_correct", "correct"):
         return None
-    edge = _in_bins("prob_correct", [k / 10 for k in range(11)])
+    edge = in_bins("prob_correct", [k / 10 for k in range(11)])
     rows = (
         frame.filter(pl.col("prob_correct").is_not_null() & pl.col("correct").is_not_null())
         .group_by(edge)
@@ -268,74 +269,14 @@ def _reliability(frame: pl.LazyFrame) -> list[dict[str, Any]] | None:
     ] or None
 
 
-def _edges(frame: pl.LazyFrame, name: str) -> tuple[list[float], dict[str, float]] | None:
-    """Cut a measure into equal bins up to its 99th percentile; the last takes the rest."""
-    value = pl.col(name)
-    ends = (
-        frame.select(
-            low=value.min(),
-            high=value.quantile(0.99, "nearest"),
-            p50=value.quantile(0.5, "nearest"),
-            p95=value.quantile(0.95, "higher"),
-            kinds=value.n_unique(),
-            n=value.count(),
-        )
-        .collect()
-        .to_dicts()[0]
-    )
-    if not ends["n"] or ends["low"] is None:
-        return None
-    low, high = float(ends["low"]), float(ends["high"])
-    low = 0.0 if low < high / 3 else math.floor(low)
-    count = min(BINS, max(5, ends["kinds"]))
-    step = _step((high - low) / count or 1.0)
-    number = max(1, math.ceil((high - low) / step + 1e-9))
-    if low + number * step <= high:
-        number += 1
-    return [low + step * i for i in range(number + 1)], {k: float(ends[k]) for k in ("p50", "p95")}
-
-
-def _step(raw: float) -> float:
-    """Round the width of a bin up to a round number."""
-    size = 10.0 ** math.floor(math.log10(raw))
-    return next(m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
-
-
-def _in_bins(name: str, edges: Sequence[float]) -> pl.Expr:
-    """Give the bin of a value by comparing it with the very edges that a filter is given."""
-    inner = [(pl.col(name) >= edge).cast(pl.Int32) for edge in edges[1:-1]]
-    return pl.sum_horizontal(pl.lit(0, dtype=pl.Int32), *inner).alias("bin")
-
-
-def _histogram(frame: pl.LazyFrame, name: str) -> dict[str, Any] | None:
-    if not _has(frame, name):
-        return None
-    found = _edges(frame, name)
-    if found is None:
-        return None
-    edges, ends = found
-    rows = (
-        frame.filter(pl.col(name).is_not_null())
-        .group_by(_in_bins(name, edges))
-        .agg(n=pl.len())
-        .collect()
-    )
-    counts = dict(rows.iter_rows())
-    bins = [
-        {"low": edges[i], "high": edges[i + 1], "n": counts.get(i, 0)}
-        for i in range(len(edges) - 1)
-    ]
-    return {"measure": name, "bins": bins, **ends}
-
-
 def _thought(frame: pl.LazyFrame) -> dict[str, Any] | None:
     known = frame.filter(pl.col("correct").is_not_null() & pl.col("cot_tokens").is_not_null())
-    found = _edges(known, "cot_tokens")
+    found = edges_of(known, "cot_tokens")
     if found is None:
         return None
     edges, _ = found
     rows = (
-        known.group_by(_in_bins("cot_tokens", edges))
+        known.group_by(in_bins("cot_tokens", edges))
         .agg(right=pl.col("correct").sum(), wrong=(~pl.col("correct")).sum())
         .collect()
     )
