@@ -12,10 +12,10 @@ from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
 from assay.run.asking import Brief, Desk, Judge
 from assay.run.budget import Budget
-from assay.run.engine import Tally
 from assay.run.judging import Bench, case_of
 from assay.run.limiter import ClosedError, Limiter
 from assay.run.prices import Prices
+from assay.run.tally import Tally
 from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
 from assay.suite.rubric import Category, Item, Rubric
 from assay.suite.values import Judging, Limits, Price, Subject

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from assay.run.engine import Tally
 from assay.run.stopping import Stopping
+from assay.run.tally import Tally
 from assay.store.store import Store
 from models.hostile import in_a_thread, response
 from run.test_hostile import suite

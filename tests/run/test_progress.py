@@ -8,8 +8,8 @@ import pytest
 
 from assay.run import progress as module
 from assay.run.budget import Budget
-from assay.run.engine import Tally
 from assay.run.progress import FAST, SLOW, Progress
+from assay.run.tally import Tally
 from assay.suite.values import Limits
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from assay.models.model import Message, Model, Reply
     from assay.run.budget import Budget
     from assay.run.calling import Made
-    from assay.run.engine import Tally
     from assay.run.limiter import Limiter
     from assay.run.prices import Prices
+    from assay.run.tally import Tally
     from assay.run.writer import Writer
     from assay.store.store import Row
     from assay.suite.rubric import Rubric

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from assay.models.model import Model, Request
     from assay.run.budget import Budget
-    from assay.run.engine import Tally
     from assay.run.prices import Prices
+    from assay.run.tally import Tally
     from assay.store.store import Row
     from assay.suite.values import Subject
 

@@ -7,6 +7,7 @@ import json
 import random
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from assay.models.model import Model
     from assay.run.prices import Prices
+    from assay.run.tally import Tally
     from assay.store.store import Row, Store
     from assay.suite.plan import Attempt
     from assay.suite.values import Price, Suite
@@ -53,25 +55,6 @@ NO_REPLY = Reply("")
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
 _in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What has happened so far, for the progress."""
-
-    total: int
-    done: int = 0
-    errors: dict[str, int] = field(default_factory=dict)
-    retries: int = 0
-    retried: str = ""
-    """The kind of error that was last tried again."""
-    paused_until: float = 0.0
-    """Until when the account that failed last is left alone."""
-    interrupted: bool = False
-    exhausted: str | None = None
-    stopping: bool = False
-    lost: bool = False
-    """Whether another process has the run now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +188,22 @@ class Engine:
         self.stop()
 
     async def _work(self, attempts: Iterator[Attempt]) -> None:
-        for attempt in attempts:
-            if self.tally.stopping:
+        ahead: list[tuple[Attempt, Call | None]] = []
+
+        def look_ahead() -> None:
+            """Make the next one ready; what is wrong with it is told when its turn comes."""
+            attempt = None if self.tally.stopping else next(attempts, None)
+            if attempt is not None:
+                ahead.append((attempt, None))
+                with suppress(Exception):
+                    ahead[0] = attempt, self._ready(attempt, self._side_of(attempt))
+
+        while not self.tally.stopping:
+            attempt, call = ahead.pop() if ahead else (next(attempts, None), None)
+            if attempt is None:
                 return
             try:
-                await self._attempt(attempt)
+                await self._attempt(attempt, call, look_ahead)
             except ClosedError as error:  # other accounts go on
                 self.tally.exhausted = self.tally.exhausted or str(error) or None
             except TooMuchError as error:  # smaller ones go on
@@ -251,6 +245,9 @@ class Engine:
         talk = Talk(side.model, request, paid)
         return Call(attempt, side, request, text, mark, most, one, talk, rows)
 
+    def _side_of(self, attempt: Attempt) -> Side:
+        return self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
+
     def _side(self, attempt: Attempt) -> Side:
         """Work out what the attempts of a side share; settings no wire knows go as they are."""
         subject = attempt.subject
@@ -270,16 +267,19 @@ class Engine:
         )
         return side
 
-    async def _attempt(self, attempt: Attempt) -> None:
+    async def _attempt(
+        self, attempt: Attempt, call: Call | None, meanwhile: Callable[[], None]
+    ) -> None:
         """Make one attempt, trying again where that can help, and hand over its record.
 
-        It is made ready when it has a place: who waits for one holds no prompt. Its place is given
-        back when the record is committed: what a crash can lose is no more than what is under way.
+        It is made ready when it has a place, or while the one before it is written: who waits
+        holds no prompt. Its place is given back when the record is committed: what a crash can
+        lose is no more than what is under way.
         """
-        side = self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
+        side = self._side_of(attempt)
         limiter, name = side.limiter, side.model.name
         began, start = time.monotonic(), time.time()
-        call, tries, since = None, 0, 0.0
+        tries, since = 0, 0.0
         while True:
             await limiter.enter(name)
             try:
@@ -291,7 +291,8 @@ class Engine:
                 made, rows = await self._called(call)
                 if made.reply:
                     limiter.succeeded()
-                    await self.writer.put(self._row(call, start, began, tries, made), rows)
+                    row = self._row(call, start, began, tries, made)
+                    await self.writer.put(row, rows, meanwhile)
                     return
                 error = made.error
                 assert error is not None

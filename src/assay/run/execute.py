@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.models.providers import find
 from assay.run.budget import Budget
-from assay.run.engine import Engine, Tally
+from assay.run.engine import Engine
 from assay.run.observe import keep
 from assay.run.prices import Prices
 from assay.run.resume import begin, held, place_of, settings_of
 from assay.run.settle import settle
+from assay.run.tally import Tally
 from assay.store.connect import StoreError
 from assay.store.store import RECORD_COLUMNS, Run, Store
 from assay.suite.load import load_suite

@@ -13,7 +13,6 @@ from assay.judge.consensus import disagree
 from assay.judge.prompt import Case, messages
 from assay.run.asking import KEY, Brief, Desk, Judge, Known
 from assay.run.budget import Budget, ExhaustedError, TooMuchError
-from assay.run.engine import Tally
 from assay.run.execute import lose, model_of
 from assay.run.limiter import MOST, ClosedError, Limiter
 from assay.run.observe import key_of
@@ -21,6 +20,7 @@ from assay.run.prices import Prices
 from assay.run.resume import held
 from assay.run.stopping import Stopping
 from assay.run.talk import asked_of, calls_of, turns_of
+from assay.run.tally import Tally
 from assay.run.writer import Writer
 from assay.store.bills import renew
 from assay.store.connect import StoreError

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.run.budget import Budget
-    from assay.run.engine import Tally
     from assay.run.execute import Outcome
     from assay.run.judging import Judged
+    from assay.run.tally import Tally
     from assay.store.store import Row, Store
     from assay.suite.values import Suite
 

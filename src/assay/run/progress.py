@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assay.run.budget import Budget
-    from assay.run.engine import Tally
+    from assay.run.tally import Tally
     from assay.store.store import Row
 
 FAST, SLOW = 0.25, 10.0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assay.checks.behaviour import Behaviour
-    from assay.run.engine import Tally
+    from assay.run.tally import Tally
     from assay.store.store import Row, Run, Store
     from assay.store.verdicts import Given
     from assay.suite.values import Suite

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from assay.run.engine import Tally
+    from assay.run.tally import Tally
 
 TURNS = 20
 """How many turns of the loop a task may take to take in an answer that has come."""

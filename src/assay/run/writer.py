@@ -39,8 +39,16 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="assay-writer", daemon=True)
         self._thread.start()
 
-    async def put(self, record: Row | None, calls: list[Row]) -> None:
-        """Hand over a record and its calls; returns when they are committed."""
+    async def put(
+        self,
+        record: Row | None,
+        calls: list[Row],
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        """Hand over a record and its calls; returns when they are committed.
+
+        `meanwhile` is done while they are being written.
+        """
         if self.error:
             self._lost += record is not None
             raise self.error
@@ -48,6 +56,8 @@ class Writer:
         self._gathered.append((record, calls, done))
         if len(self._gathered) == 1:
             self._loop.call_soon(self._look, 1)
+        if meanwhile:
+            self._loop.call_soon(meanwhile)
         await done
         if self.error:
             raise self.error
