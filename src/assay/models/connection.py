@@ -232,9 +232,11 @@ async def _tunnel(connection: Connection, base: SplitResult, proxy: SplitResult)
 def proxy_for(base: SplitResult) -> SplitResult | None:
     """Find the proxy for an address in the environment; this machine is never behind one."""
     host = base.hostname or ""
+    if host in LOOPBACK:
+        return None
     proxies = getproxies_environment()
     found = proxies.get(base.scheme) or proxies.get("all")
-    if not found or host in LOOPBACK or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
+    if not found or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
         return None
     proxy = urlsplit(found if "://" in found else f"http://{found}")
     if proxy.scheme not in _PORTS or not proxy.hostname:
