@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 FEW, MANY = 16, 256
 """How many records are worth a commit of their own, and how many are never kept waiting."""
-TURN = 5e-5
-"""Seconds after which the loop lets the writer's thread go on: who waits for a commit cannot call
-again, and the usual 5 ms, several times a commit, are longer than the commit."""
 
 
 class Writer:
@@ -40,8 +36,6 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._lost = 0
         self.error: BaseException | None = None
-        self._turn = sys.getswitchinterval()
-        sys.setswitchinterval(TURN)
         self._thread = threading.Thread(target=self._run, name="assay-writer", daemon=True)
         self._thread.start()
 
@@ -86,7 +80,6 @@ class Writer:
         self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
-        sys.setswitchinterval(self._turn)
         self._give_up()
         if isinstance(self.error, StoreError) and self._lost:
             text = f"{self.error} Not kept, and made again then: {self._lost:,} responses."
