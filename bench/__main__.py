@@ -5,25 +5,28 @@ import sys
 from bench import compare, gates, run, score, startup, web
 
 BENCHES = {
-    "startup": startup.run,
-    "score": score.run,
-    "run": run.run,
-    "gates": gates.run,
-    "compare": compare.run,
-    "web": web.run,
+    "startup": (startup.run, "seconds"),
+    "score": (score.run, "half a minute"),
+    "run": (run.run, "two minutes"),
+    "gates": (gates.run, "a minute"),
+    "compare": (compare.run, "some minutes"),
+    "web": (web.run, "a quarter of an hour"),
 }
-DEFAULT = ["startup", "score", "gates"]
-"""`run` and `web` have yet to reach all their bounds; `python -m bench run` shows how far they are.
-`compare` draws systems for some minutes."""
 
 
 def main() -> None:
-    names = sys.argv[1:] or DEFAULT
-    results = [result for name in names for result in BENCHES[name]()]
-    print()
-    for result in results:
-        print(f"{'ok    ' if result.met else 'MISSED'}  {result}")
-    sys.exit(0 if all(r.met for r in results) else 1)
+    names = sys.argv[1:] or list(BENCHES)
+    if unknown := set(names) - set(BENCHES):
+        sys.exit(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHES)}.")
+    good = True
+    for name in names:
+        measure, long = BENCHES[name]
+        print(f"{name} ({long})", flush=True)
+        for result in measure():
+            good = good and result.met
+            print(f"{'ok    ' if result.met else 'MISSED'}  {result}", flush=True)
+        print()
+    sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":

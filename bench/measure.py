@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 ASSAY = [str(Path(sys.executable).with_name("assay"))]
 
@@ -33,18 +34,22 @@ class Result:
 class Spent:
     seconds: float
     mebibytes: float
+    cpu: float
+    """Seconds of one core."""
 
 
 def spend(command: list[str]) -> Spent:
     """Run a command to its end and say what it took."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return Spent(seconds, usage.ru_maxrss / 1024)
+    with TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{said.read()}{' '.join(command)} ended with {process.returncode}")
+    return Spent(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
 
 
 def fastest(command: list[str], times: int) -> Spent:

@@ -8,7 +8,7 @@ import pytest
 from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
 from assay.models.providers import find
-from assay.models.transport import Transport
+from assay.models.transport import Answer, Transport, parse
 from models.hostile import (
     GOOD,
     Behaviour,
@@ -185,3 +185,30 @@ def test_one_model_serves_two_loops_and_closes_twice() -> None:
             await model.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (rb'{"x": "\ud83d\ude00"}', "\U0001f600"),
+        (rb'{"x": "half \ud83d", "y": NaN}', "half \ud83d"),
+        ('{"x": "☃"}'.encode("utf-16"), "☃"),
+        (b'\xef\xbb\xbf{"x": "after a mark"}', "after a mark"),
+        (b'{"type": "tool_use", "x": 123456789012345678901}', 123456789012345678901),
+    ],
+)
+def test_json_that_not_every_reader_takes(body: bytes, read: object) -> None:
+    assert parse(Answer(200, {}, body, 1.0))["x"] == read
+
+
+@pytest.mark.parametrize("text", ["☃ and \U0001f600", "half \ud83d", "\0", "x" * 100_000])
+def test_any_text_reaches_the_server_as_it_is(text: str) -> None:
+    async def main() -> list[bytes]:
+        async with serve(response()) as (address, seen):
+            transport = Transport(address, {}, 5.0)
+            await transport.post("/x", {"text": text, 1: "a key that is no text"})
+            await transport.close()
+            return seen
+
+    (sent,) = asyncio.run(main())
+    assert json.loads(sent.partition(b"\r\n\r\n")[2]) == {"text": text, "1": "a key that is no text"}

@@ -54,6 +54,26 @@ def test_kills_lose_nothing_committed_and_pay_no_more_than_was_in_flight(store_a
         assert spent["usd"] == pytest.approx(sum(row["cost_usd"] for row in rows))
 
 
+def test_a_kill_with_hundreds_of_calls_under_way(store_address, tmp_path):
+    tasks, flying = 4000, 400
+    most = flying + (flying - 128) // 2
+    with server(0.05) as slow:
+        path = suite(tmp_path, slow, tasks=tasks, limits=f"{{concurrency: {flying}}}")
+        process = start(store_address, "run", path)
+        wait_for(lambda: calls(slow) >= tasks // 2, process)
+        process.send_signal(signal.SIGKILL)
+        ended(process)
+        rows, spent = kept(store_address)
+        assert len({row["task_id"] for row in rows}) == len(rows) == spent["calls"]
+        assert 0 < len(rows) < tasks
+        assert calls(slow) <= len(rows) + most
+        code, said = run(store_address, "run", "--resume")
+        assert code == 0, said
+        rows, spent = kept(store_address)
+        assert len({row["task_id"] for row in rows}) == len(rows) == spent["calls"] == tasks
+        assert calls(slow) <= tasks + most
+
+
 def test_ctrl_c_twice_stops_at_once_and_keeps_every_response(store_address, tmp_path):
     with server(0.3) as slow:
         path = suite(tmp_path, slow, tasks=TASKS, limits=f"{{concurrency: {FLYING}}}")

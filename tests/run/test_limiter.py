@@ -342,3 +342,10 @@ def test_ten_refusals_in_a_row_close_the_account(kind: Kind, clock: Clock) -> No
     assert limiter.closed is None
     limiter.failed(error(kind))
     assert limiter.closed is not None
+
+
+@pytest.mark.parametrize(("places", "spare"), [(1, 0), (64, 0), (128, 0), (256, 64), (1000, 436)])
+def test_only_of_hundreds_of_places_some_are_given_on_before_a_commit(
+    places: int, spare: int
+) -> None:
+    assert Limiter(places).spare == spare

@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import subprocess
+import threading
 from contextlib import closing
 
 import pytest
@@ -127,6 +128,31 @@ def test_what_is_put_is_committed_when_put_returns(store_address):
     assert sorted(heard) == [record("a"), record("b")]
 
 
+def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypatch):
+    waits, write = threading.Event(), Store.write
+
+    def slow(*given):
+        assert waits.wait(20)
+        write(*given)
+
+    async def main():
+        writer = Writer(store, lambda _: None)
+        for task in "ab":
+            await asyncio.wait_for(writer.put(record(task), [call(task)], None, 2), 5)
+        third = asyncio.create_task(writer.put(record("c"), [call("c")], None, 2))
+        done, _ = await asyncio.wait([third], timeout=0.2)
+        assert not done
+        waits.set()
+        await third
+        await asyncio.wait_for(writer.put(record("d"), [call("d")], None, 2), 5)
+        await writer.close()
+
+    monkeypatch.setattr(Store, "write", slow)
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.made(RUN)) == store.spent(RUN)["calls"] == 4
+
+
 def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
     async def main():
         writer = Writer(store, lambda _: None)
@@ -147,6 +173,20 @@ def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
         assert {type(t) for t in told} == {StoreError}
         assert {type(t) for t in await put(writer, "d")} == {StoreError}
         with pytest.raises(StoreError, match="made again then: 4 responses"):
+            await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE assay_record")
+        asyncio.run(main())
+
+
+def test_what_was_let_go_before_its_commit_is_counted_when_it_cannot_be_kept(tmp_path):
+    async def main():
+        writer = Writer(store, lambda _: None)
+        for task in "abc":
+            await writer.put(record(task), [call(task)], None, 10)
+        with pytest.raises(StoreError, match="made again then: 3 responses"):
             await writer.close()
 
     with closing(Store(str(tmp_path / "store.db"))) as store:

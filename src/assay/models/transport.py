@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
+
+import orjson
 
 from assay import __version__
 from assay.models.connection import Connection, connect, proxy_for, proxy_login
@@ -67,7 +70,7 @@ class Transport:
 
     async def post(self, path: str, body: Any) -> Answer:
         """Send JSON and read the answer to its end; whatever goes wrong is a CallError."""
-        data = json.dumps(body).encode()
+        data = _written(body)
         start = self._starts.get(path) or self._start(path)
         head = f"{start}{len(data)}\r\n\r\n".encode("latin-1")
         started = perf_counter()
@@ -132,12 +135,31 @@ def _host(base: SplitResult) -> str:
 
 def parse(answer: Answer) -> Any:
     """Read the JSON object of an answer, whatever its content type claims."""
-    try:
-        value = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        value = None
+    value = _read(answer.body)
     if isinstance(value, dict):
         return value
     kind = answer.headers.get("content-type", "no content type")
     start = answer.body[:80].decode("utf-8", "replace")
     raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")
+
+
+def _written(body: Any) -> bytes:
+    """Write JSON; what the quick way refuses, such as half of a character, goes as escapes."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode()
+
+
+def _read(body: bytes) -> Any:
+    """Read JSON, also such as is not quite proper: NaN, half of a character; None if it is none.
+
+    The quick way rounds whole numbers of more than 64 bits, which only calls of tools may hold.
+    """
+    if b"tool" not in body and b"unction" not in body:
+        with suppress(ValueError):
+            return orjson.loads(body)
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

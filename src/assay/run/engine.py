@@ -273,8 +273,8 @@ class Engine:
         """Make one attempt, trying again where that can help, and hand over its record.
 
         It is made ready when it has a place, or while the one before it is written: who waits
-        holds no prompt. Its place is given back when the record is committed: what a crash can
-        lose is no more than what is under way.
+        holds no prompt. Its place is given back when the record is committed, unless there are
+        hundreds: what a crash can lose is what is under way, and no more than half as many again.
         """
         side = self._side_of(attempt)
         limiter, name = side.limiter, side.model.name
@@ -292,7 +292,7 @@ class Engine:
                 if made.reply:
                     limiter.succeeded()
                     row = self._row(call, start, began, tries, made)
-                    await self.writer.put(row, rows, meanwhile)
+                    await self.writer.put(row, rows, meanwhile, limiter.spare)
                     return
                 error = made.error
                 assert error is not None

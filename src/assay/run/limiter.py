@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from assay.models.failure import CallError
 
 START, MOST = 8, 1000
+USUAL = 128
+"""Up to so many calls at the same time, what a crash can lose is what is under way, no more."""
 LONGEST_PAUSE = LONGEST_WAIT
 PATIENCE = 600.0
 """Seconds without any answer after which an account is closed."""
@@ -72,6 +74,15 @@ class Limiter:
     def places(self) -> int:
         """How many calls there may ever be at the same time."""
         return self.most if self.adapts else int(self.limit)
+
+    @property
+    def spare(self) -> int:
+        """How many places are given back before their record is written: none of the usual ones.
+
+        With hundreds of calls under way, waiting for each commit would leave a tenth of the
+        provider's time unused.
+        """
+        return max(0, int(self.limit) - USUAL) // 2
 
     async def enter(self, model: str = "") -> None:
         """Wait for a place; raises ClosedError when there will be none."""

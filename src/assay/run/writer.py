@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from assay.store.store import Row, Store
 
-    Item = tuple[Row | None, list[Row], asyncio.Future[None]]
+    Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]
 
 FEW, MANY = 16, 256
 """How many records are worth a commit of their own, and how many are never kept waiting."""
@@ -32,6 +32,7 @@ class Writer:
         self._store, self._committed = store, committed
         self._queue: SimpleQueue[list[Item] | None] = SimpleQueue()
         self._gathered: list[Item] = []
+        self._unwritten = 0
         self._busy = False
         self._loop = asyncio.get_running_loop()
         self._lost = 0
@@ -44,18 +45,23 @@ class Writer:
         record: Row | None,
         calls: list[Row],
         meanwhile: Callable[[], None] | None = None,
+        spare: int = 0,
     ) -> None:
         """Hand over a record and its calls; returns when they are committed.
 
-        `meanwhile` is done while they are being written.
+        `meanwhile` is done while they are being written. It returns at once while no more than
+        `spare` are still to be written.
         """
         if self.error:
             self._lost += record is not None
             raise self.error
-        done: asyncio.Future[None] = self._loop.create_future()
+        self._unwritten += 1
+        done = self._loop.create_future() if self._unwritten > spare else None
         self._gathered.append((record, calls, done))
         if len(self._gathered) == 1:
             self._loop.call_soon(self._look, 1)
+        if done is None:
+            return
         if meanwhile:
             self._loop.call_soon(meanwhile)
         await done
@@ -96,7 +102,7 @@ class Writer:
                 if group:
                     records = [record for record, _, _ in group if record is not None]
                     self._store.write(records, [call for _, calls, _ in group for call in calls])
-                    self._loop.call_soon_threadsafe(_wake, group)
+                    self._loop.call_soon_threadsafe(self._wake, group)
                     self._committed(records)
         except BaseException as error:
             self._queue.put(group)
@@ -119,10 +125,10 @@ class Writer:
         while not self._queue.empty():
             left += self._queue.get() or ()
         self._lost += sum(record is not None for record, _, _ in left)
-        _wake(left)
+        self._wake(left)
 
-
-def _wake(group: list[Item]) -> None:
-    for _, _, done in group:
-        if not done.done():
-            done.set_result(None)
+    def _wake(self, group: list[Item]) -> None:
+        self._unwritten -= len(group)
+        for _, _, done in group:
+            if done is not None and not done.done():
+                done.set_result(None)
