@@ -78,7 +78,8 @@ class RemoteModel:
             answer = self._cleaned(await self._transport.post(path, body))
             if answer.status != 200:
                 raise self._refused(answer)
-            return self._wire.decode(parse(answer), answer.latency_ms)
+            read = parse(answer, exact=bool(request.settings.tools))
+            return self._wire.decode(read, answer.latency_ms)
         except CallError as wrong:
             failed = self._explained(wrong)
         raise failed

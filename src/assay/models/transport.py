@@ -133,14 +133,28 @@ def _host(base: SplitResult) -> str:
     return host if host.isascii() else host.encode("idna").decode()
 
 
-def parse(answer: Answer) -> Any:
-    """Read the JSON object of an answer, whatever its content type claims."""
-    value = _read(answer.body)
+def parse(answer: Answer, *, exact: bool = False) -> Any:
+    """Read the JSON object of an answer, whatever its content type claims.
+
+    Exact are also whole numbers of more than 64 bits; only calls of tools hold such.
+    """
+    value = _read(answer.body, exact)
     if isinstance(value, dict):
         return value
     kind = answer.headers.get("content-type", "no content type")
     start = answer.body[:80].decode("utf-8", "replace")
     raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")
+
+
+def _read(body: bytes, exact: bool) -> Any:
+    """Read JSON; what the quick way refuses (NaN, half of a character) is read all the same."""
+    if not exact:
+        with suppress(ValueError):
+            return orjson.loads(body)
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _written(body: Any) -> bytes:
@@ -149,17 +163,3 @@ def _written(body: Any) -> bytes:
         return orjson.dumps(body)
     except TypeError:
         return json.dumps(body).encode()
-
-
-def _read(body: bytes) -> Any:
-    """Read JSON, also such as is not quite proper: NaN, half of a character; None if it is none.
-
-    The quick way rounds whole numbers of more than 64 bits, which only calls of tools may hold.
-    """
-    if b"tool" not in body and b"unction" not in body:
-        with suppress(ValueError):
-            return orjson.loads(body)
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
