@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from assay.run.execute import open_suite
+from assay.run.preflight import fetched
 from cli.command import assay
 from models.hostile import in_a_thread, response
 from run.test_hostile import suite
@@ -57,3 +59,17 @@ def test_a_mistake_in_a_setting_has_its_line_and_costs_no_call(
     line = path.read_text().splitlines().index(f"  T1: {{settings: {{{settings}}}}}") + 1
     name = settings.partition(":")[0]
     assert f"line {line}: tiers.T1.settings.{name} must be " in result.err
+
+
+def test_a_model_that_has_to_be_fetched_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_text("suite: s\ntasks: [{id: a, input: hi}]\nsubjects: [local/smollm2-135m]\n")
+    told = "local/smollm2-135m is fetched first, 98 MB, and kept for later runs."
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    assert list(fetched(open_suite(path))) == [told]
+    place = tmp_path / "cache" / "models" / "smollm2-135m.gguf"
+    place.parent.mkdir(parents=True)
+    place.touch()
+    assert not list(fetched(open_suite(path)))

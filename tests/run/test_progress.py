@@ -181,3 +181,25 @@ def test_a_run_that_waits_is_seen_to_live(monkeypatch: pytest.MonkeyPatch) -> No
         assert out.lines.acquire(timeout=30)
     progress.end()
     assert out.getvalue().count("1 of 100") >= 3
+
+
+def test_what_is_printed_meanwhile_stands_above_the_line(clock: Clock) -> None:
+    out = Terminal()
+    progress = Progress(right, out)
+    clock.now += FAST
+    progress(tally(20), Budget(Limits()), [])
+    print("a function", "says", file=progress)
+    print("half a line", end="", file=progress)
+    progress.end()
+    lines = out.getvalue().split("\r\x1b[K")
+    assert lines[1].startswith("20 of 100")
+    assert lines[2:] == ["a function says\n", "", "half a line\n"]
+
+
+def test_what_is_printed_where_there_is_no_terminal_is_left_as_it_is(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    print("a function", end="", file=progress)
+    assert out.getvalue() == "a function"
+    progress.end()
+    assert out.getvalue() == "a function"

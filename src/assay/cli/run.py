@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -78,6 +78,7 @@ def command(
     """
     from assay.run.advice import shared  # noqa: PLC0415
     from assay.run.execute import execute  # noqa: PLC0415
+    from assay.run.preflight import fetched  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
     from assay.suite.plan import count  # noqa: PLC0415
 
@@ -99,6 +100,8 @@ def command(
         return
     if record:
         _recordable(record)
+    for fetch in fetched(loaded):
+        click.echo(f"Note: {fetch}", err=True)
     if until:
         from assay.cli.until import until_decided  # noqa: PLC0415
 
@@ -107,7 +110,7 @@ def command(
     Thread(target=_import_scorer, daemon=True).start()
     progress, began = _progress(loaded), time.monotonic()
     click.echo(f"Run {run.id}: {_attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
-    with _own_output():
+    with _own_output(progress):
         try:
             outcome = execute(loaded, run, at, watch=progress, record=record, fresh=not resume)
         finally:
@@ -141,12 +144,12 @@ def _prepared(
 
 
 @contextlib.contextmanager
-def _own_output() -> Iterator[None]:
+def _own_output(other: TextIO | None = None) -> Iterator[None]:
     """Keep standard output for results: what functions of the user print goes to the other one.
 
     All threads share it, so it is replaced once and not for each call.
     """
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(other or sys.stderr):
         yield
 
 

@@ -31,6 +31,16 @@ def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
     ]
 
 
+def fetched(suite: Suite) -> Iterator[str]:
+    """Say which models a run has to fetch first, since that takes a while."""
+    from assay.models.gguf import available  # noqa: PLC0415
+
+    wanted = {subject.model for subject in suite.subjects}
+    for model in available():
+        if model.path is None and (name := f"local/{model.name}") in wanted:
+            yield f"{name} is fetched first, {model.size / 1e6:,.0f} MB, and kept for later runs."
+
+
 def _agents(suite: Suite) -> Iterator[str]:
     """Say plainly what each command runs in, and what it will not tell."""
     for subject in suite.subjects:

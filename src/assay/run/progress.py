@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -22,11 +23,12 @@ MANY = 4_000
 """Records that are counted even between two lines, since those that wait are in memory."""
 
 
-class Progress:
+class Progress(io.TextIOBase):
     """Says how far a run is: rate, time left, share correct so far, cost, errors by kind.
 
     A thread of its own writes, so that a run that waits is still seen to live, and a slow or
-    closed screen holds up nothing.
+    closed screen holds up nothing. What functions print meanwhile is written to it: in a terminal
+    it stands above the line.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Progress:
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []
         self.correct = self.judged = 0
+        self.printed = ""
         self.state: tuple[Tally, Budget] | None = None
         self.stops = False
         self.lock = threading.Lock()
@@ -79,8 +82,21 @@ class Progress:
             line = self.line(*self.state, now)
             self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
 
+    def write(self, text: str) -> int:
+        """Take what is printed; in a terminal line by line, since the next renewal clears one."""
+        with self.lock:
+            if self.live:
+                lines, end, self.printed = f"{self.printed}{text}".rpartition("\n")
+                if end:
+                    self._write(f"\r\x1b[K{lines}\n")
+            else:
+                self._write(text)
+        return len(text)
+
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # a closed screen must not end what is paid for
+        with suppress(
+            OSError, ValueError, AttributeError
+        ):  # a closed screen, or none, ends nothing
             self.out.write(text)
             self.out.flush()
 
@@ -117,6 +133,8 @@ class Progress:
             self.thread.join()
         if self.live:
             self._write("\r\x1b[K")
+        if self.printed:
+            self.write("\n")
 
 
 def _is_terminal(out: TextIO | None) -> bool:
