@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -112,12 +113,19 @@ def test_a_second_resume_asks_nobody(tmp_path):
     assert (asked(tmp_path, "good"), asked(tmp_path, "fair")) == (2, 2)
 
 
+def ended(folder):
+    with closing(Store(str(folder / ".assay" / "assay.db"))) as store:
+        return store.find("latest").ended
+
+
 def test_another_rubric_or_another_response_is_judged_anew(tmp_path):
     assert run(tmp_path, judge("good")).returncode == 0
     rubric = tmp_path / "rubric.yaml"
     rubric.write_text(rubric.read_text().replace("weight: 1,", "weight: 5,"))
+    before = ended(tmp_path)
     done = assay(tmp_path, "judge", "--format", "json")
     assert metrics(done)["impl_rate_mean"] == pytest.approx(3.5 / 9)
+    assert ended(tmp_path) > before  # a list that shows its number knows that it is an old one
     assert asked(tmp_path, "good") == 4
     judged_suite(tmp_path, judge("good"), prompt='"{{ input }}!"')
     assert assay(tmp_path, "run", "--resume", "--yes").returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,7 @@ def _judge(
     finally:
         if recorder:
             recorder.close()
-    store.set_run(run.id, status=status)
+    store.set_run(run.id, status=status, ended=time.time())
     paid = store.spent(run.id)["usd"]
     usd = None if paid is None else paid - (spent["usd"] or 0.0)
     return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted, usd)
