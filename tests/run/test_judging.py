@@ -114,7 +114,7 @@ def test_a_second_resume_asks_nobody(tmp_path):
 
 
 def ended(folder):
-    with closing(Store(str(folder / ".assay" / "assay.db"))) as store:
+    with closing(Store(str(folder / "store.db"))) as store:
         return store.find("latest").ended
 
 
