@@ -121,3 +121,10 @@ def test_a_malformed_reply_that_was_paid_is_not_bought_again() -> None:
         anthropic.decode({"content": "4", "usage": usage})
     assert (caught.value.kind, caught.value.retryable) == ("malformed", False)
     assert caught.value.usage == Usage(5, 9)
+
+
+def test_what_an_error_cost_is_kept_and_it_may_be_tried_again() -> None:
+    usage = {"input_tokens": 5, "output_tokens": 9}
+    with pytest.raises(CallError) as caught:
+        anthropic.decode({"type": "error", "error": {"type": "overloaded_error"}, "usage": usage})
+    assert (caught.value.usage, caught.value.retryable) == (Usage(5, 9), True)

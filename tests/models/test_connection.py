@@ -147,6 +147,7 @@ def test_a_body_may_end_with_the_connection():
     assert (got[0].body, dict(got[0].headers)) == (b"{}", {"content-type": "a/b"})
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 BOMB = gzip.compress(bytes(2 << 20))
 
 
@@ -179,6 +180,9 @@ BOMB = gzip.compress(bytes(2 << 20))
         ),
         (b"HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", "malformed", "protocol"),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000, "malformed", "head is larger"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 100_000, "malformed", "follows its body"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"y" * 600_000, "malformed", "follows its body"),
+        (CHUNKED + b"2\r\n{}\r\n1;x=" + b"y" * 600_000, "malformed", "follows its body"),
         (b"", "connection", "without an answer"),
     ],
 )
@@ -186,6 +190,17 @@ def test_what_no_server_may_do(reply, kind, says):
     error = failure(reply, close=True)
     assert (error.kind, error.sent) == (kind, True)
     assert says in str(error)
+
+
+def test_what_follows_the_body_is_no_header():
+    got, _, _ = post(CHUNKED + b"2\r\n{}\r\n0\r\nContent-Encoding: br\r\n\r\n")
+    assert (got[0].body, dict(got[0].headers)) == (b"{}", {"transfer-encoding": "chunked"})
+
+
+def test_a_body_in_many_small_chunks_is_as_good_as_in_one():
+    got, _, connections = post(CHUNKED + b"1\r\n{\r\n" * 200_000 + b"0\r\n\r\n", calls=2)
+    assert [a.body for a in got] == [b"{" * 200_000] * 2
+    assert len(connections) == 1
 
 
 def test_a_second_response_that_nobody_asked_for_is_never_taken_for_an_answer():
@@ -330,3 +345,14 @@ def test_a_name_that_is_no_host():
     with pytest.raises(CallError, match="Cannot connect to") as caught:
         asyncio.run(main())
     assert caught.value.sent is False
+
+
+@pytest.mark.parametrize("way", ["127.0.0.1:99999", "http://127.0.0.1:abc", "http://[::1", "x:0"])
+def test_a_proxy_at_a_wrong_address(monkeypatch, way):
+    async def main():
+        await Transport("https://api.test", {}, 5).post("/", {})
+
+    monkeypatch.setenv("https_proxy", way)
+    with pytest.raises(CallError, match="The proxy for https in the environment is no") as caught:
+        asyncio.run(main())
+    assert (caught.value.kind, caught.value.sent) == ("connection", False)

@@ -5,6 +5,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -208,3 +209,42 @@ def test_the_latency_is_the_functions_own(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_function_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="takes nothing"):
         answer(monkeypatch, lambda: "4")
+
+
+BROKEN = """import json
+
+def helper(text):
+    return json.loads("{" + text)
+
+def plain(text):
+    return helper(text)
+
+async def later(text):
+    return helper(text)
+
+def s3cret_0123456789(text):
+    raise ValueError("why")
+"""
+
+
+@pytest.mark.parametrize("name", ["plain", "later"])
+def test_a_failure_has_the_last_place_in_the_users_own_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "broken_agent.py").write_text(BROKEN)
+    model = find(f"python:broken_agent:{name}", folder=tmp_path)
+    with pytest.raises(CallError) as caught:
+        asyncio.run(model.call(ask("hi")))
+    said = str(caught.value)
+    assert said.startswith(f"python:broken_agent:{name} failed with JSONDecodeError: ")
+    assert said.endswith(" (broken_agent.py, line 4, in helper)")
+
+
+def test_the_place_of_a_failure_hides_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THEIR_API_KEY", "s3cret_0123456789")
+    (tmp_path / "hidden_agent.py").write_text(f"{BROKEN}\nf = s3cret_0123456789\n")
+    with pytest.raises(CallError, match=r"line 13, in \[key\]\)"):
+        asyncio.run(find("python:hidden_agent:f", folder=tmp_path).call(ask("hi")))
+
+
+def test_a_failure_outside_the_users_files_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CallError, match=r"returns a text, a dict or a Reply, not 4\.$"):
+        answer(monkeypatch, lambda text: 4)

@@ -122,3 +122,10 @@ def test_a_malformed_reply_that_was_paid_is_not_bought_again() -> None:
 def test_an_error_with_strange_details_is_an_error(details: object) -> None:
     body = json.dumps({"error": {"message": "slow down", "details": details}}).encode()
     assert google.error(429, {}, body).kind == "rate_limit"
+
+
+def test_what_an_error_cost_is_kept_and_it_may_be_tried_again() -> None:
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 9}
+    with pytest.raises(CallError) as caught:
+        google.decode({"error": {"code": 503, "message": "overloaded"}, "usageMetadata": usage})
+    assert (caught.value.usage, caught.value.retryable) == (Usage(5, 9), True)

@@ -1,5 +1,7 @@
 """OpenAI's format, on saved responses in the documented shapes."""
 
+from typing import Any
+
 import pytest
 
 from assay.errors import UsageError
@@ -137,6 +139,30 @@ def test_an_error_in_a_successful_response_is_an_error() -> None:
         openai.decode(saved("openrouter_error"))
     assert caught.value.kind == "rate_limit"
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "upstream"}}]},
+        {"choices": [{"finish_reason": "error", "message": {"content": "half an ans"}}]},
+        {"error": {"code": 429, "message": "slow down"}},
+    ],
+)
+def test_what_an_error_cost_is_kept_and_it_may_be_tried_again(failed: dict[str, Any]) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 500}
+    with pytest.raises(CallError) as caught:
+        openai.decode({**failed, "usage": usage})
+    assert (caught.value.usage, caught.value.retryable) == (Usage(1000, 500), True)
+    with pytest.raises(CallError) as caught:
+        openai.decode(failed)
+    assert (caught.value.usage, caught.value.retryable) == (None, True)
+
+
+def test_a_number_that_is_none_of_tokens_is_none() -> None:
+    body = saved("openai_plain")
+    body["usage"] = {"prompt_tokens": 2**53, "completion_tokens": 2**40}
+    assert openai.decode(body).usage == Usage(None, 2**40)
 
 
 def test_half_a_character_does_not_break_the_record() -> None:

@@ -66,6 +66,16 @@ def test_wrong_addresses(address: str) -> None:
         find("openai/m", base_url=address)
 
 
+@pytest.mark.parametrize("at", ["127.0.0.1:99999", "host:abc", "host:-1", "host:0", "[::1", "[x]"])
+def test_an_address_with_a_wrong_port(at: str) -> None:
+    with pytest.raises(UsageError, match="1 to 65535") as caught:
+        find("openai/m", base_url=f"https://{at}/v1")
+    assert at in str(caught.value)
+    with pytest.raises(UsageError, match="1 to 65535") as caught:
+        find("openai/m", base_url=f"https://me:0123456789@{at}/v1")
+    assert "0123456789" not in str(caught.value)
+
+
 def test_azure_needs_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
     with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):

@@ -161,3 +161,40 @@ def test_a_file_is_looked_for_beside_the_suite_and_then_here(
     monkeypatch.chdir(here)
     assert find("replay:both.jsonl", folder=suite).name == "suite/m"
     assert find("replay:one.jsonl", folder=suite).name == "here/m"
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        b"line one\nprecious last line without newline",
+        b"no newline at all",
+        b"suite: s\n",
+        b'{"key": 1}\n{"key": "half',
+        b'{"task_id": "a", "answer": "4"}\n{"task_id": "b", "answer": "5"}',
+        b'{"key": "a", "model": "m"}\n',
+        b"SQLite format 3\x00\x10\x00",
+        b"[" * 100_000,
+    ],
+)
+def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path, held: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(held)
+    with pytest.raises(UsageError, match="it is there and is no recording; name another file"):
+        Recorder(path)
+    assert path.read_bytes() == held
+
+
+@pytest.mark.parametrize("cut", [b"", b'{"k', b'{"key": "0123'])
+def test_a_recorder_that_died_at_its_first_line_is_followed(tmp_path: Path, cut: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(cut)
+    record(path, Counting(), ask())
+    assert len(Recording.read(path).replies) == 1
+
+
+def test_a_whole_reply_that_only_lacks_its_newline_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, Counting(), ask())
+    path.write_bytes(path.read_bytes().rstrip())
+    record(path, Counting(), ask("else"))
+    assert len(Recording.read(path).replies) == 2

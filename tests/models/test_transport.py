@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -151,6 +152,36 @@ def test_an_echoed_key_is_removed_from_an_answer_too() -> None:
     assert asyncio.run(call(response(body))).text == "it is [key]"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-be"])
+@pytest.mark.parametrize("key", [KEY, "sk-short"])
+def test_nor_does_an_encoding_keep_it(
+    encoding: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUR_KEY", key)
+    for body in (json.dumps({"error": {"message": f"No: {key}"}}), f"No: {key}"):
+        error = failure(response(body.encode(encoding), 401))
+        assert str(error).startswith("The key was not accepted (HTTP 401): ")
+        assert "No: [key]" in str(error)
+    assert "'No: [key]'" in str(failure(response(f"No: {key}".encode(encoding))))
+
+
+def test_an_escaped_key_beside_deep_nesting_is_removed() -> None:
+    escaped = "".join(f"\\u{ord(c):04x}" for c in KEY)
+    deep = "[" * 900 + "]" * 900
+    body = json.dumps(GOOD).replace('"4"', f'"it is {escaped}"')[:-1] + f', "x": {deep}}}'
+    assert asyncio.run(call(response(body.encode()))).text == "it is [key]"
+
+
+@pytest.mark.parametrize(
+    ("status", "name"), [(302, "Location"), (200, "Content-Type"), (200, "Content-Encoding")]
+)
+def test_a_long_header_is_shortened(status: int, name: str) -> None:
+    said = f"http://x/{'a' * 480}{KEY}{'a' * 100_000}"
+    error = failure(response(b"[]", status, headers={name: said}))
+    assert len(str(error)) < 800
+    assert "sk-live" not in str(error) or name != "Location"
+
+
 @pytest.mark.parametrize(
     ("name", "header"),
     [
@@ -201,16 +232,21 @@ def test_json_that_not_every_reader_takes(body: bytes, read: str, exact: bool) -
     assert parse(Answer(200, {}, body, 1.0), exact=exact)["x"] == read
 
 
-def test_numbers_of_any_size_in_calls_of_tools() -> None:
+@pytest.mark.parametrize("through", ["tools", "extra"])
+def test_numbers_of_any_size_in_calls_of_tools(through: str) -> None:
     number = 123456789012345678901234567890
     use = {"type": "tool_use", "id": "1", "name": "look", "input": {"number": number}}
     said = {"content": [use], "stop_reason": "tool_use"}
-    tool = {"name": "look", "parameters": {"type": "object"}}
+    own: dict[str, Any] = {"tools": ({"name": "look", "parameters": {"type": "object"}},)}
+    native: dict[str, Any] = {
+        "extra": {"tools": [{"name": "look", "input_schema": {"type": "object"}}]}
+    }
+    settings = own if through == "tools" else native
 
     async def main() -> Reply:
         async with serve(response(json.dumps(said).encode())) as (address, _):
             model = find("anthropic/m", base_url=address, key_env="OUR_KEY", timeout=5.0)
-            reply = await model.call(ask(tools=(tool,), max_tokens=100))
+            reply = await model.call(ask(max_tokens=100, **settings))
             await model.close()
             return reply
 

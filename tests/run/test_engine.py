@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import resource
 import signal
+import sys
 import time
 from contextlib import closing
 
@@ -11,9 +13,11 @@ import pytest
 from assay.run import limiter
 from assay.run.engine import Engine
 from assay.run.execute import execute, new_run, open_suite
-from assay.store.store import Store
+from assay.store.store import Store, StoreError
 from models.hostile import in_a_thread, in_turn, reset, response
 from run.command import ended, run, start
+from run.serving import calls, server
+from run.serving import suite as counting
 from run.test_hostile import SLOW_DOWN, suite
 
 
@@ -91,7 +95,9 @@ def test_the_time_of_a_run_is_hard(tmp_path, address):
         code, said = run(address, "run", path)
     assert code == 4
     assert "time" in said
-    assert latest(address)[1] == {"error": 4}
+    _, statuses, spent = latest(address)
+    assert statuses == {}  # no model failed: it had no time to answer
+    assert (spent["calls"], spent["held_tokens"] > 4 * 4096) == (4, True)
 
 
 def test_calls_that_do_not_say_what_they_took_count_on_a_resumed_run_too(tmp_path, address):
@@ -235,3 +241,83 @@ def test_the_wait_of_a_record_is_never_negative_under_replay(tmp_path, address):
         (frame,) = store.records(store.find("latest").id)
     assert (frame["latency_ms"] > 200).all()
     assert (frame["wait_ms"] >= 0).all()
+
+
+HUNDREDS = """
+import asyncio
+begun = answered = 0
+async def answer(text):
+    global begun, answered
+    begun += 1
+    await asyncio.sleep({pause})
+    answered += 1
+    return "4"
+"""
+
+
+@pytest.fixture
+def hundreds(tmp_path, monkeypatch):
+    """A suite with 300 calls at a time of a function that counts; gives suite, store, module."""
+
+    def make(pause, tasks=1000):
+        (tmp_path / "counting.py").write_text(HUNDREDS.format(pause=pause))
+        listed = ", ".join(f"{{id: t{i}, input: x}}" for i in range(tasks))
+        path = tmp_path / "suite.yaml"
+        path.write_text(
+            f"suite: s\ntasks: [{listed}]\nsubjects: ['python:counting:answer']\n"
+            "limits: {concurrency: 300}\n"
+        )
+        return open_suite(path), sys.modules["counting"]
+
+    monkeypatch.delitem(sys.modules, "counting", raising=False)
+    yield make
+    sys.modules.pop("counting", None)
+
+
+def test_a_store_that_fails_ends_hundreds_of_calls_for_whose_commit_nobody_waits(
+    tmp_path, address, hundreds, monkeypatch
+):
+    def full(*_):
+        raise StoreError("It is full.")
+
+    loaded, module = hundreds("0.1 if begun <= 40 else 30")
+    monkeypatch.setattr(Store, "write", full)
+    told = pytest.raises(StoreError, match="made again then: 40 responses")
+    with closing(Store(address)) as store, told:
+        execute(loaded, new_run(loaded), store, watch=lambda *_: None)
+    assert module.answered == 40
+
+
+def test_of_hundreds_of_places_some_are_given_on_while_records_are_written(
+    address, hundreds, monkeypatch
+):
+    write, seen = Store.write, []
+
+    def slow(store, *rows):
+        end = time.monotonic() + 20
+        while not seen and module.begun < 386 and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        seen.append(module.begun)
+        write(store, *rows)
+
+    loaded, module = hundreds("0")
+    monkeypatch.setattr(Store, "write", slow)
+    with closing(Store(address)) as store:
+        run_ = new_run(loaded)
+        execute(loaded, run_, store, watch=lambda *_: None)
+        assert seen[0] == 300 + 86
+        assert store.statuses(run_.id) == {"ok": 1000}
+
+
+def test_few_open_files_make_a_run_slower_and_lose_nothing(tmp_path, address):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+
+    with server(0.05) as slow:
+        path = counting(tmp_path, slow, tasks=1500, limits="{concurrency: 600}")
+        code, said = run(address, "run", path, preexec_fn=few)
+        assert code == 0, said
+        assert "136 calls are made at a time, not 600" in said
+        assert latest(address)[1] == {"ok": 1500}
+        assert calls(slow) == 1500

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from assay.store.store import Store
 from cli.command import assay
 from models.hostile import GOOD, in_a_thread, response
@@ -144,6 +146,18 @@ def test_a_reply_that_was_paid_is_not_bought_again(tmp_path: Path) -> None:
         assert assay("run", path, "--store", tmp_path / "s.db").code == 4
         assert len(seen) == 2
     assert {row["error_kind"] for row in records(tmp_path)} == {"malformed"}
+
+
+def test_what_a_failed_answer_took_is_in_the_ledger(tmp_path: Path) -> None:
+    failed = {**GOOD, "choices": [{"finish_reason": "error", "error": {"code": 400}}]}
+    with in_a_thread({"m": response(failed)}) as served:
+        path = suite(tmp_path, {"m": served["m"][0]}, tasks=2)
+        assert assay("run", path, "--store", tmp_path / "s.db").code == 4
+    store = Store(str(tmp_path / "s.db"))
+    spent = store.spent(store.find("latest").id)
+    store.close()
+    assert (spent["calls"], spent["prompt_tokens"], spent["completion_tokens"]) == (2, 10, 2)
+    assert spent["usd"] == pytest.approx(12e-6)
 
 
 def test_a_mistyped_model_does_not_fail_a_thousand_times(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+from contextlib import closing
 
 import pytest
 
 from assay.judge.prompt import messages
 from assay.models.failure import CallError
 from assay.models.model import Message, Reply, Request, ToolCall, Usage
-from assay.models.replay import Recorder, Recording
+from assay.models.replay import Recorder, RecordError, Recording
+from assay.run.execute import execute, new_run, open_suite
 from assay.run.judging import case_of
 from assay.run.turns import Talk
 from assay.store.store import Store
@@ -241,6 +243,60 @@ def test_a_model_that_calls_for_ever_is_stopped():
     model = Endless()
     reply = asyncio.run(Talk(model, script({"results": {"lookup": "again"}})).call())
     assert len(model.asked) == len(reply.tool_calls) == ROUNDS
+
+
+class Busy(Model):
+    """Calls a tool so many times in each of its first replies."""
+
+    def __init__(self, times, replies):
+        super().__init__()
+        self.times, self.replies = times, replies
+
+    async def call(self, request):
+        self.asked.append(request)
+        calls = (ToolCall("c", "lookup", "{}"),) * self.times if self.replies else ()
+        self.replies -= 1
+        return Reply("so", tool_calls=calls, usage=Usage(10, 2))
+
+
+@pytest.mark.parametrize(("room", "asked"), [(None, 4), (4 * 1016 + 500, 4), (2 * 1016 + 500, 3)])
+def test_a_talk_stays_within_what_was_set_aside_for_it(room, asked):
+    model = Busy(1, 3)
+    lines = script({"results": {"lookup": "x" * 1000}})
+    made = Talk(model, lines, room=room, output=50)
+    if asked == 4:
+        assert asyncio.run(made.call()).text == "\n\n".join(["so"] * 4)
+    else:
+        with pytest.raises(CallError, match=r"has grown to about 3,0.. tokens; 2,532 were") as told:
+            asyncio.run(made.call())
+        assert (told.value.retryable, told.value.perhaps_paid) == (False, False)
+    assert len(model.asked) == asked
+
+
+def test_nobody_means_thousands_of_tools_at_once():
+    model = Busy(40_000, 1)
+    with pytest.raises(CallError, match="called 40,000 tools at once; 128 are answered"):
+        asyncio.run(Talk(model, script({"results": {"lookup": "x"}})).call())
+    assert len(model.asked) == 1
+
+
+def test_what_a_talk_took_is_in_the_ledger_when_its_recording_fails(tmp_path, monkeypatch):
+    def full(self, *_):
+        self._fail(OSError(28, "No space left on device"))
+
+    (tmp_path / "paid.py").write_text("def answer(text): return {'text': 'hi'}\n")
+    path = tmp_path / "suite.yaml"
+    path.write_text(
+        "suite: s\ntasks: [{id: a, input: hi, turns: [more, again]}]\n"
+        "subjects: ['python:paid:answer']\n"
+    )
+    monkeypatch.setattr(Recorder, "add", full)
+    loaded = open_suite(path)
+    run = new_run(loaded)
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        with pytest.raises(RecordError, match="No space left"):
+            execute(loaded, run, store, watch=lambda *_: None, record=tmp_path / "tape.jsonl")
+        assert (store.spent(run.id)["calls"], store.statuses(run.id)) == (1, {})
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,21 @@ def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypa
         assert len(store.made(RUN)) == store.spent(RUN)["calls"] == 4
 
 
+def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_path):
+    def listener(_):
+        raise StoreError("It cannot be noted.")
+
+    async def main():
+        writer = Writer(store, listener)
+        await put(writer, "a")
+        with pytest.raises(StoreError, match=r"^It cannot be noted\.$"):
+            await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.made(RUN)) == 1
+
+
 def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
     async def main():
         writer = Writer(store, lambda _: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
@@ -35,7 +36,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[bytes] | None = None
         self._parser: httptools.HttpResponseParser | None = None
-        self._chunks: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._size = self._head = 0
         self._left = self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -49,7 +50,7 @@ class Connection(asyncio.Protocol):
         """
         assert self._transport is not None
         loop = asyncio.get_running_loop()
-        self.status, self.headers, self._chunks = 0, {}, []
+        self.status, self.headers, self._body = 0, {}, b""
         self._size = self._head = 0
         self.reusable = self._whole = self._begun = False
         self._bodiless = bodiless
@@ -114,8 +115,7 @@ class Connection(asyncio.Protocol):
         if self._waiter is None or self._waiter.done() or self._parser is None:
             self.close()
             return
-        if not self._begun:
-            self._head += len(data)
+        before = self._size
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -124,8 +124,10 @@ class Connection(asyncio.Protocol):
             cause = wrong.__context__
             error = cause if isinstance(cause, CallError) else None
             self._fail(error or malformed(f"it is no proper HTTP ({wrong})."))
-        if self._head > MAX_HEAD and not self._begun:
-            self._fail(malformed(f"its head is larger than {MAX_HEAD // 1024} KB."))
+        self._head = 0 if self._size > before else self._head + len(data)
+        if self._head > MAX_HEAD and not self._whole:
+            part = "what follows its body" if self._begun else "its head"
+            self._fail(malformed(f"{part} is larger than {MAX_HEAD // 1024} KB."))
 
     def on_message_begin(self) -> None:
         """Refuse a response that nobody asked for."""
@@ -133,7 +135,9 @@ class Connection(asyncio.Protocol):
             raise malformed("there are two of it.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header under its name in small letters."""
+        """Keep a header under its name in small letters; one that follows the body is none."""
+        if self._begun:
+            return
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -151,7 +155,12 @@ class Connection(asyncio.Protocol):
         if self._size > self._max_body:
             limit = f"{self._max_body / 1024 / 1024:g} MB"
             raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
-        self._chunks.append(data)
+        if not self._body:
+            self._body = data
+            return
+        if isinstance(self._body, bytes):
+            self._body = bytearray(self._body)
+        self._body += data
 
     def on_message_complete(self) -> None:
         """Hand the response over, unless it only says that another one follows."""
@@ -168,9 +177,7 @@ class Connection(asyncio.Protocol):
     def _done(self) -> None:
         self._whole = True
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(
-                self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-            )
+            self._waiter.set_result(bytes(self._body))
 
     def _expire(self) -> None:
         """Fail if this request has waited for long enough; the timer may be of an earlier one."""
@@ -238,11 +245,12 @@ def proxy_for(base: SplitResult) -> SplitResult | None:
     found = proxies.get(base.scheme) or proxies.get("all")
     if not found or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
         return None
-    proxy = urlsplit(found if "://" in found else f"http://{found}")
-    if proxy.scheme not in _PORTS or not proxy.hostname:
-        text = f"The proxy for {base.scheme} in the environment is no http:// or https:// address."
-        raise CallError("connection", text, sent=False)
-    return proxy
+    with suppress(ValueError):
+        proxy = urlsplit(found if "://" in found else f"http://{found}")
+        if proxy.scheme in _PORTS and proxy.hostname and proxy.port != 0:
+            return proxy
+    text = f"The proxy for {base.scheme} in the environment is no http:// or https:// address."
+    raise CallError("connection", text, sent=False)
 
 
 def proxy_login(proxy: SplitResult) -> str:

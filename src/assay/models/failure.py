@@ -192,7 +192,7 @@ def _until(date: str) -> float | None:
 
 def read_error(body: bytes) -> tuple[dict[str, Any], str]:
     """Find the error object in a body, and the text to show when there is none."""
-    text = body.decode("utf-8", "replace")
+    text = body.decode(json.detect_encoding(body), "replace")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -214,7 +214,8 @@ R = TypeVar("R")
 def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Turn whatever a wrongly shaped body makes of a translation into one clear error.
 
-    `spent` reads what the body says was used: who paid for it would pay again for the same.
+    `spent` reads what the body says was used, which is paid for whatever else it says. Who paid
+    for a body of a wrong shape would pay again for the same.
     """
 
     def decorate(decode: Callable[P, R]) -> Callable[P, R]:
@@ -227,8 +228,8 @@ def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[
             except _MISSHAPEN as wrong:
                 said = shorten(f"{type(wrong).__name__}: {wrong}")
                 failed = malformed(f"it has not the documented shape ({said}).")
+            failed.usage = _paid(spent, args[0])
             if failed.kind == "malformed":
-                failed.usage = _paid(spent, args[0])
                 failed.final = failed.usage is not None
             raise failed
 
@@ -244,7 +245,7 @@ _MISSHAPEN = (
 
 
 def _paid(spent: Callable[[Any], Usage], body: Any) -> Usage | None:
-    """Read what a body that makes no sense was paid with; None when it does not say."""
+    """Read what a body that is no reply was paid with; None when it does not say."""
     try:
         usage = spent(body)
     except _MISSHAPEN:

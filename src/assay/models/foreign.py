@@ -6,14 +6,18 @@ import json
 import math
 from typing import Any
 
+MOST_TOKENS = 2**40
+"""No call has more, and a store can add up millions of such."""
+
 
 def count(value: Any) -> int | None:
     """Take a number of tokens; anything else is None, never 0.
 
-    >>> count(12), count(12.0), count("12"), count(-1), count(True), count(10**30)
+    >>> count(12), count(12.0), count("12"), count(-1), count(True), count(2**41)
     (12, 12, None, None, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2**53:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= MOST_TOKENS:
         return None
     return int(value) if value == value // 1 else None
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from pathlib import Path
+from sysconfig import get_path
 from time import perf_counter
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
@@ -18,9 +22,11 @@ from assay.models.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from assay.models.model import Request
+
+_OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).parents[1])))
+"""How the names of files begin that are Python's or Assay's own."""
 
 
 class FunctionModel:
@@ -81,7 +87,8 @@ class FunctionModel:
 
     def _failed(self, wrong: BaseException) -> CallError:
         said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
-        return CallError("function", f"{self.name} failed with {said}")
+        place = redact_environment(_place(wrong))
+        return CallError("function", f"{self.name} failed with {said}{place}")
 
     async def _result(self, given: Any) -> tuple[Any, float]:
         """Call the function; give its value and the seconds it took, without any waiting."""
@@ -120,6 +127,16 @@ def _load(path: str, folder: Path | None) -> Callable[..., Any]:
     if not colon or not module_name or not attribute:
         raise UsageError(f"python:{path} names no function; write python:package.module:function.")
     return load_function(path, folder)
+
+
+def _place(wrong: BaseException) -> str:
+    """Say where in the user's own files it went wrong, if it did there."""
+    own = ""
+    for frame, line in walk_tb(wrong.__traceback__):
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if not file.startswith(_OTHERS) and f"-packages{os.sep}" not in file:
+            own = f" ({Path(file).name}, line {line}, in {name})"
+    return own
 
 
 def _wants_request(function: Callable[..., Any]) -> bool:

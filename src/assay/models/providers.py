@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,7 @@ from assay.models.secret import Key
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from urllib.parse import SplitResult
 
     from assay.models.model import Model
 
@@ -164,7 +166,7 @@ def _address(provider: Provider, base_url: str | None) -> str:
                 f"environment variable {provider.base_env}."
             )
         address = resource if resource.endswith("/v1") else f"{resource}/openai/v1"
-    parts = urlsplit(address)
+    parts = _split(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageError(f"base_url {address!r} is no address; write http://… or https://….")
     if parts.username or parts.password:
@@ -175,6 +177,19 @@ def _address(provider: Provider, base_url: str | None) -> str:
             "variable that key_env names."
         )
     return address
+
+
+def _split(address: str) -> SplitResult:
+    """Take an address apart; a wrong one is not repeated where it may hold a password."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        if parts.port != 0:
+            return parts
+    shown = "" if "@" in address else f" {address!r}"
+    raise UsageError(
+        f"base_url{shown} is no address: write http://host:port/… or https://…, with a port of 1 "
+        "to 65535 or without one."
+    )
 
 
 def _key(provider: Provider, name: str, elsewhere: bool, key_env: str | None) -> Key | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assay.models.failure import CallError
+from assay.models.failure import CallError, shorten
 from assay.models.model import Message, Request
 from assay.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
 
@@ -78,7 +78,7 @@ class RemoteModel:
             answer = self._cleaned(await self._transport.post(path, body))
             if answer.status != 200:
                 raise self._refused(answer)
-            read = parse(answer, exact=bool(request.settings.tools))
+            read = parse(answer, exact="tools" in body)
             return self._wire.decode(read, answer.latency_ms)
         except CallError as wrong:
             failed = self._explained(wrong)
@@ -94,14 +94,14 @@ class RemoteModel:
 
     def _refused(self, answer: Answer) -> CallError:
         if answer.status < 400:
-            where = answer.headers.get("location", "nowhere")
+            where = shorten(self._redact(answer.headers.get("location", "nowhere")))
             said = f"The address answered HTTP {answer.status} and points to {where}."
             return CallError("bad_request", f"{said} Set base_url.", status=answer.status)
         return self._wire.error(answer.status, answer.headers, answer.body)
 
     def _explained(self, wrong: CallError) -> CallError:
         """Take the key out of an error, and say what to do about one that concerns the key."""
-        message = wrong.message if self._key is None else self._key.redact(wrong.message)
+        message = self._redact(wrong.message)
         if wrong.kind == "auth":
             variable = self._key.variable if self._key else None
             message += f" Check the key in {variable}." if variable else " Name a key with key_env."
@@ -114,6 +114,9 @@ class RemoteModel:
             usage=wrong.usage,
             final=wrong.final,
         )
+
+    def _redact(self, text: str) -> str:
+        return text if self._key is None else self._key.redact(text)
 
     async def close(self) -> None:
         """Close the connections."""

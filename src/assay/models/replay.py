@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _MAKE = "'assay run --record FILE' writes such files."
+_BEGIN = b'{"key": "'
+"""How each line of a recorder begins."""
 
 
 def key_of(model: str, request: Request) -> str:
@@ -150,7 +152,11 @@ class Recorder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("ab")
-            _drop_cut_line(path, self._file)
+            try:
+                _end_last_line(path, self._file)
+            except BaseException:
+                self._file.close()
+                raise
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(f"--record {path}: it cannot be written: {reason}.") from error
@@ -220,10 +226,33 @@ class _Recorded:
         await self._model.close()
 
 
-def _drop_cut_line(path: Path, file: IO[bytes]) -> None:
-    """Cut off what a recorder that died left of its last line."""
+def _is_recorded(line: bytes) -> bool:
+    """Whether a line is a recorded reply."""
+    try:
+        row = json.loads(line)
+        return isinstance(row["key"], str) and isinstance(row["model"], str) and "reply" in row
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _is_recording(start: bytes) -> bool:
+    """Whether a file that starts with this line is a recording; the line may be cut."""
+    if start.endswith(b"\n"):
+        return _is_recorded(start)
+    return start.startswith(_BEGIN) or _BEGIN.startswith(start)
+
+
+def _end_last_line(path: Path, file: IO[bytes]) -> None:
+    """Cut off what a recorder that died left of its last line; touch nothing but a recording."""
     size = path.stat().st_size
+    if not size:
+        return
     with path.open("rb") as old:
+        first = old.read(1)
+        if first != b"{" or not _is_recording(first + old.readline()):
+            raise UsageError(
+                f"--record {path}: it is there and is no recording; name another file."
+            )
         kept = size
         while kept:
             start = max(0, kept - 65536)
@@ -233,5 +262,9 @@ def _drop_cut_line(path: Path, file: IO[bytes]) -> None:
                 kept = start + newline + 1
                 break
             kept = start
-    if kept < size:
+        old.seek(kept)
+        tail = old.read()
+    if _is_recorded(tail):
+        file.write(b"\n")
+    elif tail:
         file.truncate(kept)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,6 +23,8 @@ it. A shorter one (`test`, `none`) may be an ordinary word, and is removed from 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
+_HIDING = re.compile(rb"\\(?:u00[2-7]|/)")
+_ESCAPE = re.compile(rb"\\(?:u00[2-7][0-9a-fA-F]|[/\\])")
 
 
 class Key:
@@ -34,7 +36,8 @@ class Key:
         self.variable = variable
         self._value = value
         self._forms = forms(value)
-        self._bytes = tuple(form.encode() for form in self._forms)
+        in_json = json.dumps(value)[1:-1]
+        self._bytes = tuple(form.encode() for form in dict.fromkeys((*self._forms, in_json)))
 
     @classmethod
     def read(cls, variable: str) -> Key | None:
@@ -68,21 +71,26 @@ class Key:
         """Remove the key from a body, unless it could be an ordinary word."""
         if len(self._value) < SURE:
             return body
+        if b"\0" in body:
+            body = self._in_utf8(body)
+        body = self._without(body)
+        if b"\\" in body and _HIDING.search(body):
+            plain = _ESCAPE.sub(lambda escape: _unescaped(escape[0]), body)
+            cleaned = self._without(plain)
+            return body if cleaned is plain else cleaned
+        return body
+
+    def _without(self, body: bytes) -> bytes:
         for form in self._bytes:
             if form in body:
                 body = body.replace(form, HIDDEN.encode())
-        if b"\\u" in body or b"\\/" in body or '"' in self._value or "\\" in self._value:
-            return self._redact_escaped(body)
         return body
 
-    def _redact_escaped(self, body: bytes) -> bytes:
-        """Remove the key from JSON whose escapes may hide it."""
-        try:
-            value = json.loads(body)
-            cleaned = _walk(value, self.redact)
-        except (ValueError, RecursionError):
-            return body
-        return body if cleaned == value else json.dumps(cleaned).encode()
+    def _in_utf8(self, body: bytes) -> bytes:
+        """Rewrite UTF-16 and UTF-32, which JSON may come in; a NUL must not hide the key."""
+        text = body.decode(json.detect_encoding(body), "replace")
+        bare = text.replace("\0", "")
+        return (text if self.redact(bare) == bare else bare).encode()
 
     def __repr__(self) -> str:
         return f"Key({self.variable})"
@@ -150,9 +158,30 @@ def _without(text: str, secrets: list[str]) -> str:
     return text
 
 
+@cache
+def _unescaped(escape: bytes) -> bytes:
+    """Write an escape of JSON as the character it stands for, where JSON needs no escape."""
+    character = escape[1:] if len(escape) == 2 else bytes.fromhex(escape[4:].decode())
+    return b"\\" + character if character in b'"\\' else character
+
+
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
+    """Copy JSON with every text cleaned, however deep it is nested."""
+    whole = [value]
+    left: list[Any] = [whole]
+    while left:
+        holder = left.pop()
+        for place, inner in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            holder[place] = copy = _cleaned(inner, redact)
+            if isinstance(copy, dict | list):
+                left.append(copy)
+    return whole[0]
+
+
+def _cleaned(value: Any, redact: Callable[[str], str]) -> Any:
+    """Clean a text, or copy an object with the names in it cleaned; what it holds comes later."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {_walk(k, redact): _walk(v, redact) for k, v in value.items()}
-    return [_walk(v, redact) for v in value] if isinstance(value, list | tuple) else value
+        return {redact(k) if isinstance(k, str) else k: v for k, v in value.items()}
+    return list(value) if isinstance(value, list | tuple) else value

@@ -15,7 +15,7 @@ import orjson
 
 from assay import __version__
 from assay.models.connection import Connection, connect, proxy_for, proxy_login
-from assay.models.failure import CallError, malformed
+from assay.models.failure import CallError, malformed, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +109,7 @@ class Transport:
         if encoding.lower() in {"", "identity"}:
             return body
         if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
-            raise malformed(f"it is packed as {encoding!r}, which was not asked for.")
+            raise malformed(f"it is packed as {shorten(encoding)!r}, which was not asked for.")
         unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
             whole = unpack.decompress(body, self.max_body)
@@ -141,8 +141,8 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
     value = _read(answer.body, exact)
     if isinstance(value, dict):
         return value
-    kind = answer.headers.get("content-type", "no content type")
-    start = answer.body[:80].decode("utf-8", "replace")
+    kind = shorten(answer.headers.get("content-type", "no content type"))
+    start = answer.body[:80].decode(json.detect_encoding(answer.body), "replace")
     raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")
 
 

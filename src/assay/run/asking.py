@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from assay.judge.consensus import passes, weighted_score
 from assay.judge.prompt import again, schema
 from assay.judge.reading import UnreadableError, read
-from assay.models.model import Request, Settings, Usage
+from assay.models.model import Request, Settings, Usage, most_output
 from assay.run.budget import Amount, ceiling
-from assay.run.calling import CutError, call_row, called, cost_of, pause, used_of
+from assay.run.calling import CutError, LateError, call_row, called, cost_of, pause, used_of
 from assay.run.engine import OUTPUT_TOKENS
 from assay.store.store import JUDGMENT_COLUMNS
 from assay.text.safe import storable
@@ -131,6 +131,8 @@ class Judge:
     model: Model
     limiter: Limiter
     settings: Settings
+    output: int
+    """The most tokens that may come out of a call."""
     mark: str
     """What decides, with the text, whether an old judgment stands."""
     desk: Desk
@@ -143,7 +145,9 @@ class Judge:
             bounded = subject.base_url is None and subject.model.startswith(_GRAMMARS)
             options["schema"] = schema(desk.rubric, bounded=bounded)
         mark = json.dumps([subject.model, subject.base_url, subject.settings], default=str)
-        return cls(subject, model, limiter, Settings.from_suite(options), mark, desk)
+        settings = Settings.from_suite(options)
+        output = most_output(model, settings) or OUTPUT_TOKENS
+        return cls(subject, model, limiter, settings, output, mark, desk)
 
     def fingerprint(self, brief: Brief) -> str:
         """Hash rubric, judge and judged text; the rubric's own mark stands in front."""
@@ -213,7 +217,7 @@ class Judge:
                 if ends or not error.retryable:
                     raise FailedError(error, row)
                 await desk.writer.put(None, [row])
-            except CutError as cut:
+            except (CutError, LateError) as cut:
                 desk.cut.append(self._ledger_row(brief, cut.made, most))
                 raise
             finally:
@@ -231,9 +235,9 @@ class Judge:
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         settings = request.settings
         sent = [*settings.tools, *filter(None, (settings.schema, settings.extra))]
-        tokens, output = ceiling(turns, sent), settings.max_tokens or OUTPUT_TOKENS
-        cost = self.desk.prices.cost(self.subject, Usage(tokens, output))
-        return Amount(cost, tokens + output)
+        tokens = ceiling(turns, sent)
+        cost = self.desk.prices.cost(self.subject, Usage(tokens, self.output))
+        return Amount(cost, tokens + self.output)
 
     async def _put(
         self,

@@ -76,6 +76,11 @@ class Budget:
         return budget
 
     @property
+    def is_limited(self) -> bool:
+        """Whether there is a most of money or tokens."""
+        return self.limits.usd is not None or self.limits.tokens is not None
+
+    @property
     def left(self) -> float | None:
         """Seconds until the time is over; None without a limit."""
         seconds = self.limits.seconds

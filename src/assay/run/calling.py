@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import UsageError
 from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
-from assay.run.budget import Amount
+from assay.run.budget import Amount, ExhaustedError
 from assay.run.limiter import LONGEST_PAUSE, ClosedError
 from assay.store.store import CALL_COLUMNS
 
@@ -59,6 +59,14 @@ class Made:
         return self.error.kind if self.error else None
 
 
+class LateError(ExhaustedError):
+    """The time of the run was over before the answer came: nobody's failure, so no record."""
+
+    def __init__(self, made: Made) -> None:
+        self.made = made
+        super().__init__("The budget of time is used up.")
+
+
 class CutError(asyncio.CancelledError):
     """A call was cancelled under way; carries what its row of the ledger needs."""
 
@@ -91,7 +99,9 @@ async def called(
         used = used_by(reply)
         return Made(used, (time.monotonic() - began) * 1000, reply)
     except TimeoutError:
-        error = CallError("timeout", "The time of the run was over before the answer came.")
+        budget.hold(one or most)
+        said = CallError("timeout", "The time of the run was over before the answer came.")
+        raise LateError(Made(NOT_KNOWN, (time.monotonic() - began) * 1000, error=said)) from None
     except CallError as wrong:
         error = wrong
         if error.usage:

@@ -8,7 +8,7 @@ import random
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from assay.run.budget import Amount, Budget, ExhaustedError, TooMuchError, ceili
 from assay.run.calling import (
     NOTHING_USED,
     CutError,
+    LateError,
     Made,
     call_row,
     called,
@@ -24,7 +25,8 @@ from assay.run.calling import (
     pause,
     used_of,
 )
-from assay.run.limiter import ClosedError, Limiter
+from assay.run.limiter import ClosedError, Limiter, open_files
+from assay.run.prepared import Call, Side
 from assay.run.resume import key_of, task_columns
 from assay.run.stopping import Stopping
 from assay.run.turns import Talk
@@ -38,6 +40,7 @@ from assay.suite.plan import (
     side_mark,
     work_of,
 )
+from assay.suite.scenarios import LATER
 from assay.text.safe import storable
 
 if TYPE_CHECKING:
@@ -48,51 +51,13 @@ if TYPE_CHECKING:
     from assay.run.tally import Tally
     from assay.store.store import Row, Store
     from assay.suite.plan import Attempt
-    from assay.suite.values import Price, Suite
+    from assay.suite.values import Suite
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 NO_REPLY = Reply("")
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
 _in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What all attempts of one subject in one tier share."""
-
-    model: Model
-    limiter: Limiter
-    settings: Settings
-    output: int
-    """The most tokens that may come out of a call."""
-    sent: int
-    """The most tokens of what is sent beside the messages: tools, a schema, what is extra."""
-    mark: str
-    price: Price | None
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One attempt made ready: what is sent, to whom, and the most it may take."""
-
-    attempt: Attempt
-    side: Side
-    request: Request
-    turns: str
-    fingerprint: str
-    most: Amount
-    one: Amount
-    """The most of one call, where a scripted user makes several of them."""
-    talk: Talk | None = None
-    rows: list[Row] = field(default_factory=list)
-    """The ledger of the calls of a conversation that are not written yet."""
-
-    def taken_rows(self, last: Row | None = None) -> list[Row]:
-        """Give the rows that are to be written, once."""
-        taken = [*self.rows, last] if last else [*self.rows]
-        self.rows.clear()
-        return taken
 
 
 class Engine:
@@ -112,10 +77,12 @@ class Engine:
         self.suite, self.run, self.models, self.store = suite, run, models, store
         self.prices, self.budget, self.tally, self.committed = prices, budget, tally, committed
         self.jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
-        fixed = suite.limits.concurrency
+        fixed, most = suite.limits.concurrency, open_files()
         self.limiters = {
             model.account: Limiter(
-                fixed if isinstance(fixed, int) else None, model.limit, model.account
+                fixed if isinstance(fixed, int) else None,
+                min(model.limit or most, most),
+                model.account,
             )
             for model in models.values()
         }
@@ -126,7 +93,7 @@ class Engine:
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
         """Make all attempts; ends early when told to stop, out of budget, or unable to write."""
-        self.writer = Writer(self.store, self.committed)
+        self.writer = Writer(self.store, self.committed, self._cancel)
         tasks = self._tasks = [
             asyncio.create_task(self._work(queue))
             for limiter, queue in self._queues(attempts)
@@ -141,14 +108,17 @@ class Engine:
             self.stop()  # what is under way is paid for: it is ended and written
             ends_itself = not isinstance(error, asyncio.CancelledError) or self.stopping.is_cut
             if self.writer.error or not ends_itself:
-                for task in tasks:
-                    task.cancel()
+                self._cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
         finally:
             if timer:
                 timer.cancel()
             await self._close()
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
     async def _close(self) -> None:
         """Write what is left, the calls that were cut included."""
@@ -225,8 +195,8 @@ class Engine:
         tokens, output = ceiling(turns) + side.sent, side.output
         script = attempt.task.turns
         calls = most_calls(script)
-        if calls > 1:  # each call also sends what was said before
-            tokens += calls * output
+        if calls > 1:  # each call also sends what was said before, and what its tools gave
+            tokens += calls * (output + ceiling([t for t in turns if t["role"] == LATER]))
         cost = self.prices.cost(attempt.subject, Usage(tokens, output))
         text = json.dumps(turns)
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
@@ -242,7 +212,8 @@ class Engine:
             made = Made(used, reply.latency_ms or 0.0, reply)
             rows.append(call_row(self.run, "attempt", key_of(attempt), side.model.name, made, one))
 
-        talk = Talk(side.model, request, paid)
+        room = tokens - side.sent if self.budget.is_limited else None
+        talk = Talk(side.model, request, paid, room, output)
         return Call(attempt, side, request, text, mark, most, one, talk, rows)
 
     def _side_of(self, attempt: Attempt) -> Side:
@@ -307,6 +278,7 @@ class Engine:
                 limiter.leave()
             self.tally.retries += 1
             self.tally.retried, self.tally.paused_until = error.kind, limiter.paused_until
+            self.tally.said = str(error)
             await limiter.rest(pause(error, tries, self.jitter))
 
     async def _called(self, call: Call) -> tuple[Made, list[Row]]:
@@ -324,8 +296,11 @@ class Engine:
                 lambda r: NOTHING_USED if talk.ended else used_of(self.prices, subject, r),
                 call.one,
             )  # fmt: skip
-        except CutError as cut:
+        except (CutError, LateError) as cut:
             self._cut += call.taken_rows(self._ledger_row(call, cut.made))
+            raise
+        except BaseException:  # a recording that fails, say
+            self._cut += call.taken_rows()
             raise
         return made, call.taken_rows(None if made.reply else self._ledger_row(call, made))
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from assay.models.failure import CallError
 
 START, MOST = 8, 1000
+FILES, RESERVE = 4096, 64
+"""Open files that are wanted, for a connection each, and those that are kept for other things."""
 USUAL = 128
 """Up to so many calls at the same time, what a crash can lose is what is under way, no more."""
 LONGEST_PAUSE = LONGEST_WAIT
@@ -37,6 +39,24 @@ PAUSING = frozenset({"rate_limit", "server", "connection", "timeout"})
 LONELY = frozenset({"connection", "timeout"})
 """What pauses an account only when nothing was answered since the last failure."""
 _BETTER = 1.05
+
+
+def open_files() -> int:
+    """Say how many connections may be open, once as many files are allowed as can be."""
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows has no such limit
+        return MOST
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = FILES
+    if soft != resource.RLIM_INFINITY and soft < min(FILES, hard):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft == resource.RLIM_INFINITY:
+        return MOST
+    return max(1, min(MOST, soft - RESERVE))
 
 
 class ClosedError(ExhaustedError):

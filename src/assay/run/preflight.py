@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import InputError, UsageError, unknown
 from assay.models.model import Message, Request, Settings
 from assay.run.advice import advice
+from assay.run.limiter import open_files
 from assay.run.prices import Prices
 from assay.store.store import RECORD_COLUMNS
 from assay.suite.plan import Attempt, settings
@@ -24,6 +25,7 @@ def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
     """List what a run of a suite would leave out, not know, or not be able to hold."""
     return [
         *_agents(suite),
+        *_places(suite),
         *_ignored(suite, model_of),
         *_prices(suite),
         *_loose(suite),
@@ -50,6 +52,16 @@ def _agents(suite: Suite) -> Iterator[str]:
             yield f"{subject.name} runs in this sandbox: {described(subject.agent)}."
             if subject.agent.output == "text":
                 yield f"{subject.name} has no 'output' reader: its tokens and cost are null."
+
+
+def _places(suite: Suite) -> Iterator[str]:
+    """Say when the system allows fewer calls at a time than were asked for."""
+    asked, most = suite.limits.concurrency, open_files()
+    if isinstance(asked, int) and asked > most:
+        yield (
+            f"{most:,} calls are made at a time, not {asked:,}: a process may not open more files "
+            "here ('ulimit -n' says how many)."
+        )
 
 
 def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from assay.checks.behaviour import kept
 from assay.checks.seen import Seen
+from assay.models.failure import CallError
 from assay.models.model import Message, Usage
+from assay.run.budget import ceiling
 from assay.suite.plan import ROUNDS
 from assay.suite.scenarios import LATER
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from assay.models.model import Model, Reply, Request
 
 NO_TOOL = "This tool gives no result."
+MOST_TOOLS = 128
+"""So many calls of tools in one reply are answered; nobody who means them makes more."""
 
 
 class Talk:
@@ -29,14 +33,24 @@ class Talk:
 
     To the engine it is a model that is called once. When a call of it fails, the next try goes on
     with that call: what was answered before is not asked, or paid for, again.
+
+    `room` is how many tokens may be sent in one call of it, `output` how many may come out. A model
+    that calls tools again and again gets their results each time: the budget did not reckon with
+    so many.
     """
 
     limit = None
 
     def __init__(
-        self, model: Model, request: Request, paid: Callable[[Reply], None] = lambda _: None
+        self,
+        model: Model,
+        request: Request,
+        paid: Callable[[Reply], None] = lambda _: None,
+        room: int | None = None,
+        output: int = 0,
     ) -> None:
         self.name, self.account = model.name, model.account
+        self._room, self._output = room, output
         self.ended = False
         self._model, self._paid = model, paid
         self._request = replace(
@@ -51,6 +65,7 @@ class Talk:
     async def call(self, _: Request | None = None) -> Reply:
         """Let the model answer until the script ends; `paid` is told each of its replies."""
         while self._is_asked or next(self._steps, None):
+            self._fit()
             self._is_asked = True
             reply = await self._model.call(self._request)
             self._is_asked = False
@@ -77,17 +92,40 @@ class Talk:
         for _ in range(ROUNDS):
             yield True
             reply = self._replies[-1]
-            self._hear(Message("assistant", reply.text, reply.tool_calls))
-            for call in reply.tool_calls:
-                given = (results or {}).get(call.name, NO_TOOL)
-                self._hear(Message("tool", given, tool_call_id=call.id, name=call.name))
-            if not reply.tool_calls or results is None:
+            asked, given = reply.tool_calls, results or {}
+            if len(asked) > MOST_TOOLS:
+                text = f"The model called {len(asked):,} tools at once; {MOST_TOOLS} are answered."
+                raise CallError("too_large", text, sent=False)
+            self._hear(
+                Message("assistant", reply.text, asked),
+                *(
+                    Message("tool", given.get(c.name, NO_TOOL), tool_call_id=c.id, name=c.name)
+                    for c in asked
+                ),
+            )
+            if not asked or results is None:
                 return
 
-    def _hear(self, message: Message) -> None:
-        """Add a message to the conversation."""
-        self._turns.append(message)
-        self._request = replace(self._request, messages=(*self._request.messages, message))
+    def _hear(self, *messages: Message) -> None:
+        """Add to the conversation."""
+        self._turns += messages
+        self._request = replace(self._request, messages=(*self._request.messages, *messages))
+
+    def _fit(self) -> None:
+        """Refuse a call that could take more than was set aside for it."""
+        if self._room is None:
+            return
+        said = [{"content": m.content} for m in self._request.messages if m.role != "assistant"]
+        taken = (r.usage.completion_tokens for r in self._replies)
+        need = ceiling(said) + sum(self._output if one is None else one for one in taken)
+        if need > self._room:
+            text = (
+                f"The conversation has grown to about {need:,} tokens; {self._room:,} were set "
+                "aside for a call of it, since there are limits. The model calls its tools again "
+                "and again, or they say much: shorten tool_results, or lift limits.usd and "
+                "limits.tokens."
+            )
+            raise CallError("too_large", text, sent=False)
 
     def _whole(self) -> Reply:
         """Join the replies: all that was said, every tool, all that it took."""

@@ -28,8 +28,13 @@ class Writer:
     the thread is idle: so nobody waits for company that does not come.
     """
 
-    def __init__(self, store: Store, committed: Callable[[list[Row]], None]) -> None:
-        self._store, self._committed = store, committed
+    def __init__(
+        self,
+        store: Store,
+        committed: Callable[[list[Row]], None],
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store, self._committed, self._failed = store, committed, failed
         self._queue: SimpleQueue[list[Item] | None] = SimpleQueue()
         self._gathered: list[Item] = []
         self._unwritten = 0
@@ -88,7 +93,8 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
         self._give_up()
         if isinstance(self.error, StoreError) and self._lost:
-            text = f"{self.error} Not kept, and made again then: {self._lost:,} responses."
+            lost = "1 response" if self._lost == 1 else f"{self._lost:,} responses"
+            text = f"{self.error} Not kept, and made again then: {lost}."
             raise StoreError(text) from self.error
         if self.error:
             raise self.error
@@ -103,6 +109,7 @@ class Writer:
                     records = [record for record, _, _ in group if record is not None]
                     self._store.write(records, [call for _, calls, _ in group for call in calls])
                     self._loop.call_soon_threadsafe(self._wake, group)
+                    group = []
                     self._committed(records)
         except BaseException as error:
             self._queue.put(group)
@@ -120,12 +127,17 @@ class Writer:
         return [item for group in groups for item in group or ()], None in groups
 
     def _give_up(self) -> None:
-        """Let go of those that wait for a commit that will not come; `put` tells them why."""
+        """Let go of those that wait for a commit that will not come; `put` tells them why.
+
+        Where nobody waits, `failed` ends what is under way: it could not be kept.
+        """
         left, self._gathered = self._gathered, []
         while not self._queue.empty():
             left += self._queue.get() or ()
         self._lost += sum(record is not None for record, _, _ in left)
         self._wake(left)
+        if self.error:
+            self._failed()
 
     def _wake(self, group: list[Item]) -> None:
         self._unwritten -= len(group)

@@ -144,6 +144,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
                 raise
             time.sleep(0.01)
     cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA temp_store = MEMORY")  # a file more could be one too many to open
     cursor.close()
 
 
