@@ -56,7 +56,8 @@ def test_all_may_use_everything_they_reserved() -> None:
         for _ in range(64):
             budget.settle(Amount(1.0 / 64, 1), Amount(1.0 / 64, 1))
         assert budget.usd == pytest.approx(1.0)
-        with pytest.raises(ExhaustedError, match=r"^The budget of money is used up\.$"):
+        told = r"used up: \$1 of \$1 spent, and the next call may cost \$0\.001\. A smaller max_to"
+        with pytest.raises(ExhaustedError, match=told):
             await budget.reserve(Amount(0.001, 1))
 
     asyncio.run(main())

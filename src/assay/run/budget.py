@@ -92,7 +92,7 @@ class Budget:
             raise TooMuchError(alone)
         while (short := self._short(most)) is not None:
             if not self._in_flight or short == "time":
-                raise ExhaustedError(self._used_up(short))
+                raise ExhaustedError(self._used_up(short, most))
             self._settled.clear()
             await self._settled.wait()
         self._usd_held += most.usd or 0.0
@@ -135,8 +135,8 @@ class Budget:
             return f"may cost ${most.usd:.4g}, more than limits.usd (${usd:g})"
         return None
 
-    def _used_up(self, what: str) -> str:
-        """Say that there is no more, and how much of it nobody can say was spent."""
+    def _used_up(self, what: str, most: Amount) -> str:
+        """Say that there is not enough, and how much of it nobody can say was spent."""
         held = {"money": f"${self._usd_held:.4g}", "tokens": f"{self._tokens_held:,} tokens"}
         if {"money": self._usd_held > 1e-12, "tokens": self._tokens_held > 0}.get(what):
             known = f"${self.usd:.4g}" if what == "money" else f"{self.tokens:,} tokens"
@@ -144,7 +144,17 @@ class Budget:
                 f"The budget of {what} is used up: {known} spent, and {held[what]} set aside for "
                 "calls that did not say what they took and may be charged (timeouts, say)."
             )
-        return f"The budget of {what} is used up."
+        if what == "time":
+            return "The budget of time is used up."
+        spent, limit, next_ = (
+            (f"${self.usd:.4g}", f"${self.limits.usd:g}", f"cost ${most.usd:.4g}")
+            if what == "money"
+            else (f"{self.tokens:,}", f"{self.limits.tokens:,}", f"take {most.tokens:,}")
+        )
+        return (
+            f"The budget of {what} is used up: {spent} of {limit} spent, and the next call may "
+            f"{next_}. A smaller max_tokens makes calls smaller."
+        )
 
     def _short(self, most: Amount) -> str | None:
         """Say what there is not enough of."""
