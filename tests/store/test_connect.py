@@ -1,8 +1,10 @@
 """A store that cannot be opened: one message that says what to do and hides the password."""
 
+import os
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from socket import socket
 
 import pytest
@@ -161,3 +163,18 @@ def test_a_medium_that_cannot_be_written_can_be_read(tmp_path):
         )
         assert done.returncode == code, done.stderr
         assert run().id in done.stdout if not code else "readonly" in done.stderr
+
+
+def test_who_may_only_read_sees_what_the_owner_adds(tmp_path, monkeypatch):
+    may = os.access
+    with closing(Store(str(tmp_path / "s.db"))) as owner:
+        owner.add_run(run())
+    with monkeypatch.context() as other, closing(Store(str(tmp_path / "s.db"))) as reader:
+        other.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+        assert len(reader.runs()) == 1
+        other.undo()
+        with closing(Store(str(tmp_path / "s.db"))) as owner:
+            for number in range(300):
+                owner.add_run(replace(run(), id=f"later-{number}"))
+            assert len(reader.runs()) == 301
+        assert len(reader.runs()) == 301

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from urllib.parse import quote
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from assay.errors import AssayError, UsageError
 from assay.store.migrations import is_current, migrate
@@ -47,7 +49,7 @@ def connect(address: str) -> Engine:
         if "://" not in address:
             Path(address).parent.mkdir(parents=True, exist_ok=True)
         if lite:
-            engine = create_engine(_readable(url), pool_use_lifo=True)
+            engine = create_engine(url, **_lite(url))
             event.listen(engine, "connect", _prepare_sqlite)
         else:
             engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
@@ -109,19 +111,24 @@ def _url(address: str) -> URL:
     return url
 
 
-def _readable(url: URL) -> URL:
+def _lite(url: URL) -> dict[str, Any]:
     """Open a file that cannot be written, or lies where nothing can, for reading alone.
 
     SQLite else wants to make files beside it. Where there is none that holds what was committed
-    last, nothing can change, and it need not look.
+    last, nothing changes at the moment, and it need not look. Who may write can go on at any time,
+    so that is asked anew for each connection, and none is used twice.
     """
     file = Path(url.database or "")
     if not file.is_file() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
-        return url
-    log = Path(f"{file}-wal")
-    still = {} if log.exists() and log.stat().st_size else {"immutable": "1"}
-    name = f"file:{quote(str(file.absolute()))}"
-    return url.set(database=name, query={"mode": "ro", "uri": "true", **still})
+        return {"pool_use_lifo": True}
+
+    def opened() -> sqlite3.Connection:
+        log = Path(f"{file}-wal")
+        still = "" if log.exists() and log.stat().st_size else "&immutable=1"
+        name = f"file:{quote(str(file.absolute()))}?mode=ro{still}"
+        return sqlite3.connect(name, uri=True, check_same_thread=False)
+
+    return {"creator": opened, "poolclass": NullPool}
 
 
 def _wrong(address: str, why: str) -> UsageError:
