@@ -381,7 +381,7 @@ def _made(path: Path, wanted: set[str] | None) -> dict[str, str]:
         if wanted is not None:
             suite = replace(suite, tasks=tuple(t for t in suite.tasks if t.id in wanted))
         run = new_run(suite)
-        outcome = execute(suite, run, store, watch=lambda *_: None)
+        outcome = execute(suite, run, store, watch=lambda *_: None, began=began)
         command._observe(outcome, suite, store)
         command._judge(outcome, suite, store, None, began)
     except AssayError as error:

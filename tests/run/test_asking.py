@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -10,15 +11,18 @@ import pytest
 from assay.judge.prompt import Case, messages, schema
 from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
+from assay.models.providers import find
 from assay.run.asking import Brief, Desk, Judge
 from assay.run.budget import Budget
 from assay.run.judging import Bench, case_of
 from assay.run.limiter import ClosedError, Limiter
 from assay.run.prices import Prices
 from assay.run.tally import Tally
+from assay.store.connect import StoreError
 from assay.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
 from assay.suite.rubric import Category, Item, Rubric
 from assay.suite.values import Judging, Limits, Price, Subject
+from models.hostile import in_a_thread, response
 
 RUBRIC = Rubric("r", (Category("works", 1.0, (Item("works", "It works."),)),), 0.5)
 FULL, NONE = (json.dumps({"items": {"works": {"evidence": "e", "score": n}}}) for n in (1, 0))
@@ -56,7 +60,7 @@ class Model:
         return reply
 
 
-def ask(model, budget=None):
+def ask(model, budget=None, **settings):
     """Let one judge judge; gives its score, what was kept, the budget."""
 
     async def main():
@@ -71,7 +75,8 @@ def ask(model, budget=None):
         )
         limiter = Limiter(1, None, "judge")
         model.limiter, model.desk = limiter, desk
-        judge = Judge.of(Subject("judge", "python:m:judge"), model, limiter, desk)
+        subject = Subject("judge", "python:m:judge", settings=settings)
+        judge = Judge.of(subject, model, limiter, desk)
         brief = Brief.of(("s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
         return await judge.opinion(brief), desk
 
@@ -97,6 +102,26 @@ def test_the_schema_is_part_of_what_is_set_aside():
     model = Model(look)
     ask(model)
     assert held[0] >= held[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "most"),
+    [
+        ("anthropic/j", {"thinking": 10_000}, 14_096),
+        ("google/j", {"thinking": 10_000}, 14_096),
+        ("openai/j", {"extra": {"max_completion_tokens": 9_000}}, 9_000),
+        ("openai/j", {"max_tokens": 70}, 70),
+        ("openai/j", {}, 4_096),
+    ],
+)
+def test_all_that_may_come_out_is_set_aside(model, settings, most):
+    """The server answers nothing that is of use: what was set aside stays in the ledger."""
+    with in_a_thread({"judge": response({})}) as at:
+        found = find(model, base_url=at["judge"][0])
+        _, desk = ask(found, **settings)
+    (call, *_) = desk.writer.calls
+    assert call["held_tokens"] - most in range(1_000, 4_000), "the prompt and the schema"
+    assert call["held_usd"] == pytest.approx((call["held_tokens"] + most) / 1e6)
 
 
 @pytest.mark.parametrize("usage", [Usage(100, None), Usage(None, 50), Usage()])
@@ -157,8 +182,11 @@ def test_a_judge_sees_all_turns_of_a_conversation():
     assert asked.index("Which one?") < asked.index("The second.") < asked.index("Then four.")
 
 
-def bench(tmp_path, models, attempts):
-    """Judge made-up attempts by these models, one call at a time; gives the bench."""
+def bench(tmp_path, models, attempts, first=""):
+    """Judge made-up attempts by these models, one call at a time; gives the bench.
+
+    `first` is done in the database before.
+    """
     store = Store(str(tmp_path / "store.db"))
     store.add_run(Run("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {}))
     common = {"run": "run", "subject": "s", "tier": "T0", "attempt": 1, "fingerprint": "f"}
@@ -167,6 +195,8 @@ def bench(tmp_path, models, attempts):
         for i in range(attempts)
     ]
     store.write([tuple(map(row.get, RECORD_COLUMNS)) for row in rows], [])
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        connection.execute(first)
     judging = Judging(tuple(Subject(name, f"python:m:{name}") for name in models), RUBRIC)
     limits = Limits(concurrency=1)
     found = Bench(
@@ -183,7 +213,7 @@ class Closing(Model):
     def __init__(self, name, reply):
         super().__init__()
         self.name = self.account = name
-        self.reply, self.alive = reply, []
+        self.reply, self.alive, self.closed = reply, [], 0
 
     async def call(self, request):
         self.calls += 1
@@ -193,7 +223,7 @@ class Closing(Model):
         return self.reply
 
     async def close(self):
-        pass
+        self.closed += 1
 
 
 def test_prompts_are_made_when_they_are_wanted(tmp_path):
@@ -211,3 +241,12 @@ def test_an_account_that_is_closed_keeps_no_other_judge_from_judging(tmp_path):
     assert refused.calls < 30
     assert "refused" in found.tally.exhausted
     assert found.unjudged == 0
+
+
+def test_models_are_closed_also_where_nothing_can_be_written(tmp_path):
+    refuse = "BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    first = f"CREATE TRIGGER full BEFORE INSERT ON assay_judgment {refuse}"
+    models = {name: Closing(name, Reply(FULL, usage=KNOWN)) for name in ("one", "two")}
+    with pytest.raises(StoreError, match="no room"):
+        bench(tmp_path, models, 1, first)
+    assert {name: model.closed for name, model in models.items()} == {"one": 1, "two": 1}

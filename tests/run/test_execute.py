@@ -188,3 +188,13 @@ def test_a_database_that_is_gone_for_good_is_waited_for_once(postgresql, tmp_pat
         finally:
             postgresql.start()
     assert 0 < len(waited) <= 6, "the run's status is not waited for again"
+
+
+def test_time_that_is_over_when_it_begins_makes_nothing(tmp_path, address):
+    path = suite(tmp_path, address, tasks=5, limits="{seconds: 50}")
+    loaded, before = open_suite(path), calls(address)
+    with closing(store(tmp_path)) as at:
+        began = time.monotonic() - 100
+        outcome = execute(loaded, new_run(loaded), at, watch=lambda *_: None, began=began)
+    assert (outcome.tally.done, outcome.tally.exhausted) == (0, "The budget of time is used up.")
+    assert calls(address) == before

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from assay.run.budget import Budget
 from assay.store.store import Store
 from assay.suite.load import load_suite
 from run.test_observe import assay, here
@@ -150,3 +151,40 @@ def test_a_judge_that_left_the_suite_no_longer_counts(write):
     assay(folder, "run", "--resume", "--yes")
     assert store.find(run.id).settings["judge"] == judge
     store.close()
+
+
+WHOLE = ", rubric: {categories: {whole: {items: [It is good.]}}}"
+
+
+def judges_cost(done):
+    return json.loads(done.stdout)["groups"][0]["metrics"]["judge_cost_usd_total"]
+
+
+def test_a_recorded_judge_costs_what_it_did(write):
+    folder = write(WHOLE)
+    first = assay(folder, "run", "suite.yaml", "--record", "tape.jsonl", "--format", "json")
+    lines = (folder / "tape.jsonl").read_text().splitlines(keepends=True)
+    of_judge = [line for line in lines if json.loads(line)["model"] == "python:agent:judge"]
+    (folder / "judge.jsonl").write_text("".join(of_judge))
+    recorded = 'models: replay:judge.jsonl, more: ["python:agent:judge"]'
+    text = (folder / "suite.yaml").read_text()
+    (folder / "suite.yaml").write_text(text.replace('models: "python:agent:judge"', recorded))
+    before = asked(folder)
+    again = assay(folder, "run", "suite.yaml", "--format", "json")
+    assert asked(folder) == before
+    assert judges_cost(again) == judges_cost(first) == pytest.approx(6 * 0.11)
+
+
+def test_attempts_scores_and_sentences_have_one_clock(write, monkeypatch):
+    folder = write(WHOLE, more="limits: {seconds: 600}\n")
+    monkeypatch.chdir(folder)
+    make, budgets = Budget.of.__func__, []
+
+    def kept(*given):
+        budgets.append(make(*given))
+        return budgets[-1]
+
+    monkeypatch.setattr(Budget, "of", classmethod(kept))
+    assert here(folder, "run", "suite.yaml").code == 0
+    assert len(budgets) == 3
+    assert len({budget.started for budget in budgets}) == 1

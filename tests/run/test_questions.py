@@ -1,6 +1,7 @@
 """Sentences as behaviours: put to the suite's judge once, kept, and counted like every check."""
 
 import json
+from contextlib import closing
 
 import pytest
 
@@ -89,3 +90,31 @@ def test_the_ledger_has_every_call_and_the_rubric_its_own_judgments(made):
     assert judges.count("python:agent:judge on behaviours") == 4
     assert store.spent(run)["calls"] == 5 + 9
     assert {g.who for g in verdicts_of(store, run)} == {"python:agent:judge"}
+
+
+PRICED = """\
+suite: priced
+subjects: [{name: me, model: "python:agent:answer"}]
+judge: {models: [{name: critic, model: "python:agent:paid", max_tokens: 10}]}
+prices: {critic: {input: 0, output: 1000}, me: {input: 0, output: 0}}
+tasks:
+TASKS
+limits: {concurrency: 1, usd: 0.035}
+"""
+PAID = """
+def paid(request):
+    return {"text": judge(request), "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+"""
+
+
+def test_a_judge_of_sentences_costs_what_the_suite_says_of_its_name(tmp_path):
+    tasks = "\n".join(f"  - {{input: t{i}, checks: [It greets.]}}" for i in range(6))
+    (tmp_path / "agent.py").write_text(AGENT + PAID)
+    (tmp_path / "suite.yaml").write_text(PRICED.replace("TASKS", tasks))
+    done = assay(tmp_path, "run", "suite.yaml", code=4)
+    assert "The budget of money is used up" in done.stderr
+    assert (tmp_path / "asked.txt").read_text() == "xxx"
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        run = store.find("latest").id
+        assert store.judgments(run)["cost_usd"].to_list() == [pytest.approx(0.01)] * 3
+        assert store.spent(run)["usd"] == pytest.approx(0.03)

@@ -75,7 +75,7 @@ def _make(until: Until, run: Run, store: Store, *, fresh: bool) -> tuple[Verdict
     for part in until.parts():
         progress = command._progress(part)
         try:
-            outcome = execute(part, run, store, watch=progress, fresh=fresh)
+            outcome = execute(part, run, store, watch=progress, fresh=fresh, began=began)
         finally:
             progress.end()
         fresh = False

@@ -105,8 +105,12 @@ def execute(
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None = None,
     fresh: bool = True,
+    began: float | None = None,
 ) -> Outcome:
-    """Make the attempts of a run that have no good record yet."""
+    """Make the attempts of a run that have no good record yet.
+
+    `began` is when the run began, for a limit of seconds that holds for all of it.
+    """
     if fresh:
         store.add_run(run)
     tally = Tally(count(suite))
@@ -116,7 +120,7 @@ def execute(
         lose(tally, [engine.stopping for engine in engines])
 
     with held(store, run.id, lost):
-        return _execute(suite, run, store, tally, engines, watch, record, fresh=fresh)
+        return _execute(suite, run, store, tally, engines, watch, record, began, fresh=fresh)
 
 
 def lose(tally: Tally, several: Iterable[Stopping]) -> None:
@@ -135,6 +139,7 @@ def _execute(
     engines: list[Engine],
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None,
+    began: float | None,
     *,
     fresh: bool,
 ) -> Outcome:
@@ -150,7 +155,7 @@ def _execute(
 
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
-    budget = Budget.of(suite.limits, store.spent(run.id))
+    budget = Budget.of(suite.limits, store.spent(run.id), began)
     try:
         interrupted = asyncio.run(
             _run(suite, run, store, models, iter(todo), tally, engines, budget, watch)
@@ -182,7 +187,7 @@ async def _run(
     watch: Callable[[Tally, Budget, list[Row]], None],
 ) -> bool:
     """Run the engine until it ends or is interrupted; the first Ctrl-C ends it in good order."""
-    prices = Prices(suite.prices, {name: model.name for name, model in models.items()})
+    prices = Prices.with_models(suite.prices, models)
 
     def committed(rows: list[Row]) -> None:
         for row in () if tally.lost else rows:  # those were not kept

@@ -143,7 +143,8 @@ def _judge(
         models = {name: recorder.wrap(model) for name, model in models.items()}
     spent = store.spent(run.id)
     budget = Budget.of(limits, spent, began)
-    bench = Bench(run.id, judging, models, store, Prices(prices), budget, watch, adopt)
+    known = Prices.with_models(prices, models)
+    bench = Bench(run.id, judging, models, store, known, budget, watch, adopt)
     benches.append(bench)
     status = "stopped"
     try:
@@ -218,9 +219,11 @@ class Bench:
                 if cut and not writer.error:
                     await writer.put(None, cut)
             finally:
-                await writer.close()
-                for model in self.models.values():
-                    await model.close()
+                try:
+                    await writer.close()
+                finally:
+                    for model in self.models.values():
+                        await model.close()
 
     async def _together(self, todo: Iterator[Brief], workers: int) -> bool:
         """Work side by side; the first Ctrl-C ends it in good order, the second at once."""

@@ -13,7 +13,7 @@ from assay.suite.values import Price
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from assay.models.model import Usage
+    from assay.models.model import Model, Usage
     from assay.suite.values import Subject
 
 MILLION = 1_000_000
@@ -38,6 +38,11 @@ class Prices:
     own: Mapping[str, Price]
     names: Mapping[str, str] = field(default_factory=dict)
     _known: dict[str, Price | None] = field(default_factory=dict)
+
+    @classmethod
+    def with_models(cls, own: Mapping[str, Price], models: Mapping[str, Model]) -> Prices:
+        """Make the prices of a run from its models, by the names of their subjects."""
+        return cls(own, {name: model.name for name, model in models.items()})
 
     def of(self, subject: Subject) -> Price | None:
         """Find the price of a subject's model."""

@@ -25,14 +25,14 @@ from assay.store.verdicts import keep_verdicts
 from assay.suite.rubric import Category, Item, Rubric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from assay.checks.behaviour import Behaviour
     from assay.run.tally import Tally
     from assay.store.store import Row, Run, Store
     from assay.store.verdicts import Given
-    from assay.suite.values import Suite
+    from assay.suite.values import Price, Subject, Suite
 
 ABOUT = " on behaviours"
 """What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
@@ -80,9 +80,8 @@ def ask(
         recorder = Recorder(record)
         models = {name: recorder.wrap(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id), began)
-    bench = _Hearing(
-        run.id, judging, models, store, Prices(suite.prices), budget, watch, questions=questions
-    )
+    prices = Prices.with_models(_renamed(suite.prices, suite.judge.judges), models)
+    bench = _Hearing(run.id, judging, models, store, prices, budget, watch, questions=questions)
     try:
         with held(store, run.id, bench.lose):
             interrupted = asyncio.run(bench.sit(suite.limits))
@@ -92,6 +91,12 @@ def ask(
         if recorder:
             recorder.close()
     return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted)
+
+
+def _renamed(prices: Mapping[str, Price], judges: Iterable[Subject]) -> dict[str, Price]:
+    """Let a judge cost what the suite says under its own name."""
+    known = {s.name + ABOUT: prices[s.name] for s in judges if s.name in prices}
+    return {**prices, **known}
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def carry_out(order: dict[str, Any]) -> int:
         store.add_run(run)
     print(run.id, flush=True)
     began = monotonic()
-    outcome = execute(suite, run, store, watch=lambda *_: None, fresh=False)
+    outcome = execute(suite, run, store, watch=lambda *_: None, fresh=False, began=began)
     if outcome.tally.exhausted:
         print(outcome.tally.exhausted, file=sys.stderr)
     if outcome.tally.errors:
