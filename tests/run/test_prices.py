@@ -60,6 +60,13 @@ def test_a_count_that_is_missing_makes_the_cost_null() -> None:
     assert prices.cost(GPT, Usage(1_000_000, 500_000)) == pytest.approx(2.0)
 
 
+def test_what_costs_nothing_does_so_however_much_it_is() -> None:
+    assert Prices({"ours": Price(0, 0)}).cost(GPT, Usage(None, None)) == 0.0
+    half = Prices({"ours": Price(0, 2)})
+    assert half.cost(GPT, Usage(None, 500_000)) == pytest.approx(1.0)
+    assert half.cost(GPT, Usage(5, None)) is None
+
+
 def test_a_recording_costs_what_the_recorded_model_did() -> None:
     named = Subject("again", "replay:tape.jsonl#openai/gpt-4o")
     alone = Subject("again", "replay:tape.jsonl")
@@ -136,6 +143,15 @@ def test_who_is_not_named_keeps_its_cost_and_that_is_said(folder: Path) -> None:
     arguments = ("score", "latest", "--store", folder / "s.db", "--prices", prices)
     assert "names no price for two: the cost stays" in assay(*arguments).err
     assert cost(folder, "--prices", prices)["two"] == pytest.approx(12e-6)
+
+
+def test_what_has_no_tokens_costs_nothing_where_nothing_is_charged(folder: Path) -> None:
+    prices = folder / "prices.json"
+    prices.write_text('{"one": {"input": 0, "output": 0}}')
+    out = folder / "measured.jsonl"
+    cost(folder, "--prices", prices, "--per-task", out)
+    rows = [line for line in out.read_text().splitlines() if '"subject":"one"' in line]
+    assert all('"cost_usd":0.0' in row for row in rows)
 
 
 def test_what_has_no_tokens_stays_null(folder: Path) -> None:

@@ -75,9 +75,14 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
         new("output_price", {n: p.output for n, p in prices.items()}, pl.Float64),
         new("price_source", {n: p.origin for n, p in prices.items()}, pl.String),
     )
-    used = pl.col("prompt_tokens") * pl.col("input_price")
-    used += pl.col("completion_tokens") * pl.col("output_price")
-    cost = pl.when(named).then(used / MILLION).otherwise(pl.col("cost_usd"))
+
+    def part(tokens: str, price: str) -> pl.Expr:
+        """Price some tokens; where they cost nothing, it does not matter how many there were."""
+        return pl.when(pl.col(price) == 0).then(0.0).otherwise(pl.col(tokens) * pl.col(price))
+
+    used = part("prompt_tokens", "input_price") + part("completion_tokens", "output_price")
+    made = named & (pl.col("status") != "error")
+    cost = pl.when(made).then(used / MILLION).otherwise(pl.col("cost_usd"))
     return frame.with_columns(cost.alias("cost_usd"))
 
 

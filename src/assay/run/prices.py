@@ -55,12 +55,12 @@ class Prices:
         return self._known[subject.name]
 
     def cost(self, subject: Subject, usage: Usage) -> float | None:
-        """Price what a call used; null if the price or a count is not known."""
+        """Price what a call used; null if the price is not known, or a count that matters."""
         price = self.of(subject)
-        if price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        sent, made = usage.prompt_tokens, usage.completion_tokens
+        if price is None or (sent is None and price.input) or (made is None and price.output):
             return None
-        used = usage.prompt_tokens * price.input + usage.completion_tokens * price.output
-        return used / MILLION
+        return ((sent or 0) * price.input + (made or 0) * price.output) / MILLION
 
     def unknown(self, subjects: Iterable[Subject]) -> list[str]:
         """Name the models that cost something and whose price is not known, each once.
