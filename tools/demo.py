@@ -19,7 +19,7 @@ STEPS = {
         "--metric pass_rate,safety_rate,behavior_coverage,weighted_score,grade"
     ),
     "What a number means": "metrics cost_of_pass",
-    "A real model on this machine: do worked examples help? (about two minutes)": (
+    "A real model on this machine: do worked examples help? (about three minutes)": (
         "run examples/sums/suite.yaml"
     ),
     "The same as one file to look at and to send": "report latest -o .assay/report.html",

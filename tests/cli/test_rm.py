@@ -5,6 +5,7 @@ from contextlib import closing
 from click.testing import CliRunner
 
 from assay.cli.rm import command
+from assay.errors import UsageError
 from assay.store.lease import Owner
 from assay.store.store import Store
 from store.samples import RUN, run
@@ -34,3 +35,13 @@ def test_a_run_that_is_being_made_is_not_deleted(tmp_path):
         store.release(RUN, maker)
         assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
         assert store.runs() == []
+
+
+def test_where_nobody_answers_it_says_how_to_go_on(tmp_path):
+    address = str(tmp_path / "s.db")
+    with closing(Store(address)) as store:
+        store.add_run(run())
+        asked = CliRunner().invoke(command, [RUN, "--store", address], input="")
+        said = f"Run {RUN} was not deleted. --yes goes on without asking."
+        assert (type(asked.exception), str(asked.exception)) == (UsageError, said)
+        assert [r.id for r in store.runs()] == [RUN]

@@ -69,7 +69,8 @@ def test_each_kind_of_error_has_an_example_on_one_line(folder: Path) -> None:
     assert "Attempts that could not be made: 2 function. For example:" in result.err
     lines = [x for x in result.err.splitlines() if x.startswith("  function, task b: ")]
     assert len(lines) == 1
-    assert lines[0].endswith("failed with ValueError: first line second line")
+    said = "failed with ValueError: first line second line (told_model.py, line 7, in answer)"
+    assert lines[0].endswith(said)
     assert "\x1b" not in result.err
     shown = assay("show", "latest", "b").out
     assert shown.splitlines()[0].endswith("T0, attempt 1): error")
@@ -211,7 +212,7 @@ def test_the_command_that_resumes_names_the_store(folder: Path) -> None:
     command = next(x for x in said.splitlines() if "--resume" in x).partition("assay ")[2]
     again = assay(*shlex.split(command))
     assert again.code == 4, again.err
-    assert "1 failed and are tried again" in again.err
+    assert "0 attempts stand, 1 failed and is tried again, 0 are still to be made" in again.err
 
 
 def test_no_record_is_json_too(folder: Path) -> None:
@@ -258,3 +259,94 @@ def test_a_closed_standard_error_is_no_failure(folder: Path) -> None:
     command = f"exec {sys.executable} -m assay run s.yaml --format json 2>&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert (done.returncode, done.stdout[:1]) == (0, b"{")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "s.yaml", "told_model.py", ".assay/assay.db"])
+def test_no_file_is_recorded_into_but_a_recording(folder: Path, name: str) -> None:
+    write()
+    Path("notes.txt").write_text("line one\nprecious last line without newline")
+    before = Path(name).read_bytes() if Path(name).exists() else None
+    said = refused("run", "s.yaml", "--record", name)
+    what = "is the store" if name.startswith(".") else "is there and is no recording"
+    assert f"--record {name}: it {what}; name another file." in said
+    assert before is None or Path(name).read_bytes() == before
+    assert "inside a call" not in said
+    with closing(Store()) as store:
+        assert store.runs() == []
+
+
+def test_a_server_that_is_not_there_is_told_when_time_is_up(folder: Path) -> None:
+    write(
+        subjects="[{model: openai/x, base_url: 'http://127.0.0.1:9/v1'}]",
+        limits="{seconds: 2}",
+    )
+    said = run("s.yaml", code=4).err
+    assert "tried again, the last: Cannot connect to 127.0.0.1:9" in said
+    assert "The budget of time is used up. No call was answered; when that is mended: " in said
+    assert "Raise limits" not in said
+
+
+def test_the_command_that_resumes_records_and_groups_as_before(folder: Path) -> None:
+    Path("told_model.py").write_text(
+        "from pathlib import Path\n\ndef answer(text):\n"
+        "    if 'Germany' in text and not Path('mended').exists():\n"
+        "        raise ValueError('not yet')\n"
+        "    return 'Paris'\n"
+    )
+    write(answer="last_line")
+    said = run("s.yaml", "--record", "our tape.jsonl", "--by", "hard", code=4).err
+    command = next(x for x in said.splitlines() if "--resume" in x).partition("assay ")[2]
+    Path("mended").touch()
+    again = assay(*shlex.split(command), "--format", "json")
+    assert again.code == 0, again.err
+    assert [g["group"]["hard"] for g in again.json["groups"]] == ["no", "yes"]
+    write(answer="last_line", subjects="['replay:our tape.jsonl']")
+    assert "2 of 2 attempts made." in run("s.yaml").err
+
+
+@pytest.mark.parametrize("address", ["told_model.py", ".", "s.yaml/x.db"])
+def test_a_store_that_cannot_be_opened_announces_no_run(folder: Path, address: str) -> None:
+    write()
+    said = run("s.yaml", "--store", address, code=4).err
+    assert f"Error: The store {address} cannot be " in said
+    assert said.endswith("Nothing was called; --store names another.\n")
+    assert "attempts of s" not in said
+    assert "--resume" not in said
+    assert Path("told_model.py").read_text() == CODE
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
+    Path("taken").write_text("")
+    said = refused("init", "taken/suite")
+    assert "Error: taken/suite cannot be written: Not a directory. Name another folder" in said
+
+
+def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
+    write(tasks="[{input: broken, target: a}, {input: France, target: Paris}]")
+    assert "1 of 2 attempts made, 1 could not be made." in run("s.yaml", code=4).err
+    (row,) = csv.DictReader(io.StringIO(assay("runs", "--format", "csv").out))
+    assert (row["made"], row["attempts"], row["errors"]) == ("1", "2", "1")
+    assert "failed   1/2       1" in assay("runs").out
+    assert "| failed | 1/2 | 1 |" in assay("runs", "--format", "markdown").out
+
+
+def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) -> None:
+    write(tasks="[{input: broken, target: a}, {input: France, target: Paris}]", runs=2)
+    run("s.yaml", code=4)
+    with closing(Store()) as store:
+        note = f"Note: 2 of 4 attempts of run {store.find('latest').id} are made (failed).\n"
+    assert note in assay("score", "latest").err
+    assert assay("export", "latest", "-o", "r.jsonl").code == 0
+    compared = assay("compare", "latest", "r.jsonl")
+    assert (compared.code, compared.err.count(note)) == (0, 1)
+    write(runs=2)
+    run("s.yaml")
+    assert "attempts of run" not in assay("score", "latest").err
+
+
+def test_a_complete_run_has_nothing_left_to_make(folder: Path) -> None:
+    write()
+    run("s.yaml")
+    said = run("--resume").err
+    assert "Nothing was left to make. Run " in said
+    assert "of 0 attempts" not in said

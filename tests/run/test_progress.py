@@ -8,7 +8,7 @@ import pytest
 
 from assay.run import progress as module
 from assay.run.budget import Budget
-from assay.run.progress import FAST, SLOW, Progress
+from assay.run.progress import FAST, FEW, SLOW, SOON, Progress
 from assay.run.tally import Tally
 from assay.suite.values import Limits
 
@@ -203,3 +203,23 @@ def test_what_is_printed_where_there_is_no_terminal_is_left_as_it_is(clock: Cloc
     assert out.getvalue() == "a function"
     progress.end()
     assert out.getvalue() == "a function"
+
+
+def test_too_few_attempts_tell_no_time_left(clock: Clock) -> None:
+    out = io.StringIO()
+    progress = Progress(right, out)
+    clock.now += SLOW
+    progress(tally(FEW - 1), Budget(Limits()), [])
+    assert out.getvalue() == "2 of 100 · 0.2/s\n"
+
+
+def test_the_first_seconds_tell_no_time_left(clock: Clock) -> None:
+    out = Terminal()
+    progress = Progress(right, out)
+    clock.now += SOON - FAST
+    progress(tally(20), Budget(Limits()), [])
+    assert "left" not in out.getvalue()
+    clock.now += FAST
+    progress(tally(30), Budget(Limits()), [])
+    progress.end()
+    assert "30 of 100 · 10.0/s · 7 s left" in out.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from assay.cli.options import format_option, names, numbers, pairs, settings, store_option
-from assay.cli.score import _Progress, _resolved, _rules
+from assay.cli.score import _Progress, _resolved, _rules, note_unfinished
 from assay.text.safe import clean
 
 EPILOG = """\b
@@ -107,3 +107,4 @@ def command(
         more = f" and {len(found.unused) - 12} more" if len(found.unused) > 12 else ""
         click.echo(f"Not used: {listed}{more}. --map COLUMN=THEIRS says what one is.", err=True)
     click.echo(render(found, format), nl=False)
+    note_unfinished(asked)

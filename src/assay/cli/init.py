@@ -13,7 +13,7 @@ import click
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 def command(folder: Path, scenarios: bool, force: bool) -> None:
     """Write a first suite into FOLDER; it runs on the local model, without any key."""
-    from assay.errors import InputError  # noqa: PLC0415
+    from assay.errors import InputError, UsageError  # noqa: PLC0415
     from assay.suite.first import first_scenarios, first_suite  # noqa: PLC0415
 
     files = first_scenarios() if scenarios else first_suite()
@@ -22,10 +22,16 @@ def command(folder: Path, scenarios: bool, force: bool) -> None:
         raise InputError(
             [f"{folder / n} is already there." for n in there], hint="--force replaces."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-        click.echo(f"Wrote {folder / name}.", err=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            click.echo(f"Wrote {folder / name}.", err=True)
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}. "
+            "Name another folder: assay init FOLDER."
+        ) from error
     click.echo(f"Next: assay run {folder / 'suite.yaml'}", err=True)
     if scenarios:
         click.echo(f"Then: assay gate latest --policy {folder / 'policy.yaml'}", err=True)

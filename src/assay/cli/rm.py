@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from assay.cli.options import store_option
@@ -24,10 +26,21 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     for run in found:
         records = sum(at.statuses(run.id).values())
         question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
-        if yes or click.confirm(question, err=True):
+        if yes or _agreed(question, run.id):
             if not at.take(run.id, Owner.here().text):
                 raise UsageError(
                     f"Run {run.id} is being made right now; stop it first (Ctrl-C), then delete it."
                 )
             at.remove(run.id)
             click.echo(f"Deleted {run.id}.", err=True)
+
+
+def _agreed(question: str, run: str) -> bool:
+    """Ask; where nobody can answer, say how to do without."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise UsageError(f"Run {run} was not deleted. --yes goes on without asking.") from None

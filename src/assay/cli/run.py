@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from assay.cli.ending import again_of, attempts, end
 from assay.cli.options import format_option, names, store_option
 from assay.errors import UsageError
 from assay.text.safe import clean
@@ -99,7 +100,8 @@ def command(
         click.echo(render(loaded, format), nl=False)
         return
     if record:
-        _recordable(record)
+        _recordable(record, at)
+    _opened(at)
     for fetch in fetched(loaded):
         click.echo(f"Note: {fetch}", err=True)
     if until:
@@ -109,18 +111,20 @@ def command(
         raise click.exceptions.Exit(code)
     Thread(target=_import_scorer, daemon=True).start()
     progress, began = _progress(loaded), time.monotonic()
-    click.echo(f"Run {run.id}: {_attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
+    click.echo(f"Run {run.id}: {attempts(count(loaded))} of {clean(loaded.name)}.", err=True)
     with _own_output(progress):
         try:
-            outcome = execute(loaded, run, at, watch=progress, record=record, fresh=not resume)
+            outcome = execute(
+                loaded, run, at, watch=progress, record=record, fresh=not resume, began=began
+            )
         finally:
             progress.end()
         _observe(outcome, loaded, at)
-        code = _judge(outcome, loaded, at, record, began)
+        code = _judge(outcome, loaded, at, record, began, by)
     print_scores(at.find(run.id), at, list(by), format)
     if (note := shared(loaded)) and outcome.tally.done > 1:
         click.echo(f"Note: {clean(note)}", err=True)
-    _end(outcome, at, judged=loaded.judge is not None)
+    end(outcome, again_of(at, run, record, by), at, judged=loaded.judge is not None)
     if code:
         raise click.exceptions.Exit(code)
 
@@ -153,8 +157,8 @@ def _own_output(other: TextIO | None = None) -> Iterator[None]:
         yield
 
 
-def _attempts(number: int) -> str:
-    return "1 attempt" if number == 1 else f"{number:,} attempts"
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _observe(outcome: Outcome, suite: Suite, store: Store) -> None:
@@ -168,14 +172,20 @@ def _observe(outcome: Outcome, suite: Suite, store: Store) -> None:
         click.echo(f"{were}; 'assay show {outcome.run.id} TASK' says why.", err=True)
 
 
-def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, began: float) -> int:
+def _judge(
+    outcome: Outcome,
+    suite: Suite,
+    store: Store,
+    record: Path | None,
+    began: float,
+    by: Sequence[str] = (),
+) -> int:
     """Ask the judges what the suite wants to know of them; gives the exit code."""
     if not suite.judge:
         return 0
     from assay.cli.judge import tell  # noqa: PLC0415
     from assay.run.phases import phases, unpriced  # noqa: PLC0415
     from assay.run.progress import Progress  # noqa: PLC0415
-    from assay.store.connect import again  # noqa: PLC0415
 
     code, notes = 0, unpriced(suite)
     for phase in phases(outcome, suite, store, record=record, began=began):
@@ -188,7 +198,7 @@ def _judge(outcome: Outcome, suite: Suite, store: Store, record: Path | None, be
         finally:
             progress.end()
         if judged:
-            code = tell(judged, again(store.address, outcome.run.id)) or code
+            code = tell(judged, again_of(store, outcome.run, record, by)) or code
             if judged.interrupted or judged.tally.exhausted:
                 break
     return code
@@ -203,10 +213,23 @@ def _warn(suite: Suite) -> None:
         click.echo(f"Note: {clean(warning)}", err=True)
 
 
-def _recordable(path: Path) -> None:
+def _opened(store: Store) -> None:
+    """Open the store before a run is announced that it could not keep."""
+    from assay.store.connect import StoreError  # noqa: PLC0415
+
+    try:
+        _ = store.engine
+    except StoreError as error:
+        what = str(error).partition(" What was committed")[0]
+        raise StoreError(f"{what} Nothing was called; --store names another.") from error
+
+
+def _recordable(path: Path, store: Store) -> None:
     """Refuse a recording that cannot be written before anything is called."""
     from assay.models.replay import Recorder  # noqa: PLC0415
 
+    if path.resolve() == Path(store.address).resolve():
+        raise UsageError(f"--record {path}: it is the store; name another file.")
     Recorder(path).close()
 
 
@@ -239,9 +262,10 @@ def _tell(run: Run, found: Difference) -> None:
     for text in found.texts:
         click.echo(f"Since run {run.id} began, there is a change in {text}.", err=True)
     click.echo(
-        f"{_attempts(found.reused)} stand{'s' if found.reused == 1 else ''}, {found.failed:,} "
-        f"failed and are tried again, {found.new:,} are still to be made, {found.changed:,} "
-        "changed and are made anew.",
+        f"{attempts(found.reused)} stand{'s' if found.reused == 1 else ''}, "
+        f"{found.failed:,} failed and {_are(found.failed)} tried again, "
+        f"{found.new:,} {_are(found.new)} still to be made, "
+        f"{found.changed:,} changed and {_are(found.changed)} made anew.",
         err=True,
     )
     if found.gone:
@@ -321,57 +345,3 @@ def note_unanswered(sources: Sequence[Any], rule: AnswerRule | None = None) -> N
         note = unanswered(frames, rule or source.options()["answer_rule"])
         if note:
             click.echo(f"Note: {clean(note)}", err=True)
-
-
-def _end(outcome: Outcome, store: Store, *, judged: bool) -> None:
-    """Say how it ended, and leave with the exit code for it.
-
-    What was interrupted when nothing was left to do, not even for a judge, has ended well.
-    """
-    from assay.report.plain import cost_text  # noqa: PLC0415
-    from assay.store.connect import again as command_again  # noqa: PLC0415
-
-    run, tally = outcome.run, outcome.tally
-    again = command_again(store.address, run.id)
-    cost = cost_text(outcome.spent)
-    paid = f", {cost}" if cost else ""
-    failed = sum(tally.errors.values())
-    missing = f", {failed:,} could not be made" if failed else ""
-    made = f"{tally.done - failed:,} of {_attempts(tally.total)} made{missing}"
-    click.echo(f"{made}{paid}. Run {run.id}.", err=True)
-    if tally.errors:
-        _tell_errors(run, tally.errors, store)
-    if outcome.interrupted and (outcome.missing or judged):
-        click.echo(f"Interrupted; go on with: {again}", err=True)
-        raise click.exceptions.Exit(130)
-    if tally.exhausted:
-        said = clean(tally.exhausted)
-        what = "Raise limits in the suite, then: " if _is_limit(said) else "Go on later with: "
-        click.echo(f"{said} {what}{again}", err=True)
-    elif outcome.missing:
-        click.echo(f"Try them again: {again}", err=True)
-    if outcome.missing:
-        raise click.exceptions.Exit(4)
-
-
-def _is_limit(said: str) -> bool:
-    """Whether a run ended at a limit of its suite, not because an account was given up."""
-    return "budget" in said or "limits." in said
-
-
-def _tell_errors(run: Run, kinds: dict[str, int], store: Store) -> None:
-    """Say why attempts failed: one example for each kind of error."""
-    from assay.report.plain import one_line  # noqa: PLC0415
-    from assay.run.failures import failures  # noqa: PLC0415
-
-    counted = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
-    click.echo(f"Attempts that could not be made: {counted}. For example:", err=True)
-    tasks = []
-    for one in failures(run.id, store):
-        if one.kind in kinds:
-            tasks.append(one.task)
-            click.echo(
-                f"  {one.kind}, task {one_line(one.task)}: {one_line(one.message, 300)}", err=True
-            )
-    if tasks:
-        click.echo(f"'assay show {run.id} {one_line(tasks[0])}' shows one in full.", err=True)

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 @store_option
 @format_option
 def command(store: str | None, format: str) -> None:
-    """List the runs in the store, the newest first."""
+    """List the runs in the store, the newest first.
+
+    'made' counts the attempts that were answered; those that could not be made
+    are in 'errors'.
+    """
     from assay.report.runs import render  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
 

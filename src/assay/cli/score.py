@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from assay.cli.options import format_option, names, numbers, pairs, settings, st
 from assay.errors import InputError, UsageError
 from assay.record import COLUMNS
 from assay.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
 
@@ -115,6 +118,7 @@ def command(
     if not sum(group.records for group in found.groups):
         raise InputError(["There are no records to score."])
     click.echo(report.render(found, format), nl=False)
+    note_unfinished(asked)
     if "accuracy" in found.groups[0].estimates:
         from assay.cli.run import note_unanswered  # noqa: PLC0415
 
@@ -165,6 +169,22 @@ def _found(sources: tuple[str, ...], store: str | None) -> list[Any]:
     from assay.store.store import Store  # noqa: PLC0415
 
     return list(resolve(sources, Store(store)))
+
+
+def note_unfinished(sources: Sequence[Any]) -> None:
+    """Say of runs that attempts are missing: then no score is of the whole suite."""
+    runs = [one for one in sources if hasattr(one, "run")]
+    if not runs:
+        return
+    from assay.cli.runs import as_it_is  # noqa: PLC0415
+    from assay.report.runs import answered  # noqa: PLC0415
+
+    for source in runs:
+        run, made = source.run, answered(source.store.statuses(source.run.id))
+        if made < run.attempts:
+            of = f"{made:,} of {run.attempts:,} attempts of run {run.id}"
+            status = as_it_is(run, source.store).status
+            click.echo(f"Note: {of} {'is' if made == 1 else 'are'} made ({status}).", err=True)
 
 
 def _rules(answer: str | None, match: str | None) -> dict[str, Any]:

@@ -35,10 +35,19 @@ def facts(run: Run, statuses: dict[str, int], spent: dict[str, Any]) -> dict[str
     }
 
 
+def answered(statuses: dict[str, int]) -> int:
+    """Count the attempts that were made: an error is none.
+
+    >>> answered({"ok": 3, "truncated": 1, "error": 2})
+    4
+    """
+    return sum(statuses.values()) - statuses.get("error", 0)
+
+
 def _rows(entries: Sequence[Any]) -> list[list[str]]:
     rows = [["run", "suite", "status", "made", "errors", "cost"]]
     for run, statuses, spent in entries:
-        made = f"{sum(statuses.values()):,}/{run.attempts:,}"
+        made = f"{answered(statuses):,}/{run.attempts:,}"
         cost = cost_text(spent) or "—"
         errors = f"{statuses.get('error', 0):,}"
         rows.append([run.id, one_line(run.suite, 24), run.status, made, errors, cost])
@@ -49,7 +58,7 @@ def _plain_rows(entries: Sequence[Any]) -> list[list[Any]]:
     """Lay runs out for programs: plain numbers, and nothing where nothing is known."""
     rows: list[list[Any]] = [["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]]
     for run, statuses, spent in entries:
-        counts = [sum(statuses.values()), run.attempts, statuses.get("error", 0)]
+        counts = [answered(statuses), run.attempts, statuses.get("error", 0)]
         rows.append([run.id, run.suite, run.status, *counts, spent["usd"]])
     return rows
 

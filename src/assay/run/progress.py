@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from assay.store.store import Row
 
 FAST, SLOW = 0.25, 10.0
+FEW, SOON = 3, 3.0
+"""Attempts and seconds before which nobody can say how long the rest takes."""
 MANY = 4_000
 """Records that are counted even between two lines, since those that wait are in memory."""
 
@@ -110,7 +112,7 @@ class Progress(io.TextIOBase):
         """Write the state in one line."""
         rate = tally.done / max(now - self.began, 1e-9)
         parts = [f"{tally.done:,} of {tally.total:,}", f"{rate:,.1f}/s"]
-        if tally.done:
+        if tally.done >= FEW and now - self.began >= SOON:
             parts.append(f"{_span((tally.total - tally.done) / rate)} left")
         if self.judged:
             parts.append(f"{self.correct / self.judged:.0%} correct")

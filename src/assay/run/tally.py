@@ -15,6 +15,8 @@ class Tally:
     retries: int = 0
     retried: str = ""
     """The kind of error that was last tried again."""
+    said: str = ""
+    """What that error says."""
     paused_until: float = 0.0
     """Until when the account that failed last is left alone."""
     interrupted: bool = False
