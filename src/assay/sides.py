@@ -55,6 +55,8 @@ class Sides:
         if len(several) < 2:
             return cls(columns, runs=runs)
         given = tuple(name for name, _ in several)
+        if same := next((name for name in given if given.count(name) > 1), None):
+            raise UsageError(f"{same} is named twice; a comparison needs two that differ.")
         files = tuple(i for i, (_, count) in enumerate(several) for _ in range(count))
         short = [Path(name).name or name for name in given]
         names = short if len(set(short)) == len(short) else list(given)

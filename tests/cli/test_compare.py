@@ -178,6 +178,8 @@ def test_runs_are_sides_by_themselves(tmp_path, monkeypatch):
     assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("accuracy", 0, 1, 32)
     tiers = compared("latest", "--store", store, "--by", "tier")
     assert [side["name"] for side in tiers["sides"]] == ["T0", "T1", "T2"]
+    twice = assay("compare", "latest", ids[0], "--store", store)
+    assert (twice.code, f"{ids[0]} is named twice" in twice.err) == (2, True)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,16 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
 from assay import MetricsSummary, Scores
 from assay.catalogue import METRICS
+from assay.comparison import compare
 from assay.pipeline import score
-from assay.report.scores import render, shown, why
+from assay.report.compare import as_table
+from assay.report.scores import ends_shown, render, shown, value_shown, why
 from cli.command import strict_json
 
 ROWS = [{"id": i, "target": "1", "answer": "1" if i else "2", "x": i % 2} for i in range(4)]
@@ -59,6 +62,63 @@ def test_why_there_is_no_value_is_said(found: Scores) -> None:
     assert why("brier", group) == "needs prob_correct and answer and target"
     assert why("weighted_score", group) == "name its parts with --weight, each with a value"
     assert why("grade", group) == "needs composite_median"
+
+
+def test_answers_that_are_all_the_same_are_not_said_to_be_missing() -> None:
+    same = score([{"id": i, "answer": "1"} for i in range(3)], metrics=["sce_normalized"])
+    assert why("sce_normalized", same.groups[0]) == "needs two different answers"
+    assert "needs two different answers" in render(same, "table")
+
+
+def test_what_is_asked_for_by_name_stays_with_the_reason_why_it_has_no_value() -> None:
+    rows = [{**row, "cost_usd": 0.5} if row["x"] else row for row in ROWS]
+    text = render(score(rows, by="x", metrics=["cost_usd_mean", "brier"]), "table")
+    assert re.search(r"^  cost_usd_mean +— +\$0.5$", text, re.MULTILINE)
+    assert re.search(r"^  brier +— +—$", text, re.MULTILINE)
+    assert "cost_usd_mean has no value for x=0: needs cost_usd.\n" in text
+    assert "brier has no value: needs prob_correct and answer and target.\n" in text
+    assert "left out" not in text
+    assert "brier" not in render(score(rows, by="x"), "table")
+
+
+MANY = [{"id": i, "target": "1", "answer": "1", "x": i % 2} for i in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    ("format_", "by", "right", "wrong"),
+    [
+        ("table", [], r"1\.000 +\[0\.9998, 1\.000\]", r"0\.000 +\[0\.000, 0\.0002\]"),
+        ("table", ["x"], r"1\.000\n +0\.9996–1\.000", r"0\.000\n +0\.000–0\.0004"),
+        ("markdown", [], r"1\.000 \| \\\[0\.9998, 1\.000", r"0\.000 \| \\\[0\.000, 0\.0002"),
+    ],
+)
+def test_no_number_of_right_answers_is_certainty(
+    format_: str, by: list[str], right: str, wrong: str
+) -> None:
+    text = render(score(MANY, by=by, metrics=["accuracy", "error_rate"]), format_)
+    assert re.search(rf"accuracy.*{right}", text), text
+    assert re.search(rf"error\\?_rate.*{wrong}", text), text
+    lines = [x for x in text.splitlines() if "0.999" in x or "0.000" in x]
+    assert len({len(line) for line in lines}) == 1 or format_ == "markdown"
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "text"),
+    [
+        ("accuracy", (0.5, 0.4, 0.6), "0.500 [0.400, 0.600]"),
+        ("accuracy", (0.50045, 0.50038, 0.50052), "0.50045 [0.50038, 0.50052]"),
+        ("accuracy", (1.0, 1.0 - 1e-16, 1.0), "1.000 [1.000, 1.000]"),
+        ("latency_mean_ms", (12345.6, 12345.2, 12346.1), "12,345.6 [12,345.2, 12,346.1]"),
+        ("latency_mean_ms", (12.346, 12.31, 12.39), "12.35 [12.31, 12.39]"),
+        ("cost_usd_mean", (0.25, 0.25, 0.25), "$0.25 [0.25, 0.25]"),
+    ],
+)
+def test_an_end_looks_like_the_value_only_where_it_is_the_same(
+    name: str, ends: tuple[float, float, float], text: str, found: Scores
+) -> None:
+    value, low, high = ends
+    e = replace(found["accuracy"], value=value, low=low, high=high)
+    assert f"{value_shown(name, e)} {ends_shown(name, e)}" == text
 
 
 def test_one_group_can_be_asked_by_name_and_several_cannot(found: Scores) -> None:
@@ -121,3 +181,10 @@ def test_a_table_fits_and_cuts_no_number(
         assert title.endswith("records")
         wanted = f"{scores['accuracy'].records:,}"
         assert next(x for x in text.splitlines() if "  accuracy" in x).endswith(f" {wanted}")
+
+
+def test_a_comparison_shows_no_certainty_either() -> None:
+    rows = [{"id": i // 2, "tier": f"T{i % 2}", "target": "1", "answer": "1"} for i in range(4000)]
+    text = as_table(compare(rows, by="tier"))
+    assert "0.998–1.00" in text
+    assert "1.00–1.00" not in text

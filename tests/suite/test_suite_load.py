@@ -312,6 +312,47 @@ def test_foreign_columns(write):
     assert "Did you mean 'target'?" in "\n".join(mistakes(write(wrong)))
 
 
+COLUMNS = "suite: s\ntasks:\n  from: {file}\n  columns: {columns}\nsubjects: [m]\n"
+
+
+def test_columns_that_no_row_has_are_told_before_anything_is_called(write):
+    text = COLUMNS.format(file="t.csv", columns="{target: Antwrt, input: Frage, context: Anhang}")
+    table = "Frage,Antwort\n1 + 1?,2\n2 + 2?,4\n"
+    assert mistakes(write(text + "runs: x\n", t_csv=table)) == [
+        "suite.yaml, line 4: tasks.columns.context: Column 'Anhang' is not known. "
+        "t.csv has: Frage, Antwort.",
+        "suite.yaml, line 4: tasks.columns.target: Column 'Antwrt' is not known. "
+        "Did you mean 'Antwort'? t.csv has: Frage, Antwort.",
+        "suite.yaml, line 6: runs must be a whole number of at least 1, not 'x'.",
+    ]
+
+
+@pytest.mark.parametrize("limit", ["", "  limit: 1\n"])
+def test_a_column_that_only_some_rows_fill_is_known(write, tmp_path, limit):
+    columns = "{input: Frage, target: Antwort}\n" + limit.rstrip("\n")
+    rows = [{"Frage": "a", "Antwort": None}, {"Frage": "b", "Antwort": "x"}]
+    pl.DataFrame(rows[:1], schema={"Frage": pl.String, "Antwort": pl.String}).write_parquet(
+        tmp_path / "t.parquet"
+    )
+    files = {
+        "t_jsonl": '{"Frage": "a"}\n{"Frage": "b", "Antwort": "x"}\n',
+        "t_csv": "Frage,Antwort\na,\n",
+    }
+    for file in ("t.jsonl", "t.csv", "t.parquet"):
+        suite = load_suite(write(COLUMNS.format(file=file, columns=columns), **files))
+        assert suite.tasks[0].target is None
+
+
+def test_an_empty_input_is_called_empty(write):
+    tasks = "[{id: c, input: ' '}, {id: d, input: {query: ''}}, {id: e, target: x}]"
+    found = mistakes(write(MINIMAL.format(tasks=tasks)))
+    assert found[:2] == [
+        f"suite.yaml, line 2: task {name!r}: its input is empty; it must ask something."
+        for name in "cd"
+    ]
+    assert "task 'e' has no input; it has 'target'. The input is called input" in found[2]
+
+
 def test_a_quote_that_is_not_closed_swallows_no_rows(write):
     path = write(
         "suite: s\ntasks: t.csv\nsubjects: [m]\n",
@@ -350,8 +391,12 @@ def test_a_prompt_that_fails_for_some_tasks_names_them(write):
     )
     found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
     assert found == [
-        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined."
+        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined. "
+        "If only some tasks have it, write '{% if hint is defined %}…{% endif %}'."
     ]
+    assert (
+        "'{% if hint is defined %}" in mistakes(write(text + "prompt: \"{{ hint or '' }}\"\n"))[0]
+    )
     load_suite(write(text + "prompt: '{{ input }}{% if hint is defined %}{{ hint }}{% endif %}'\n"))
 
 

@@ -53,5 +53,7 @@ def test_what_always_fits():
 
 
 def test_a_variable_that_is_not_there():
-    with pytest.raises(TemplateError, match="'own' is undefined"):
+    with pytest.raises(TemplateError, match=r"'own' is undefined.*{% if own is defined %}"):
         render("{{ own }}", {"input": "x"})
+    with pytest.raises(TemplateError, match=r"no attribute 'own'\.$"):
+        render("{{ input.own }}", {"input": "x"})

@@ -51,14 +51,14 @@ def end(outcome: Outcome, again: str, store: Store, *, judged: bool) -> None:
     if tally.errors:
         _tell_errors(run, tally.errors, store)
     if outcome.interrupted or tally.exhausted:
-        _tell_retried(tally)
+        tell_retried(tally)
     if outcome.interrupted and (outcome.missing or judged):
         click.echo(f"Interrupted; go on with: {again}", err=True)
         raise click.exceptions.Exit(130)
     if tally.exhausted:
         said = clean(tally.exhausted)
-        what = "Raise limits in the suite, then: " if _is_limit(said) else "Go on later with: "
-        if _is_limit(said) and tally.said and tally.done == failed:
+        what = "Raise limits in the suite, then: " if is_limit(said) else "Go on later with: "
+        if is_limit(said) and tally.said and tally.done == failed:
             what = "No call was answered; when that is mended: "
         click.echo(f"{said} {what}{again}", err=True)
     elif outcome.missing:
@@ -67,7 +67,7 @@ def end(outcome: Outcome, again: str, store: Store, *, judged: bool) -> None:
         raise click.exceptions.Exit(4)
 
 
-def _tell_retried(tally: Tally) -> None:
+def tell_retried(tally: Tally) -> None:
     """Say with what calls failed that were to be tried again when the run ended."""
     from assay.report.plain import one_line  # noqa: PLC0415
 
@@ -78,7 +78,7 @@ def _tell_retried(tally: Tally) -> None:
     click.echo(f"{were} tried again, the last: {one_line(tally.said, 300)}", err=True)
 
 
-def _is_limit(said: str) -> bool:
+def is_limit(said: str) -> bool:
     """Whether a run ended at a limit of its suite, not because an account was given up."""
     return "budget" in said or "limits." in said
 

@@ -145,6 +145,8 @@ def judge(
 
 def tell(judged: Judged, again: str) -> int:
     """Say how judging ended; gives the exit code for it."""
+    from assay.cli.ending import is_limit, tell_retried  # noqa: PLC0415
+
     tally = judged.tally
     paid = f", ${judged.usd:.4g}" if judged.usd else ""
     click.echo(f"{judged.valid:,} of {tally.total:,} judgments made{paid}.", err=True)
@@ -162,7 +164,10 @@ def tell(judged: Judged, again: str) -> int:
         click.echo(f"Interrupted; go on with: {again}", err=True)
         return 130
     if tally.exhausted:
-        click.echo(f"{clean(tally.exhausted)} Raise limits in the suite, then: {again}", err=True)
+        tell_retried(tally)
+        said = clean(tally.exhausted)
+        what = "Raise limits in the suite, then" if is_limit(said) else "Go on later with"
+        click.echo(f"{said} {what}: {again}", err=True)
         return 4
     if failed or judged.unjudged:
         click.echo(f"Try them again: {again}", err=True)

@@ -77,7 +77,7 @@ def command(
     run, and --resume makes only what is missing or failed. With --resume the
     argument may be a run's id, or the suite's file for the latest run of it.
     """
-    from assay.run.advice import shared  # noqa: PLC0415
+    from assay.run.advice import ANSWERED_BY, shared  # noqa: PLC0415
     from assay.run.execute import execute  # noqa: PLC0415
     from assay.run.preflight import fetched  # noqa: PLC0415
     from assay.store.store import Store  # noqa: PLC0415
@@ -122,7 +122,7 @@ def command(
         _observe(outcome, loaded, at)
         code = _judge(outcome, loaded, at, record, began, by)
     print_scores(at.find(run.id), at, list(by), format)
-    if (note := shared(loaded)) and outcome.tally.done > 1:
+    if outcome.tally.done > 1 and (note := shared(loaded, at.records(run.id, ANSWERED_BY))):
         click.echo(f"Note: {clean(note)}", err=True)
     end(outcome, again_of(at, run, record, by), at, judged=loaded.judge is not None)
     if code:

@@ -68,6 +68,7 @@ def until_decided(
 def _make(until: Until, run: Run, store: Store, *, fresh: bool) -> tuple[Verdict | None, int, int]:
     """Make part after part; gives the last verdict, an exit code, and the attempts made."""
     from assay.cli import run as command  # noqa: PLC0415
+    from assay.cli.ending import tell_retried  # noqa: PLC0415
     from assay.run.execute import execute  # noqa: PLC0415
 
     verdict: Any = None
@@ -88,6 +89,7 @@ def _make(until: Until, run: Run, store: Store, *, fresh: bool) -> tuple[Verdict
             return verdict, 130, made
         if code or outcome.tally.exhausted:
             if outcome.tally.exhausted:
+                tell_retried(outcome.tally)
                 click.echo(clean(outcome.tally.exhausted), err=True)
             return verdict, code, made
         if verdict is None or verdict.verdict != "inconclusive":

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from assay.catalogue import METRICS
 from assay.report.catalogue import _console, _trimmed
+from assay.report.digits import decimals, digits_apart
 from assay.report.plain import csv_table, markdown_table, markdown_text, one_line
 from assay.report.words import money, plain, probability, sentences
 
@@ -160,8 +161,13 @@ def _estimate(name: str, e: Estimate, between: str) -> str:
     if dollars:
         ends = "–".join(money(x).lstrip("$") for x in (e.low, e.high))
     else:
-        ends = f"{e.low:.2f}–{e.high:.2f}"
+        digits = digits_apart(e.value, (e.low, e.high), 2, _share)
+        ends = f"{_share(e.low, digits)}–{_share(e.high, digits)}"
     return f"{value}{between}{ends}"
+
+
+def _share(value: float, digits: int) -> str:
+    return decimals(value, digits, usual=2)
 
 
 def _uplift(side: Side, found: Comparison) -> str:

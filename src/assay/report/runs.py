@@ -106,11 +106,28 @@ def render_one(
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column()
-    for name, value in rows:
-        table.add_row(name, one_line(value, 400))
+    for name, value in found.items():
+        table.add_row(name, one_line(_words(value), 400))
     console.print(table)
     console.print(f"assay score {run.id} computes its metrics again.", style="dim")
     return _trimmed(out)
+
+
+def _words(value: Any) -> str:
+    """Write a fact for a person: what is not known is left out.
+
+    >>> _words({"ok": 1200, "spent": None, "settings": {"seed": 1}})
+    'ok 1,200, settings {"seed": 1}'
+    """
+    if isinstance(value, dict):
+        told = ((k, v) for k, v in value.items() if v is not None)
+        return ", ".join(
+            f"{k} {json.dumps(v, default=str) if isinstance(v, dict) else _words(v)}"
+            for k, v in told
+        )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _json(value: Any) -> str:

@@ -8,15 +8,17 @@ import math
 import re
 import shutil
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from assay.catalogue import FAMILIES, METRICS
+from assay.report.digits import decimals, digits_apart
 from assay.report.plain import csv_table, markdown_table, markdown_text, one_line
 from assay.scores import json_value
 from assay.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.table import Table
     from rich.text import Text
@@ -63,7 +65,7 @@ def as_markdown(scores: Scores) -> str:
         parts.append(f"{_counts(group)}\n")
         rows = [["metric", "value", _interval_title(scores), "records"]]
         for name, e in group.estimates.items():
-            rows.append([name, shown(name, e.value), ends_shown(name, e), f"{e.records:,}"])
+            rows.append([name, value_shown(name, e), ends_shown(name, e), f"{e.records:,}"])
         parts.append(markdown_table(rows, right=(1, 2, 3)))
     return "\n".join(parts)
 
@@ -80,7 +82,7 @@ def as_table(scores: Scores, *, brief: bool = False) -> str:
     groups = scores.groups
     if len(groups) == 1:
         console.print(_one_group(scores, groups[0], width, brief=brief))
-        if set(METRICS) <= set(groups[0].estimates) and any(groups[0].statistics.values()):
+        if _are_all(groups[0]) and any(groups[0].statistics.values()):
             console.print(_statistics(groups[0], width))
     else:
         cell = max(_CELL_WIDTH, *(_widest(group) for group in groups))
@@ -99,8 +101,8 @@ def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Tabl
     """
     known = {n: e for n, e in group.estimates.items() if e.value is not None}
     title = _interval_title(scores)
-    usual = _VALUE_WIDTH if set(METRICS) <= set(group.estimates) else len("value")
-    values = max(usual, *(len(shown(n, e.value)) for n, e in known.items()), 0)
+    usual = _VALUE_WIDTH if _are_all(group) else len("value")
+    values = max(usual, *(len(value_shown(n, e)) for n, e in known.items()), 0)
     ends = max(len(title), *(len(ends_shown(n, e)) for n, e in known.items()), 0)
     counts = max(len("records"), *(len(f"{e.records:,}") for e in known.values()), 0)
     left = width - values - counts - 3 * _GAP
@@ -118,7 +120,7 @@ def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Tabl
             cell = _folded(name, longest)
             if name in known:
                 e = group[name]
-                table.add_row(cell, shown(name, e.value), ends_shown(name, e), f"{e.records:,}")
+                table.add_row(cell, value_shown(name, e), ends_shown(name, e), f"{e.records:,}")
             else:
                 table.add_row(cell, "—", why(name, group), style="dim")
     return table
@@ -158,9 +160,13 @@ def _statistics(group: Group, width: int) -> Table:
 
 
 def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
-    """One column for each group: the value, and below it the interval."""
+    """One column for each group: the value, and below it the interval.
+
+    What has no value is left out, unless it was asked for by name.
+    """
+    every = not _are_all(groups[0])
     known = {
-        family: [n for n in names if any(g[n].value is not None for g in groups)]
+        family: [n for n in names if every or any(g[n].value is not None for g in groups)]
         for family, names in _families(groups[0])
     }
     longest = max((len(n) + 2 for names in known.values() for n in names), default=0)
@@ -184,12 +190,12 @@ def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
 def _widest(group: Group) -> int:
     """Give the width of the longest number of a group."""
     known = [(n, e) for n, e in group.estimates.items() if e.value is not None]
-    texts = [t for n, e in known for t in (shown(n, e.value), _short_ends(n, e))]
+    texts = [t for n, e in known for t in (value_shown(n, e), _short_ends(n, e))]
     return max(map(len, texts), default=0)
 
 
 def _two_lines(name: str, e: Estimate) -> Text:
-    cell = _text(shown(name, e.value))
+    cell = _text(value_shown(name, e))
     cell.justify = "right"
     if e.low is not None:
         cell.append("\n" + _short_ends(name, e), style="dim")
@@ -237,11 +243,28 @@ def _footer(scores: Scores, *, brief: bool) -> list[str]:
         if left and brief:
             lines.append(f"Not shown, since nothing in them has a value: {', '.join(left)}.")
     else:
-        lines.append(
-            f"{_interval_title(scores)}s stand below the values; what has no value is left out."
-        )
+        left_out = "; what has no value is left out" if _are_all(scores.groups[0]) else ""
+        lines.append(f"{_interval_title(scores)}s stand below the values{left_out}.")
+        lines += _unknown(scores.groups) if not left_out else ()
     lines.append("'assay metrics NAME' explains a number.")
     return lines
+
+
+def _are_all(group: Group) -> bool:
+    """Whether all metrics were computed, not some that were asked for by name."""
+    return set(METRICS) <= set(group.estimates)
+
+
+def _unknown(groups: Sequence[Group]) -> Iterator[str]:
+    """Say of each metric why it has no value, and in which groups."""
+    for name in groups[0].estimates:
+        found: dict[str, list[str]] = {}
+        for group in groups:
+            if group[name].value is None:
+                found.setdefault(why(name, group), []).append(group.name)
+        for reason, where in found.items():
+            named = "" if len(where) == len(groups) else f" for {', '.join(where)}"
+            yield f"{name} has no value{named}: {reason}."
 
 
 def _counts(group: Group) -> str:
@@ -262,10 +285,17 @@ def why(name: str, group: Group) -> str:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
     if group[name].records == 0 or not metric.needs:
-        needed = dict.fromkeys(SOURCES.get(n, n) for n in metric.inputs)
-        return f"needs {' and '.join(needed)}"
+        return f"needs {sources(name, metric.inputs)}"
     return "not defined for these records"
 
+
+def sources(name: str, inputs: Iterable[str]) -> str:
+    """Say what a person has to give for a metric that reads these."""
+    return _MORE.get(name) or " and ".join(dict.fromkeys(SOURCES.get(n, n) for n in inputs))
+
+
+_MORE = {"sce_normalized": "two different answers"}
+"""What a metric needs beyond that something is there."""
 
 SOURCES = {
     "correct": "answer and target",
@@ -288,16 +318,22 @@ SOURCES = {
 """What a person has to give for a measure that is no column of the record itself."""
 
 
-def shown(name: str, value: Value) -> str:
-    """Write a value the way its unit asks for."""
+def shown(name: str, value: Value, digits: int = 3) -> str:
+    """Write a value the way its unit asks for, with more digits where its interval asks."""
     if value is None:
         return "—"
     if isinstance(value, str):
         return clean(value)
     metric = METRICS[name]
     if metric.range == (0, 1):
-        return f"{value:.3f}"
-    return ("$" if metric.unit == "US$" and math.isfinite(value) else "") + _number(value, 4)
+        return decimals(value, digits)
+    sign = "$" if metric.unit == "US$" and math.isfinite(value) else ""
+    return sign + _number(value, max(4, digits))
+
+
+def value_shown(name: str, e: Estimate) -> str:
+    """Write the value of an estimate, so that it can be told from the ends of its interval."""
+    return shown(name, e.value, _digits(name, e))
 
 
 def ends_shown(name: str, e: Estimate) -> str:
@@ -306,9 +342,7 @@ def ends_shown(name: str, e: Estimate) -> str:
         return ""
     if bound := _bound(name, e):
         return f"more than {bound}"
-    if METRICS[name].range == (0, 1) or isinstance(e.low, str):
-        return f"[{shown(name, e.low)}, {shown(name, e.high)}]"
-    return f"[{_number(e.low, 3)}, {_number(e.high, 3)}]"
+    return "[" + ", ".join(_end(name, end, _digits(name, e)) for end in (e.low, e.high)) + "]"
 
 
 def _bound(name: str, e: Estimate) -> str:
@@ -319,13 +353,26 @@ def _bound(name: str, e: Estimate) -> str:
 
 
 def _short_ends(name: str, e: Estimate) -> str:
-    """Write an interval where there is little room."""
+    """Write an interval where there is little room: numbers only so long that the ends differ."""
     if bound := _bound(name, e):
         return f"> {bound}"
-    if METRICS[name].range == (0, 1) or isinstance(e.low, str):
-        return f"{shown(name, e.low)}–{shown(name, e.high)}"
-    small = isinstance(e.high, float) and e.high < 0.1
-    return "–".join(_number(end, 2 if small else 3) for end in (e.low, e.high))
+    if METRICS[name].range == (0, 1):
+        digits = _digits(name, e)
+    else:
+        small = isinstance(e.high, float) and e.high < 0.1
+        digits = digits_apart(e.high, (e.low,), 2 if small else 3, _number)
+    return "–".join(_end(name, end, digits) for end in (e.low, e.high))
+
+
+def _end(name: str, end: Value, digits: int) -> str:
+    if METRICS[name].range == (0, 1) or isinstance(end, str):
+        return shown(name, end, digits)
+    return _number(end, digits)
+
+
+def _digits(name: str, e: Estimate) -> int:
+    """Give the digits that an interval needs, so that no end looks like the value if it is not."""
+    return digits_apart(e.value, (e.low, e.high), 3, partial(_end, name))
 
 
 def _number(value: Value, digits: int) -> str:
@@ -335,4 +382,4 @@ def _number(value: Value, digits: int) -> str:
     assert not isinstance(value, str)
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:,.{digits}g}"

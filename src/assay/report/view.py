@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.catalogue import FAMILIES, METRICS
 from assay.estimate import Estimate
-from assay.report.scores import SOURCES, ends_shown, shown
+from assay.report.scores import ends_shown, sources, value_shown
 from assay.report.words import money as dollars
 from assay.text.safe import clean
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from assay.define import Metric
-    from assay.estimate import Value
 
 KEY_METRICS = (
     *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean"),
@@ -68,7 +67,7 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
     return {
         "name": metric.name,
         "known": e.value is not None,
-        "value": written(metric.name, e.value),
+        "value": written(metric.name, e),
         "interval": interval(metric.name, e),
         "spark": _spark(metric, e),
         "records": e.records,
@@ -81,11 +80,11 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
     }
 
 
-def written(name: str, value: Value) -> str:
+def written(name: str, e: Estimate) -> str:
     """Write a value; money as all money is written."""
-    if METRICS[name].unit == "US$" and isinstance(value, float):
-        return money(value)
-    return shown(name, value)
+    if METRICS[name].unit == "US$" and isinstance(e.value, float):
+        return money(e.value)
+    return value_shown(name, e)
 
 
 def interval(name: str, e: Estimate) -> str:
@@ -155,7 +154,7 @@ def _needs(metric: Metric) -> str:
     if metric.open_parts:
         return "weights"
     names = metric.parts or metric.needs or metric.inputs
-    return " and ".join(SOURCES.get(n, n) for n in names)
+    return sources(metric.name, names)
 
 
 def _spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
@@ -174,7 +173,7 @@ def key_figures(group: Mapping[str, Any], most: int = 6) -> list[dict[str, Any]]
         if cells and cells[0] is not None:
             e = estimate(cells)
             note = interval(name, e)
-            told = {"title": TITLES[name], "value": written(name, e.value), "note": note}
+            told = {"title": TITLES[name], "value": written(name, e), "note": note}
             if METRICS[name].range != (0, 1) or not _repeats(told, found):
                 found.append(told)
     return found[:most]
@@ -195,7 +194,7 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
         cells = []
         for side in sides:
             e = estimate(side["estimates"][name])
-            cells.append({"value": written(name, e.value), "interval": interval(name, e)})
+            cells.append({"value": written(name, e), "interval": interval(name, e)})
         found.setdefault(METRICS[name].family, []).append(
             {"name": name, "cells": cells, "better": METRICS[name].better}
         )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from assay.suite.plan import conversation
 from assay.suite.template import variables_of
+from assay.suite.values import Tier
 from assay.text.extract import answer
-from assay.text.match import are_numbers
+from assay.text.match import are_numbers, targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from assay.suite.values import Suite, Tier
+    from assay.suite.values import Suite, Task
     from assay.text.extract import AnswerRule
 
 LOOKS_AT = frozenset({"tier", "status", "target", "response", "passed"})
@@ -29,6 +31,8 @@ def advice(suite: Suite) -> Iterator[str]:
     yield from _prompts(suite)
     yield from _marker(suite)
     yield from _numbers(suite)
+    yield from _lists(suite)
+    yield from _undecided(suite)
 
 
 def _prompts(suite: Suite) -> Iterator[str]:
@@ -80,17 +84,77 @@ def _numbers(suite: Suite) -> Iterator[str]:
     wrong = pl.Series([task.target for task in told], dtype=pl.String)
     odd = [task for task, number in zip(told, are_numbers(wrong), strict=True) if not number]
     if odd:
-        more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
+        yield f"match: numeric, but {_named(odd)} is no number: it is compared as text."
+
+
+def _lists(suite: Suite) -> Iterator[str]:
+    """Name the targets that are lists where they are compared as one text."""
+    if suite.match.kind not in _WHOLE:
+        return
+    lists = [task for task in suite.tasks if _is_list(task.target)]
+    if lists:
         yield (
-            f"match: numeric, but the target of task {odd[0].id!r} ({odd[0].target!r:.60}){more} "
-            "is no number: it is compared as text."
+            f"match: {suite.match.kind}, but {_named(lists)} is a list: it is compared as text. "
+            "'match: any_of' takes an answer that is one of them."
         )
 
 
-def shared(suite: Suite) -> str | None:
-    """Say that a local model's latency is that of a machine busy with several calls."""
+_WHOLE = {"exact", "contains", "choice"}
+"""Ways to match that know nothing of lists, and for which a list makes little sense."""
+
+
+def _is_list(target: str | None) -> bool:
+    text = (target or "").strip()
+    return text.startswith("[") and targets(text) != [text]
+
+
+def _named(tasks: Sequence[Task]) -> str:
+    """Name the targets of tasks by the first of them."""
+    more = f" and {len(tasks) - 1:,} more" if len(tasks) > 1 else ""
+    return f"the target of task {tasks[0].id!r} ({tasks[0].target!r:.60}){more}"
+
+
+def _undecided(suite: Suite) -> Iterator[str]:
+    """Say that nothing in a suite tells right from wrong.
+
+    A function and a recording may say of an attempt whether it passed.
+    """
+    told = any(s.model.startswith(("python:", "replay:")) for s in suite.subjects if not s.agent)
+    decided = any(map(_decides, suite.tasks)) or any(map(_decides, suite.tiers))
+    if suite.judge or told or decided:
+        return
+    yield (
+        "No task has a target, checks or behaviours, and there is no judge: nothing can be right "
+        "or wrong, so there will be no accuracy."
+    )
+
+
+def _decides(one: Task | Tier) -> bool:
+    """Whether a task or tier has anything by which an attempt can be right or wrong."""
+    work = one.work
+    if work and (work.verify or work.keep):
+        return True
+    return not isinstance(one, Tier) and (one.target is not None or one.scenario is not None)
+
+
+ANSWERED_BY = frozenset({"subject", "status"})
+"""The columns of records that `shared` reads."""
+
+
+def shared(suite: Suite, frames: Iterable[pl.DataFrame] | None = None) -> str | None:
+    """Say that a local model's latency is that of a machine busy with several calls.
+
+    Of the run's records only those are named that gave more than one answer.
+    """
     local = [s.name for s in suite.subjects if not s.agent and s.model.startswith("local/")]
     if not local or suite.limits.concurrency == 1:
+        return None
+    if frames is not None:
+        answered: Counter[str] = Counter()
+        for frame in frames:
+            answered.update(frame.filter(pl.col("status") == "ok")["subject"].to_list())
+        local = [name for name in local if answered[name] > 1]
+    if not local:
         return None
     return (
         f"{', '.join(local)} answered several calls at once, which share this machine: the latency "

@@ -224,6 +224,7 @@ class Judge:
                 self.limiter.leave()
             desk.tally.retries += 1
             desk.tally.retried, desk.tally.paused_until = error.kind, self.limiter.paused_until
+            desk.tally.said = str(error)
             await self.limiter.rest(pause(error, tries, desk.jitter))
         raise AssertionError
 

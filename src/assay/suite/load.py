@@ -200,6 +200,8 @@ class _Reader:
         token = FOLDER.set(self.folder)
         try:
             made = self.made(lambda: unique(rows.tasks(), rows), line)
+            for name, wrong in self.made(lambda: tuple(rows.missing()), line):
+                self.tell_at("tasks", "columns")(name, wrong)
         finally:
             FOLDER.reset(token)
         if not made and len(self.problems.found) == before:
@@ -215,11 +217,12 @@ class _Reader:
             return None
         source = Source(data["from"], self.folder, data.get("split"), data.get("config"))
         try:
-            unit, rows = read_rows(source, self.problems)
+            header: dict[str, None] = {}
+            unit, rows = read_rows(source, self.problems, header)
         except InputError as error:
             self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
             return None
-        return Rows(rows, self.problems, source.path, unit, columns, data.get("limit"))
+        return Rows(rows, self.problems, source.path, unit, columns, header, data.get("limit"))
 
     def made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
         """Run a reader whose source may turn out unreadable on the way."""

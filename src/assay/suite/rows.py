@@ -48,8 +48,15 @@ def inline_rows(node: Node) -> Iterator[Row]:
         yield below.line, plain(below)
 
 
-def read_rows(source: Source, problems: Problems) -> tuple[str, Iterable[Row]]:
-    """Give the rows of a file, and what their numbers count: `line` or `row`."""
+def read_rows(
+    source: Source, problems: Problems, header: dict[str, None] | None = None
+) -> tuple[str, Iterable[Row]]:
+    """Give the rows of a file, and what their numbers count: `line` or `row`.
+
+    Rows are without their empty cells; `header` gets the names of all columns, where a file says
+    them before its rows.
+    """
+    header = {} if header is None else header
     if source.name.startswith(HUB):
         return "row", _hub(source)
     if Path(source.path).is_dir():
@@ -57,13 +64,17 @@ def read_rows(source: Source, problems: Problems) -> tuple[str, Iterable[Row]]:
     file = find_files([source.path])[0]
     with open_file(file) as (_, format_):
         pass
-    return "row" if format_ == "parquet" else "line", _file_rows(file, problems)
+    return "row" if format_ == "parquet" else "line", _file_rows(file, problems, header)
 
 
-def _file_rows(file: File, problems: Problems) -> Iterator[Row]:
-    readers = {"jsonl": _json_lines, "json": _json, "csv": _csv, "parquet": _parquet}
+def _file_rows(file: File, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
+    readers = {"jsonl": _json_lines, "json": _json}
+    tables = {"csv": _csv, "parquet": _parquet}
     with open_file(file) as (stream, format_):
-        yield from readers[format_](file.path, stream, problems)
+        if format_ in tables:
+            yield from tables[format_](file.path, stream, problems, header)
+        else:
+            yield from readers[format_](file.path, stream, problems)
 
 
 def _json_lines(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
@@ -100,7 +111,9 @@ def _json(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
     yield from inline_rows(root)
 
 
-def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+def _csv(
+    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
+) -> Iterator[Row]:
     try:
         text = stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,6 +125,7 @@ def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
     csv.field_size_limit(max(len(text), 131_072))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     columns = next(reader, [])
+    header |= dict.fromkeys(columns)
     for name in dict.fromkeys(c for c in columns if c and columns.count(c) > 1):
         problems.add(1, f"the column {name!r} is there twice; give one of them another name.", path)
     place = reader.line_num + 1
@@ -134,13 +148,16 @@ def _csv(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
         place = reader.line_num + 1
 
 
-def _parquet(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+def _parquet(
+    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
+) -> Iterator[Row]:
     try:
         frame = pl.read_parquet(stream.read())
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         problems.add(0, f"not a readable Parquet file: {reason}.", path)
         return
+    header |= dict.fromkeys(frame.columns)
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         yield number, {name: value for name, value in row.items() if value is not None}
 

@@ -50,6 +50,8 @@ _KEEP = {
 }
 _SEVERAL = ("expected_behaviors", "must_not", "checks")
 _ROLES = {"system", "user", "assistant"}
+COLUMNS_SHOWN = 20
+"""How many columns of a table are named where one is not found."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class Rows:
     unit: str = "line"
     columns: Mapping[str, str] = field(default_factory=dict)
     """Where fields are found, as the suite says."""
+    header: dict[str, None] = field(default_factory=dict)
+    """The columns of a table that names them before its rows."""
     limit: int | None = None
     work: WorkReader | None = None
     """Reads what tasks say about their workspaces, where the suite has agents."""
@@ -81,6 +85,18 @@ class Rows:
             own, extra = self.split(row, TASK)
             self.spelling(place, extra)
             yield place, self.task(place, str(number), own, extra)
+
+    def missing(self) -> Iterator[tuple[str, str]]:
+        """Say, once the tasks were read, where the suite names a column that no row has."""
+        seen = self.header | dict.fromkeys(chain.from_iterable(self._plans))
+        if not seen or not self.columns:  # what is wrong with the table itself was told
+            return
+        for _, row in self.rows if not seen.keys() >= set(self.columns.values()) else ():
+            seen |= dict.fromkeys(row) if isinstance(row, dict) else {}  # behind the limit
+        shown = ", ".join(list(seen)[:COLUMNS_SHOWN]) + (", …" if len(seen) > COLUMNS_SHOWN else "")
+        for name, column in self.columns.items():
+            if column not in seen:
+                yield name, unknown("Column", column, seen, f"{self.file} has: {shown}.")
 
     def examples(self) -> Iterator[Example]:
         """Give each worked example."""
@@ -182,7 +198,9 @@ class Rows:
         if isinstance(given, list):
             return self.conversation(place, id_, given)
         text = written(given)
-        if text is None or not text.strip():
+        if text is not None and not text.strip():
+            self.tell(place, f"task {id_!r}: its input is empty; it must ask something.")
+        elif text is None:
             columns = ", ".join(map(repr, (*row, *extra))) or "no columns"
             names = ", ".join(TASK.fields[1].aliases)
             self.tell(

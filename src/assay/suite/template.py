@@ -87,6 +87,17 @@ def always_fits(source: str, known: Collection[str]) -> bool:
     return pieces is not None and set(known).issuperset(pieces[1::2])
 
 
+def _hint(why: str) -> str:
+    """Say how to write what only some tasks have."""
+    name = _UNDEFINED.fullmatch(why)
+    if name is None:
+        return ""
+    return f" If only some tasks have it, write '{{% if {name[1]} is defined %}}…{{% endif %}}'."
+
+
+_UNDEFINED = re.compile(r"'([^\W\d]\w*)' is undefined")
+
+
 def render(source: str, variables: Mapping[str, Any]) -> str:
     """Fill in a template; one that only names variables is filled in without Jinja."""
     if "{" not in source:
@@ -103,6 +114,7 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
         context = template.new_context({**_GLOBALS, **variables}, shared=True)
         return "".join(template.root_render_func(context))
     except jinja2.TemplateError as error:
-        raise TemplateError(f"{(error.message or str(error)).rstrip('.')}.") from None
+        why = (error.message or str(error)).rstrip(".")
+        raise TemplateError(f"{why}.{_hint(why)}") from None
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise TemplateError(f"{type(error).__name__}: {error}.") from None

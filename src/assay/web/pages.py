@@ -16,13 +16,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from assay import __version__
+from assay.report.digits import decimals, digits_apart
 from assay.report.page import environment, stylesheet
 from assay.web import comparing, described, listing, looking
 from assay.web.access import TooMany
 from assay.web.guard import COOKIE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from jinja2 import Environment
     from starlette.requests import Request
@@ -48,8 +49,16 @@ def templates() -> Environment:
     made = environment(HERE / "templates")
     made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
     made.filters["json"] = json.dumps
+    made.filters["ends"] = _ends
     made.globals["links"] = Markup(made.get_template("links.html").render())  # noqa: S704
     return made
+
+
+def _ends(run: Mapping[str, Any]) -> str:
+    """Write the interval of a run's number, with digits enough to tell its ends from it."""
+    ends = run["low"], run["high"]
+    digits = digits_apart(run["value"], ends, 3, decimals)
+    return " to ".join(decimals(end, digits) for end in ends)
 
 
 def _here(path: str) -> str | None:
