@@ -96,9 +96,8 @@ class Progress(io.TextIOBase):
         return len(text)
 
     def _write(self, text: str) -> None:
-        with suppress(
-            OSError, ValueError, AttributeError
-        ):  # a closed screen, or none, ends nothing
+        """Write, unless the screen is closed, or there is none: that must end nothing."""
+        with suppress(OSError, ValueError, AttributeError):
             self.out.write(text)
             self.out.flush()
 
