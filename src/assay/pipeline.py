@@ -21,7 +21,7 @@ from assay.errors import InputError, UsageError, unknown
 from assay.estimate import estimates
 from assay.grouped import GROUP, Grouped
 from assay.per_task import PerTask, PerTaskResult
-from assay.record import BY_NAME, COLUMNS, KEY
+from assay.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from assay.scores import Group, Scores
 from assay.source.conform import LINE, Conform, Mapped
 from assay.source.load import FILE, SKIP_HINT, load
@@ -180,7 +180,8 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
     """Name the columns that were there and served for nothing."""
     mapped = plan.wanted.mapped.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
-    return tuple(sorted(loaded.present - known - set(plan.by)))
+    own = EXPORTED if "fingerprint" in loaded.present else frozenset()
+    return tuple(sorted(loaded.present - known - set(plan.by) - own))
 
 
 def per_task_results(

@@ -147,6 +147,29 @@ COLUMNS: tuple[Column, ...] = (
 
 BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
+EXPORTED = frozenset(
+    {
+        "cached_tokens",
+        "ended",
+        "error_kind",
+        "extra",
+        "fingerprint",
+        "finish",
+        "messages",
+        "model",
+        "price_source",
+        "reasoning_tokens",
+        "refused",
+        "seed",
+        "started",
+        "tool_calls",
+        "tries",
+        "wait_ms",
+        "work",
+    }
+)
+"""What an export of a run has beside these: it serves no metric, and nobody has to be told so."""
+
 KEY = ("run", "subject", "tier", "task_id", "attempt")
 """The columns that tell attempts apart: no two records may agree in all of them."""
 

@@ -6,6 +6,7 @@ import pytest
 from assay.errors import InputError
 from assay.report.export import export
 from assay.store.store import Store
+from cli.command import assay
 from store.samples import RUN, record, run
 
 RULES = {
@@ -40,3 +41,15 @@ def test_nothing_is_written_of_a_run_without_records(store, tmp_path):
     with pytest.raises(InputError, match="has no records yet"):
         export(store.find(RUN), store, tmp_path / "r.parquet")
     assert not list(tmp_path.glob("*.parquet*"))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_path, kind):
+    store.write([record("a", response="FINAL_ANSWER: 4", target="4")], [])
+    path = tmp_path / f"r.{kind}"
+    export(store.find(RUN), store, path)
+    told = assay("score", path)
+    assert (told.code, told.err) == (0, "")
+    if kind == "jsonl":
+        path.write_text(path.read_text().replace('"run":', '"shade":"red","run":'))
+        assert "Not used: shade." in assay("score", path).err
