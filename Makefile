@@ -10,7 +10,7 @@ demo: $(READY)
 	@$(BIN)/python tools/demo.py
 
 test: $(READY)
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n auto --maxschedchunk 2
 
 check: $(READY)
 	@$(BIN)/ruff check

@@ -33,6 +33,11 @@ def store_address(request, tmp_path):
     return request.getfixturevalue("postgresql").database()
 
 
+def pytest_xdist_auto_num_workers():
+    """One worker more than cores: many tests wait for processes and pages."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items):
     """Put the browser's tests last: its loop runs on in the thread of a worker that had one."""
     items.sort(key=lambda item: "web" in item.path.parts)

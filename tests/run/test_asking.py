@@ -12,6 +12,7 @@ from assay.judge.prompt import Case, messages, schema
 from assay.models.failure import CallError
 from assay.models.model import Reply, Usage
 from assay.models.providers import find
+from assay.run import asking
 from assay.run.asking import Brief, Desk, Judge
 from assay.run.budget import Budget
 from assay.run.judging import Bench, case_of
@@ -114,8 +115,9 @@ def test_the_schema_is_part_of_what_is_set_aside():
         ("openai/j", {}, 4_096),
     ],
 )
-def test_all_that_may_come_out_is_set_aside(model, settings, most):
+def test_all_that_may_come_out_is_set_aside(model, settings, most, monkeypatch):
     """The server answers nothing that is of use: what was set aside stays in the ledger."""
+    monkeypatch.setattr(asking, "pause", lambda *_: 0.0)
     with in_a_thread({"judge": response({})}) as at:
         found = find(model, base_url=at["judge"][0])
         _, desk = ask(found, **settings)
