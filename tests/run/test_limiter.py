@@ -1,6 +1,7 @@
 """How many calls are under way: as many as help, fewer when told, none while it is of no use."""
 
 import asyncio
+import resource
 from collections.abc import Coroutine
 from typing import Any
 
@@ -349,3 +350,27 @@ def test_only_of_hundreds_of_places_some_are_given_on_before_a_commit(
     places: int, spare: int
 ) -> None:
     assert Limiter(places).spare == spare
+
+
+@pytest.mark.parametrize(
+    ("limits", "places", "left"),
+    [
+        ((200, 200), 136, (200, 200)),
+        ((256, 100_000), 1000, (4096, 100_000)),
+        ((256, 600), 536, (600, 600)),
+        ((10, 20), 1, (20, 20)),
+        ((256, resource.RLIM_INFINITY), 1000, (4096, resource.RLIM_INFINITY)),
+        ((50_000, 100_000), 1000, (50_000, 100_000)),
+    ],
+)
+def test_as_many_files_are_allowed_as_can_be_and_no_more_calls_are_made(
+    limits: tuple[int, int],
+    places: int,
+    left: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [limits]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: now[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.append(wanted))
+    assert module.open_files() == places
+    assert now[-1] == left

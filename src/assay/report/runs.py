@@ -121,10 +121,11 @@ def _words(value: Any) -> str:
     """
     if isinstance(value, dict):
         told = ((k, v) for k, v in value.items() if v is not None)
-        return ", ".join(
+        words = (
             f"{k} {json.dumps(v, default=str) if isinstance(v, dict) else _words(v)}"
             for k, v in told
         )
+        return ", ".join(words) or "none"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -48,15 +48,13 @@ def open_files() -> int:
     except ImportError:  # Windows has no such limit
         return MOST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY:
-        hard = FILES
-    if soft != resource.RLIM_INFINITY and soft < min(FILES, hard):
+    endless = resource.RLIM_INFINITY
+    wanted = FILES if hard == endless else min(FILES, hard)
+    if soft != endless and soft < wanted:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if soft == resource.RLIM_INFINITY:
-        return MOST
-    return max(1, min(MOST, soft - RESERVE))
+    return MOST if soft == endless else max(1, min(MOST, soft - RESERVE))
 
 
 class ClosedError(ExhaustedError):
