@@ -64,7 +64,7 @@ def _plain_rows(entries: Sequence[Any]) -> list[list[Any]]:
 
 
 def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
-    """Write a list of runs."""
+    """Write a list of runs; however narrow it is, no id is cut."""
     if format == "json":
         return _json({"runs": [facts(*entry) for entry in entries]})
     if format == "csv":
@@ -75,7 +75,8 @@ def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     head, *body = _rows(entries)
     for index, name in enumerate(head):
-        table.add_column(name, justify="right" if index > 2 else "left")
+        whole = None if index else max((len(row[0]) for row in body), default=None)
+        table.add_column(name, justify="right" if index > 2 else "left", min_width=whole)
     for row in body:
         table.add_row(*row)
     console.print(table)
