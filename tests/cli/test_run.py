@@ -106,6 +106,7 @@ def test_a_budget_too_small_for_one_attempt_says_so(folder: Path) -> None:
     write(limits="{tokens: 10}")
     said = run("s.yaml", code=4).err
     assert "tokens, more than limits.tokens (10). Raise limits in the suite, then: assay" in said
+    assert " --yes\n" in said  # a changed suite is asked about
 
 
 def test_a_prompt_without_its_task_is_told(folder: Path) -> None:

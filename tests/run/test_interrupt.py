@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assay.run.stopping import Stopping
+from assay.run.stopping import SAME, Stopping
 from assay.run.tally import Tally
 from assay.store.store import Store
 from models.hostile import in_a_thread, response
@@ -165,6 +165,9 @@ def test_an_answer_that_has_come_is_taken_before_the_end() -> None:
         await asyncio.sleep(0)
         stopping = Stopping(Tally(3), lambda: None, lambda: tasks)
         stopping.press()
+        stopping.press()  # the same one: `timeout` tells a process twice at once
+        assert (stopping.signals, stopping.is_cut) == (1, False)
+        await asyncio.sleep(2 * SAME)
         answers[1].set_result("answer")
         stopping.press()
         await asyncio.wait(tasks, timeout=60)

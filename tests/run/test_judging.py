@@ -149,6 +149,9 @@ def test_judging_that_fails_takes_nothing_away(tmp_path):
     failed = assay(tmp_path, "judge", "latest", "--rubric", "other one.yaml", "--model", "good")
     assert failed.returncode == 4
     assert "0 of 2 judgments made" in failed.stderr
+    assert "could not be made: 2. For example: python:m:good failed with RuntimeError" in (
+        failed.stderr
+    )
     assert "--rubric 'other one.yaml' --model good" in failed.stderr
     scored = metrics(assay(tmp_path, "score", "latest", "--format", "json"))
     assert scored["impl_rate_mean"] == pytest.approx(0.7)
@@ -197,12 +200,21 @@ def test_judges_stay_within_the_budget_of_the_run(tmp_path, limit):
     assert at.find("latest").status == "stopped"
 
 
-def test_a_limit_of_money_needs_the_judge_s_price(tmp_path):
-    path = judged_suite(tmp_path, "{models: [openai/nobody-knows], rubric: rubric.yaml}")
+@pytest.mark.parametrize("model", ["openai/nobody-knows", "python:m:good"])
+def test_a_limit_of_money_needs_the_judge_s_price(tmp_path, model):
+    path = judged_suite(tmp_path, f'{{models: ["{model}"], rubric: rubric.yaml}}')
     path.write_text(path.read_text().replace("{concurrency: 4}", "{usd: 1}"))
     done = assay(tmp_path, "run", path, OPENAI_API_KEY="sk-none")
     assert done.returncode == 2
-    assert "price of the judge openai/nobody-knows" in done.stderr
+    assert f"price of the judge {model}" in done.stderr
+
+
+def test_the_last_line_has_the_whole_bill(tmp_path):
+    done = run(tmp_path, judge("good", "fair"))
+    spent = (2 * 20 + 4 * (100 * 1 + 50 * 2)) / 1e6
+    assert f"2 of 2 attempts made, ${spent:.4g}. Run" in done.stderr
+    again = assay(tmp_path, "run", "--resume")
+    assert f"No attempt was left to make, ${spent:.4g}. Run" in again.stderr
 
 
 def test_kill_and_resume_asks_only_for_what_is_missing(tmp_path):

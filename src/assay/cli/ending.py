@@ -46,7 +46,7 @@ def end(outcome: Outcome, again: str, store: Store, *, judged: bool) -> None:
     missing = f", {failed:,} could not be made" if failed else ""
     made = f"{tally.done - failed:,} of {attempts(tally.total)} made{missing}"
     if not tally.total:
-        made = "Nothing was left to make"
+        made = "No attempt was left to make" if judged else "Nothing was left to make"
     click.echo(f"{made}{paid}. Run {run.id}.", err=True)
     if tally.errors:
         _tell_errors(run, tally.errors, store)
@@ -60,7 +60,8 @@ def end(outcome: Outcome, again: str, store: Store, *, judged: bool) -> None:
         what = "Raise limits in the suite, then: " if is_limit(said) else "Go on later with: "
         if is_limit(said) and tally.said and tally.done == failed:
             what = "No call was answered; when that is mended: "
-        click.echo(f"{said} {what}{again}", err=True)
+        anew = " --yes" if what.startswith("Raise") else ""  # a changed suite is asked about
+        click.echo(f"{said} {what}{again}{anew}", err=True)
     elif outcome.missing:
         click.echo(f"Try them again: {again}", err=True)
     if outcome.missing:

@@ -146,6 +146,7 @@ def judge(
 def tell(judged: Judged, again: str) -> int:
     """Say how judging ended; gives the exit code for it."""
     from assay.cli.ending import is_limit, tell_retried  # noqa: PLC0415
+    from assay.report.plain import one_line  # noqa: PLC0415
 
     tally = judged.tally
     paid = f", ${judged.usd:.4g}" if judged.usd else ""
@@ -157,7 +158,8 @@ def tell(judged: Judged, again: str) -> int:
         )
     failed = sum(tally.errors.values())
     if failed:
-        click.echo(f"Judgments that could not be made: {failed:,}.", err=True)
+        example = f" For example: {one_line(tally.said, 300)}" if tally.said else ""
+        click.echo(f"Judgments that could not be made: {failed:,}.{example}", err=True)
     if judged.unjudged:
         click.echo(f"Attempts without any valid judgment: {judged.unjudged:,}.", err=True)
     if judged.interrupted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO
@@ -124,6 +125,7 @@ def command(
     print_scores(at.find(run.id), at, list(by), format)
     if outcome.tally.done > 1 and (note := shared(loaded, at.records(run.id, ANSWERED_BY))):
         click.echo(f"Note: {clean(note)}", err=True)
+    outcome = replace(outcome, spent=at.spent(run.id))
     end(outcome, again_of(at, run, record, by), at, judged=loaded.judge is not None)
     if code:
         raise click.exceptions.Exit(code)

@@ -129,6 +129,8 @@ def _words(value: Any) -> str:
         return ", ".join(words) or "none"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 

@@ -214,6 +214,7 @@ class Judge:
                 self.limiter.failed(error, self.model.name)
                 since = since or time.monotonic()
                 ends = desk.tally.stopping or self.limiter.is_enough(error, tries, since)
+                desk.tally.said = str(error)
                 if ends or not error.retryable:
                     raise FailedError(error, row)
                 await desk.writer.put(None, [row])
@@ -224,7 +225,6 @@ class Judge:
                 self.limiter.leave()
             desk.tally.retries += 1
             desk.tally.retried, desk.tally.paused_until = error.kind, self.limiter.paused_until
-            desk.tally.said = str(error)
             await self.limiter.rest(pause(error, tries, desk.jitter))
         raise AssertionError
 

@@ -80,7 +80,7 @@ def check_judging(judging: Judging, limits: Limits, prices: Mapping[str, Price])
     judges = (*judging.judges, *judging.more)
     for judge in judges:
         model_of(judge)
-    unknown = Prices(prices).unknown(judges)
+    unknown = Prices(prices).unknown(judges, limited=True)
     if limits.usd is not None and unknown:
         raise UsageError(
             f"limits.usd cannot be kept: the price of the judge {', '.join(unknown)} is not known. "

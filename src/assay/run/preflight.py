@@ -109,7 +109,7 @@ def _unkept(suite: Suite) -> Iterator[Mistake]:
     open_ = prices.unknown(s for s in suite.subjects if not _tells_cost(s))
     open_ += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
-    open_ += [f"the judge {name}" for name in prices.unknown(judges)]
+    open_ += [f"the judge {name}" for name in prices.unknown(judges, limited=True)]
     if open_:
         yield (
             ("limits", "usd"),

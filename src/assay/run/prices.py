@@ -62,12 +62,13 @@ class Prices:
             return None
         return ((sent or 0) * price.input + (made or 0) * price.output) / MILLION
 
-    def unknown(self, subjects: Iterable[Subject]) -> list[str]:
+    def unknown(self, subjects: Iterable[Subject], *, limited: bool = False) -> list[str]:
         """Name the models that cost something and whose price is not known, each once.
 
-        An agent may say itself what it cost.
+        An agent may say itself what it cost. Where money is limited, a function may cost some too.
         """
-        paid = [s for s in subjects if s.agent is None and not s.model.startswith(_FREE)]
+        free = _FREE[:-1] if limited else _FREE
+        paid = [s for s in subjects if s.agent is None and not s.model.startswith(free)]
         models = {s.model: None for s in paid if self.of(s) is None}
         return list(models)
 

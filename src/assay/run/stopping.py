@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from assay.run.tally import Tally
 
+SAME = 0.02
+"""Seconds in which two signals are one: `timeout` tells a process, and then all of its group."""
 TURNS = 20
 """How many turns of the loop a task may take to take in an answer that has come."""
 
@@ -28,6 +30,7 @@ class Stopping:
         self._tally, self._stop, self._tasks = tally, stop, tasks
         self._loop = asyncio.get_running_loop()
         self.signals = 0
+        self._pressed = 0.0
         self.is_cut = False
         """Whether what was under way has been cancelled."""
 
@@ -42,7 +45,11 @@ class Stopping:
                 self._loop.add_signal_handler(getattr(signal, name), handler)
 
     def press(self) -> None:
-        """Stop; the second time at once."""
+        """Stop; the second time at once. What comes in the same moment is the same signal."""
+        now = self._loop.time()
+        if self.signals and now - self._pressed < SAME:
+            return
+        self._pressed = now
         self.signals += 1
         self._tally.interrupted = True
         self._stop()
