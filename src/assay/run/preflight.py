@@ -35,9 +35,11 @@ def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
 
 def fetched(suite: Suite) -> Iterator[str]:
     """Say which models a run has to fetch first, since that takes a while."""
+    wanted = {subject.model for subject in suite.subjects if subject.model.startswith("local/")}
+    if not wanted:
+        return
     from assay.models.gguf import available  # noqa: PLC0415
 
-    wanted = {subject.model for subject in suite.subjects}
     for model in available():
         if model.path is None and (name := f"local/{model.name}") in wanted:
             yield f"{name} is fetched first, {model.size / 1e6:,.0f} MB, and kept for later runs."
