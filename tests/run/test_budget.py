@@ -142,3 +142,23 @@ def test_the_ceiling_holds_for_every_script() -> None:
     assert ceiling([turn]) >= len(turn["content"].encode())
     tool = {"name": "f", "parameters": {"type": "object"}}
     assert ceiling([turn], [tool]) > ceiling([turn]) + 30
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "told"),
+    [
+        (Limits(usd=0.5), Amount(0.6, 5), r"money is used up: \$0\.6 of \$0\.5 spent\.$"),
+        (Limits(tokens=5), Amount(0.6, 7), r"tokens is used up: 7 of 5 spent\.$"),
+    ],
+)
+def test_an_agent_that_says_afterwards_what_it_took_ends_at_the_limit(
+    limits: Limits, used: Amount, told: str
+) -> None:
+    async def main() -> None:
+        budget, nothing = Budget(limits), Amount(None, None)
+        await budget.reserve(nothing)
+        budget.settle(nothing, used)
+        with pytest.raises(ExhaustedError, match=told):
+            await budget.reserve(nothing)
+
+    asyncio.run(main())

@@ -146,14 +146,17 @@ class Budget:
             )
         if what == "time":
             return "The budget of time is used up."
-        spent, limit, next_ = (
-            (f"${self.usd:.4g}", f"${self.limits.usd:g}", f"cost ${most.usd:.4g}")
-            if what == "money"
-            else (f"{self.tokens:,}", f"{self.limits.tokens:,}", f"take {most.tokens:,}")
-        )
+        if what == "money":
+            spent = f"${self.usd:.4g} of ${self.limits.usd:g} spent"
+            more = f"cost ${most.usd:.4g}" if most.usd else ""
+        else:
+            spent = f"{self.tokens:,} of {self.limits.tokens:,} spent"
+            more = f"take {most.tokens:,}" if most.tokens else ""
+        if not more:  # an agent says only afterwards what it took
+            return f"The budget of {what} is used up: {spent}."
         return (
-            f"The budget of {what} is used up: {spent} of {limit} spent, and the next call may "
-            f"{next_}. A smaller max_tokens makes calls smaller."
+            f"The budget of {what} is used up: {spent}, and the next call may {more}. A smaller "
+            "max_tokens makes calls smaller."
         )
 
     def _short(self, most: Amount) -> str | None:
