@@ -25,7 +25,7 @@ from assay.run.calling import (
     pause,
     used_of,
 )
-from assay.run.limiter import ClosedError, Limiter, open_files
+from assay.run.limiter import ClosedError, Limiter
 from assay.run.prepared import Call, Side
 from assay.run.resume import key_of, task_columns
 from assay.run.stopping import Stopping
@@ -77,12 +77,10 @@ class Engine:
         self.suite, self.run, self.models, self.store = suite, run, models, store
         self.prices, self.budget, self.tally, self.committed = prices, budget, tally, committed
         self.jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
-        fixed, most = suite.limits.concurrency, open_files()
+        fixed = suite.limits.concurrency
         self.limiters = {
             model.account: Limiter(
-                fixed if isinstance(fixed, int) else None,
-                min(model.limit or most, most),
-                model.account,
+                fixed if isinstance(fixed, int) else None, model.limit, model.account
             )
             for model in models.values()
         }

@@ -66,8 +66,8 @@ class Limiter:
 
     def __init__(self, fixed: int | None, most: int | None = None, account: str = "") -> None:
         self.adapts = fixed is None
-        self.most = min(most or MOST, MOST)
-        self.limit = float(min(fixed or START, most or MOST))
+        self.most = min(most or MOST, open_files())
+        self.limit = float(min(fixed or START, self.most))
         self.under_way = 0
         self.account = account or "The provider"
         self.closed: str | None = None
