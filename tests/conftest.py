@@ -25,6 +25,21 @@ def postgresql():
     yield from postgres.cluster()
 
 
+@pytest.fixture(scope="session")
+def local_model():
+    """The small model on this machine; where it cannot be had tests skip, but fail in CI."""
+    from assay.errors import UsageError
+    from assay.models.local import pull
+
+    try:
+        __import__("xllamacpp")
+        pull("smollm2-135m")
+    except (ImportError, UsageError) as wrong:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"The local model is not to be had: {wrong}")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store_address(request, tmp_path):
     """The address of a new store, once in each kind of database."""

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
-from assay.errors import UsageError
 from assay.store.store import Store
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "agent"
@@ -43,21 +42,7 @@ def records(folder):
         store.close()
 
 
-@pytest.fixture
-def _model():
-    """Skip where the model cannot be had, but not where everything is promised to be there."""
-    try:
-        __import__("xllamacpp")
-        from assay.models.local import pull
-
-        pull("smollm2-135m")
-    except (ImportError, UsageError) as wrong:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"The local model is not to be had: {wrong}")
-
-
-@pytest.mark.usefixtures("_model")
+@pytest.mark.usefixtures("local_model")
 def test_a_real_agent_in_two_tiers_and_two_runs(tmp_path):
     needs_bubblewrap()
     shutil.copytree(EXAMPLES, tmp_path / "agent")

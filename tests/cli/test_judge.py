@@ -1,12 +1,10 @@
 """`assay judge`, and what the other commands say of judgments."""
 
 import json
-import os
 
 import polars as pl
 import pytest
 
-from assay.errors import UsageError
 from run.judges import asked, assay, judge, judged_suite, judgments, metrics
 
 
@@ -127,21 +125,7 @@ def test_recorded_judgments_are_replayed_with_the_same_numbers(tmp_path):
     assert metrics(second)["impl_rate_mean"] == pytest.approx(0.797917, abs=5e-7)
 
 
-@pytest.fixture
-def _model() -> None:
-    """Skip where the model cannot be had, but not where everything is promised to be there."""
-    try:
-        __import__("xllamacpp")
-        from assay.models.local import pull
-
-        pull("smollm2-135m")
-    except (ImportError, UsageError) as wrong:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"The local model is not to be had: {wrong}")
-
-
-@pytest.mark.usefixtures("_model")
+@pytest.mark.usefixtures("local_model")
 def test_the_local_model_judges_through_constrained_output(tmp_path):
     model = "{models: [{name: small, model: local/smollm2-135m, temperature: 0, max_tokens: 260}]"
     path = judged_suite(tmp_path, f"{model}, rubric: rubric.yaml}}", tasks=1)

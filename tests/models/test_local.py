@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
 from assay.models.failure import CallError
 from assay.models.model import Reply
 from assay.models.providers import find
@@ -20,21 +19,7 @@ from models.saved import SCHEMA, ask
 NAME = "smollm2-135m"
 
 
-@pytest.fixture(scope="module")
-def _fetched() -> None:
-    """Skip where the model cannot be had, but not where everything is promised to be there."""
-    try:
-        __import__("xllamacpp")
-        from assay.models.local import pull
-
-        pull(NAME)
-    except (ImportError, UsageError) as wrong:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"The local model is not to be had: {wrong}")
-
-
-pytestmark = pytest.mark.usefixtures("_fetched")
+pytestmark = pytest.mark.usefixtures("local_model")
 
 
 def gone(pid: int) -> bool:

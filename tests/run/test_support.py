@@ -1,13 +1,11 @@
 """The support example: 29 scenarios on the local model, and the same from its recording."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from assay.models.local import pull
 from assay.suite.load import load_suite
 from run.test_observe import assay, here
 
@@ -49,18 +47,7 @@ def test_its_recording_plays(folder):
     assert 'refund_order({"order_id": "A-1043"})' in told
 
 
-@pytest.fixture
-def local():
-    try:
-        __import__("xllamacpp")
-        pull("smollm2-135m")
-    except Exception as wrong:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"The local model is not to be had: {wrong}")
-
-
-@pytest.mark.usefixtures("local")
+@pytest.mark.usefixtures("local_model")
 def test_it_runs_on_the_local_model(folder):
     done = assay(folder, "run", suite(folder), "--format", "json")
     found = json.loads(done.stdout)["groups"][0]
