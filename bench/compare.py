@@ -1,4 +1,4 @@
-"""`assay compare` on made-up systems: false alarms, coverage of intervals, and stated power.
+"""`pennyweight compare` on made-up systems: false alarms, coverage of intervals, and stated power.
 
 Systems are drawn with tasks of differing difficulty and several tries a task: equal ones, and ones
 that differ task by task and are equally good on the whole; all draws are seeded.
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit
 
-from assay.stats.compare import Difference, Kind, Paired, compare
-from assay.stats.multiple import holm
-from assay.stats.power import Design
-from assay.stats.tries import Tries
 from bench.measure import Result
+from pennyweight.stats.attempt_noise import Tries
+from pennyweight.stats.multiple import holm
+from pennyweight.stats.paired import Difference, Kind, Paired, compare
+from pennyweight.stats.power import Design
 
 Floats = NDArray[np.float64]
 How = Literal["alike", "unlike", "fixed", "mixed"]

@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from assay.store import kept
-from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run, Store
+from pennyweight.store import cache as kept
+from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run, Store
 
-RECORDS = int(os.environ.get("ASSAY_BENCH_RECORDS", "1_000_000"))
+RECORDS = int(os.environ.get("PENNYWEIGHT_BENCH_RECORDS", "1_000_000"))
 RUNS, BATCH = 200, 10_000
 RUN = "20260101-000000-0001"
 TIERS = ("T0", "T1", "T2", "T3")

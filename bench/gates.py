@@ -16,13 +16,13 @@ from multiprocessing import get_context
 import numpy as np
 import polars as pl
 
-from assay.gates.decide import decide, needed_metrics
-from assay.gates.load import load_policy
-from assay.gates.policy import Gate, Policy
-from assay.gates.records import Records, read_records
-from assay.gates.running import Plan, Planned
-from assay.run.until import sizes
 from bench.measure import Result
+from pennyweight.engine.early_stop import sizes
+from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.early_stopping import Plan, Planned
+from pennyweight.gates.loader import load_policy
+from pennyweight.gates.policy import Gate, Policy
+from pennyweight.gates.records import Records, read_records
 
 RELEASES = 2_000
 SEED = 2026

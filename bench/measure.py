@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-ASSAY = [str(Path(sys.executable).with_name("assay"))]
+PENNYWEIGHT = [str(Path(sys.executable).with_name("pennyweight"))]
 
 
 @dataclass(frozen=True)

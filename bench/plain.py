@@ -1,4 +1,4 @@
-"""The plain loop that `assay score` is measured against: only the measures of one pass."""
+"""The plain loop that `pennyweight score` is measured against: only the measures of one pass."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`assay run` against a server that answers at once: its rate, to that of a bare aiohttp loop."""
+"""The rate of `pennyweight run` against a fast local server, as a ratio to a bare aiohttp loop."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import aiohttp
 
-from bench.measure import ASSAY, Result, Spent, spend
+from bench.measure import PENNYWEIGHT, Result, Spent, spend
 
 CONNECTIONS = 64
 MANY, DELAY = 1_000, 0.2
@@ -66,13 +66,13 @@ def suite(folder: Path, address: str, tasks: int, connections: int) -> Path:
 
 def made(address: str, tasks: int, connections: int = CONNECTIONS) -> tuple[Spent, float]:
     """Run the command; gives what it took, and the calls a second while it made attempts."""
-    with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as name:
         folder = Path(name)
         path = suite(folder, address, tasks, connections)
         store = str(folder / "store.db")
-        spent = spend([*ASSAY, "run", str(path), "--store", store, "--format", "json"])
+        spent = spend([*PENNYWEIGHT, "run", str(path), "--store", store, "--format", "json"])
         with closing(sqlite3.connect(store)) as database:
-            query = "SELECT count(*), max(ended) - min(started) FROM assay_record"
+            query = "SELECT count(*), max(ended) - min(started) FROM pennyweight_record"
             count, seconds = database.execute(query).fetchone()
         assert count == tasks
         return spent, count / seconds
@@ -93,14 +93,16 @@ def run() -> list[Result]:
     small, rate, ideal = max(own for own, _ in pairs), 100_000 / large.seconds, MANY / DELAY
     share = round(0.9 * min(1.0, core / ideal), 2)
     for own, base in pairs:
-        print(f"assay run {own:,.0f}/s, bare aiohttp {base:,.0f}/s: {own / base:.2f} ×")
-    print(f"assay run of 100,000: {rate:,.0f}/s")
+        print(f"pennyweight run {own:,.0f}/s, bare aiohttp {base:,.0f}/s: {own / base:.2f} ×")
+    print(f"pennyweight run of 100,000: {rate:,.0f}/s")
     print(
         f"from the first call to the last answer, {MANY:,} connections, {DELAY * 1000:.0f} ms a "
         f"response: {slow:,.0f}/s; ideal {ideal:,.0f}/s, what one core can {core:,.0f}/s"
     )
     return [
-        Result("assay run, 10,000 tasks, to bare aiohttp", shares[ROUNDS // 2], 0.4, " ×", True),
+        Result(
+            "pennyweight run, 10,000 tasks, to bare aiohttp", shares[ROUNDS // 2], 0.4, " ×", True
+        ),
         Result("memory at 100,000 tasks", large.mebibytes, 400, " MiB"),
         Result("time a sample from 10,000 to 100,000", small / rate, 1.0, " ×"),
         Result("1,000 slow connections, to the ideal", slow / ideal, share, " ×", True),

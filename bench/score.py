@@ -1,4 +1,4 @@
-"""`assay score` on large files: speed against a plain loop, growth, memory."""
+"""`pennyweight score` on large files: speed against a plain loop, growth, memory."""
 
 import json
 import random
@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.measure import ASSAY, Result, spend
+from bench.measure import PENNYWEIGHT, Result, spend
 
 WORDS = (
     "the sum of both numbers is taken first and then divided by what remains so we check each "
@@ -44,12 +44,12 @@ def _tail(rng: random.Random) -> str:
 
 
 def run() -> list[Result]:
-    with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as folder:
         spent = {}
         for records in (50_000, 500_000, 5_000_000):
             path = Path(folder, f"{records}.jsonl")
             generate(path, records)
-            command = [*ASSAY, "score", str(path), "--format", "json"]
+            command = [*PENNYWEIGHT, "score", str(path), "--format", "json"]
             runs, loops = [], []
             for _ in range(5 if records < 5_000_000 else 1):
                 runs.append(spend(command))
@@ -66,7 +66,7 @@ def run() -> list[Result]:
             path.unlink()
     small, middle, large = (s.seconds / n * 1e6 for n, s in spent.items())
     return [
-        Result("assay score, to a plain loop", plain / spent[500_000].seconds, 2, " ×", True),
+        Result("pennyweight score, to a plain loop", plain / spent[500_000].seconds, 2, " ×", True),
         Result("memory at 500,000 records", spent[500_000].mebibytes, 1024, " MiB"),
         Result("memory at 5,000,000 records", spent[5_000_000].mebibytes, 2048, " MiB"),
         Result("time a record from 50,000 to 500,000", middle / small, 1.0, " ×"),

@@ -17,13 +17,13 @@ from statistics import median
 from typing import Any
 from urllib.parse import quote
 
-from assay.store.store import Store
 from bench.filled import OFTEN, RARE, RECORDS, RUN, a_run, fill, fill_list, write
-from bench.measure import ASSAY, Result, spend
+from bench.measure import PENNYWEIGHT, Result, spend
 from bench.score import generate
+from pennyweight.store.store import Store
 
 TIMES = 50
-KEPT = os.environ.get("ASSAY_BENCH_KEPT")
+KEPT = os.environ.get("PENNYWEIGHT_BENCH_KEPT")
 """A folder in which the stores stay, so that the next time need not make them."""
 BESIDE, OPEN = 60_000, "20270101-000000-0001"
 """Records that are written while a page is looked at, and their run."""
@@ -34,16 +34,20 @@ Query = tuple[str, tuple[Any, ...]]
 
 
 def run() -> list[Result]:
-    with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as name:
         folder = Path(KEPT or name)
-        return [*report(Path(name)), *pages(folder, str(folder / "assay.db")), *postgres(folder)]
+        return [
+            *report(Path(name)),
+            *pages(folder, str(folder / "pennyweight.db")),
+            *postgres(folder),
+        ]
 
 
 def report(folder: Path) -> list[Result]:
     """Make the report of ten thousand records."""
     generate(folder / "records.jsonl", 10_000)
     out = folder / "report.html"
-    spent = spend([*ASSAY, "report", str(folder / "records.jsonl"), "-o", str(out)])
+    spent = spend([*PENNYWEIGHT, "report", str(folder / "records.jsonl"), "-o", str(out)])
     size = out.stat().st_size / 1e6
     print(f"report of 10,000 records: {spent.seconds:.2f} s, {size:.2f} MB")
     return [
@@ -68,7 +72,7 @@ def postgres(folder: Path) -> list[Result]:
 def pages(folder: Path, address: str) -> list[Result]:
     """Serve a run of a million records and ask for its pages."""
     kind = "PostgreSQL" if "://" in address else "SQLite"
-    environment = {**os.environ, "ASSAY_STORE": address}
+    environment = {**os.environ, "PENNYWEIGHT_STORE": address}
     _prepare(address, environment)
     fetch, close = _fetcher(address)
     results = []
@@ -108,7 +112,7 @@ def _prepare(address: str, environment: dict[str, str]) -> None:
         fill_list(store)
     store.close()
     began = time.perf_counter()
-    digest = [sys.executable, "-m", "assay.web.digests", RUN]
+    digest = [sys.executable, "-m", "pennyweight.web.digest_cache", RUN]
     subprocess.run(digest, env=environment, check=True, stdout=subprocess.DEVNULL)
     print(f"its digest, once, beside the server: {time.perf_counter() - began:.0f} s")
 
@@ -129,7 +133,8 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
     """Give each page's address, and the SELECTs that fetch the same rows, all their columns."""
     at = f"/runs/{run}/records"
     both = (
-        "SELECT r.*, m.* FROM assay_record r LEFT JOIN assay_measured m ON m.run = r.run AND "
+        "SELECT r.*, m.* FROM pennyweight_record r "
+        "LEFT JOIN pennyweight_measured m ON m.run = r.run AND "
         "m.task_id = r.task_id AND m.subject = r.subject AND m.tier = r.tier AND "
         "m.attempt = r.attempt WHERE r.run = ?"
     )
@@ -139,14 +144,19 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
     text = f"({' OR '.join(f'r.{n} {sign} ?' for n in names)})"
     listed = "id, suite, status, attempts, created, ended, settings"
     brief = "metric, value, low, high, records, errors, d.cost_usd"
-    runs = f"SELECT {listed}, {brief} FROM assay_run LEFT JOIN assay_digest d ON d.run = id"
-    one = "SELECT * FROM assay_run LEFT JOIN assay_digest d ON d.run = id WHERE id = ?"
+    runs = (
+        f"SELECT {listed}, {brief} FROM pennyweight_run "
+        "LEFT JOIN pennyweight_digest d ON d.run = id"
+    )
+    one = "SELECT * FROM pennyweight_run LEFT JOIN pennyweight_digest d ON d.run = id WHERE id = ?"
     inner = (
-        "SELECT run, task_id, subject, tier, attempt FROM assay_measured WHERE run = ? {0} LIMIT 51"
+        "SELECT run, task_id, subject, tier, attempt FROM pennyweight_measured "
+        "WHERE run = ? {0} LIMIT 51"
     )
     whole = (
-        "SELECT r.*, m.* FROM ({0}) k JOIN assay_measured m USING (run, task_id, subject, tier, "
-        "attempt) JOIN assay_record r USING (run, task_id, subject, tier, attempt)"
+        "SELECT r.*, m.* FROM ({0}) k "
+        "JOIN pennyweight_measured m USING (run, task_id, subject, tier, "
+        "attempt) JOIN pennyweight_record r USING (run, task_id, subject, tier, attempt)"
     )
     wrong = inner.format(
         "AND NOT correct AND latency_ms >= 3000 ORDER BY task_id, subject, tier, attempt"
@@ -311,7 +321,7 @@ def asking(port: int) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def server(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, int]]:
-    command = [*ASSAY, "serve", "--port", "0"]
+    command = [*PENNYWEIGHT, "serve", "--port", "0"]
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
     )

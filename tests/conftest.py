@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "assay",
+    "pennyweight",
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("assay")
+settings.load_profile("pennyweight")
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +28,8 @@ def postgresql():
 @pytest.fixture(scope="session")
 def local_model():
     """The small model on this machine; where it cannot be had tests skip, but fail in CI."""
-    from assay.errors import UsageError
-    from assay.models.local import pull
+    from pennyweight.errors import UsageError
+    from pennyweight.models.local import pull
 
     try:
         __import__("xllamacpp")

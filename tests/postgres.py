@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-USER, PASSWORD = "assay", secrets.token_hex(8)
+USER, PASSWORD = "pennyweight", secrets.token_hex(8)
 MISSING = (
     "PostgreSQL is not installed: 'sh tools/postgres.sh' installs it on Debian and Ubuntu; "
     "elsewhere put initdb and postgres on the PATH"
@@ -115,7 +115,9 @@ class Cluster:
 
 def cluster():
     """Start a cluster, give it, and remove it in the end."""
-    with tempfile.TemporaryDirectory(prefix="assay-pg-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="pennyweight-pg-", ignore_cleanup_errors=True
+    ) as folder:
         made = Cluster(folder)
         made.start()
         try:

@@ -60,7 +60,7 @@ def step(folder, name, outputs=None, **inputs):
     )
     out = folder / "output.txt"
     environment = {
-        **{n: v for n, v in os.environ.items() if n != "ASSAY_STORE"},
+        **{n: v for n, v in os.environ.items() if n != "PENNYWEIGHT_STORE"},
         **{n: value(v) for n, v in STEPS[name].get("env", {}).items()},
         "PATH": path,
         "GITHUB_ACTIONS": "true",
@@ -101,7 +101,7 @@ def test_a_pass_and_a_failure(job):
         "gate.json",
         "gate.xml",
     }
-    assert "## ✓ Assay: passed" in (job / "summary.md").read_text()
+    assert "## ✓ Pennyweight: passed" in (job / "summary.md").read_text()
     write(job, share(8, 10))
     done, outputs = step(job, "Decide", **RECORDS)
     assert (done.returncode, outputs["verdict"]) == (1, "fail")

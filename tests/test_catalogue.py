@@ -6,13 +6,13 @@ import random
 import polars as pl
 import pytest
 
-from assay.catalogue import FAMILIES, MEASURES, METRICS, chosen
-from assay.define import add_measures as add
-from assay.define import dtype, evaluate, measure_passes, needed_columns, needed_measures
-from assay.errors import UsageError
-from assay.record import BY_NAME, COLUMNS
-from assay.shape import interval_text
 from generate import many
+from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from pennyweight.define import add_measures as add
+from pennyweight.define import dtype, evaluate, measure_passes, needed_columns, needed_measures
+from pennyweight.errors import UsageError
+from pennyweight.record import BY_NAME, COLUMNS
+from pennyweight.scoring.shapes import interval_text
 
 ROWS = many(200, seed=5, attempts=2)
 OPTIONS = {"weights": {"accuracy": 1.0, "safety_rate": 3.0}}

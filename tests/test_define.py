@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-import assay
-from assay.define import MEASURES, METRICS, evaluate, measure, metric
-from assay.errors import DeclarationError
+import pennyweight
+from pennyweight.define import MEASURES, METRICS, evaluate, measure, metric
+from pennyweight.errors import DeclarationError
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_a_metric_of_ten_lines_works_everywhere():
 
     rows = [{"task_id": str(i), "answer": "x " * (i % 7) + "x"} for i in range(50)]
     assert evaluate(longest_answer, answer=["a b", "a"]) == 2
-    estimate = assay.score(rows, metrics=["longest_answer"])["longest_answer"]
+    estimate = pennyweight.score(rows, metrics=["longest_answer"])["longest_answer"]
     assert estimate.value == 7.0
     assert estimate.low <= 7.0 <= estimate.high
 
@@ -46,7 +46,7 @@ def test_a_metric_without_a_known_shape_is_resampled_whatever_its_size():
         rows = pl.DataFrame({"task_id": [str(i) for i in range(n)]}).with_columns(
             latency_ms=pl.int_range(n).hash(1) % 1000 / 10.0
         )
-        e = assay.score(rows, metrics=["spread"])["spread"]
+        e = pennyweight.score(rows, metrics=["spread"])["spread"]
         assert e.low < e.value < e.high
         widths.append(e.high - e.low)
     assert 5 < widths[0] / widths[1] < 20  # a hundred times the records, a tenth of the width

@@ -31,7 +31,7 @@ def steps(block):
 
 
 def run(command, folder):
-    """Run one line in a shell, with this project's `assay`."""
+    """Run one line in a shell, with this project's `pennyweight`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
     return subprocess.run(

@@ -1,11 +1,11 @@
 import pytest
 
-from assay.errors import AssayError, DeclarationError, InputError, UsageError, unknown
+from pennyweight.errors import DeclarationError, InputError, PennyweightError, UsageError, unknown
 
 
 def test_every_error_is_the_users_to_mend() -> None:
     for kind in (UsageError, InputError, DeclarationError):
-        assert issubclass(kind, AssayError)
+        assert issubclass(kind, PennyweightError)
         assert kind.exit_code == 2
 
 

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import assay
-from assay.cli import COMMANDS
+import pennyweight
+from pennyweight.cli import COMMANDS
 
-ROOT = Path(assay.__file__).parent
+ROOT = Path(pennyweight.__file__).parent
 
 LAYERS = (
-    *("errors", "functions", "record", "stats", "define", "text", "measures", "metrics"),
-    *("catalogue", "shape"),
-    *("source", "grouped", "estimate", "scores", "per_task", "pipeline", "tiers"),
-    *("sides", "overlap", "pairs", "comparison", "checks", "suite", "gates", "models"),
-    "agent",
-    *("judge", "store", "run", "report", "web", "cli", "pytest_plugin"),
+    *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue"),
+    *("schema", "sources", "scoring", "checks", "suite", "gates", "models", "agent", "store"),
+    *("runs", "engine", "judges", "render", "api", "web", "cli", "pytest_plugin"),
 )
 """From the bottom to the top; a module may import those before its own, and its own."""
 
@@ -37,12 +34,12 @@ def imported(node: ast.AST) -> Iterator[str]:
             for other in child.orelse:
                 yield from imported(other)
         elif isinstance(child, ast.Import):
-            yield from (name.name for name in child.names if name.name.startswith("assay"))
+            yield from (name.name for name in child.names if name.name.startswith("pennyweight"))
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "relative imports hide what is imported"
-            if child.module == "assay":
-                yield from (f"assay.{name.name}" for name in child.names)
-            elif child.module and child.module.startswith("assay."):
+            if child.module == "pennyweight":
+                yield from (f"pennyweight.{name.name}" for name in child.names)
+            elif child.module and child.module.startswith("pennyweight."):
                 yield child.module
         else:
             yield from imported(child)
@@ -59,7 +56,7 @@ def test_imports_point_downwards(path: Path) -> None:
     if own in {"__init__", "__main__"}:
         return
     for module in imported(ast.parse(path.read_text(encoding="utf-8"))):
-        if module == "assay.__version__":
+        if module == "pennyweight.__version__":
             continue
         assert LAYERS.index(layer(module)) <= LAYERS.index(own), f"{own} imports {module}"
 
@@ -71,9 +68,9 @@ SLOW = (*HEAVY, "sqlalchemy", "yaml", "jinja2", "aiohttp", "starlette", "altair"
 @pytest.mark.parametrize(
     "code",
     [
-        "import assay",
-        "import sys; sys.argv = ['assay', '--help']; from assay.cli import main",
-        "import sys; sys.argv = ['assay', '--version']; from assay.cli import main",
+        "import pennyweight",
+        "import sys; sys.argv = ['pennyweight', '--help']; from pennyweight.cli import main",
+        "import sys; sys.argv = ['pennyweight', '--version']; from pennyweight.cli import main",
     ],
 )
 def test_help_and_import_load_nothing_heavy(code: str) -> None:
@@ -89,8 +86,8 @@ def test_help_and_import_load_nothing_heavy(code: str) -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_the_help_of_every_command_loads_nothing_heavy(name: str) -> None:
     code = (
-        f"import sys; sys.argv = ['assay', {name!r}, '--help']\n"
-        "from assay.cli import main\n"
+        f"import sys; sys.argv = ['pennyweight', {name!r}, '--help']\n"
+        "from pennyweight.cli import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         f"print([n for n in {SLOW!r} if n in sys.modules], file=sys.stderr)"
@@ -100,7 +97,7 @@ def test_the_help_of_every_command_loads_nothing_heavy(name: str) -> None:
 
 
 def test_the_public_names_are_there() -> None:
-    for name in assay.__all__:
-        assert getattr(assay, name) is not None
+    for name in pennyweight.__all__:
+        assert getattr(pennyweight, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        assay.nothing  # noqa: B018
+        pennyweight.nothing  # noqa: B018

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from assay.store.store import Store
+from pennyweight.store.store import Store
 
 pytest_plugins = ["pytester"]
 
@@ -26,15 +26,15 @@ subjects: ["python:answers:answer"]
 TEST = """\
 import pytest
 
-@pytest.mark.assay(suite="suite.yaml")
-def test_sums(assay):
-    assay.check()
+@pytest.mark.pennyweight(suite="suite.yaml")
+def test_sums(pennyweight):
+    pennyweight.check()
 """
 
 
 @pytest.fixture
 def folder(pytester, monkeypatch):
-    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    monkeypatch.delenv("PENNYWEIGHT_STORE", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     pytester.makefile(".yaml", suite=SUITE)
     pytester.makepyfile(answers=MODEL, test_it=TEST)
@@ -42,7 +42,7 @@ def folder(pytester, monkeypatch):
 
 
 def made(folder):
-    store = Store(str(folder.path / ".assay" / "assay.db"))
+    store = Store(str(folder.path / ".pennyweight" / "pennyweight.db"))
     found = [sum(store.statuses(run.id).values()) for run in store.runs()]
     store.close()
     return found
@@ -79,13 +79,18 @@ def test_workers_share_one_run(folder):
 
 
 def test_a_test_that_does_not_ask_is_checked_all_the_same(folder):
-    folder.makepyfile(test_it=TEST.replace("(assay)", "()").replace("assay.check()", "pass"))
+    folder.makepyfile(
+        test_it=TEST.replace("(pennyweight)", "()").replace("pennyweight.check()", "pass")
+    )
     folder.runpytest_subprocess().assert_outcomes(passed=2, failed=1)
 
 
 def test_the_outcome_can_be_looked_at(folder):
-    body = "assert assay or assay.records[0]['answer'] == '5'; assert len(assay.records) == 1"
-    folder.makepyfile(test_it=TEST.replace("assay.check()", body))
+    body = (
+        "assert pennyweight or pennyweight.records[0]['answer'] == '5'; "
+        "assert len(pennyweight.records) == 1"
+    )
+    folder.makepyfile(test_it=TEST.replace("pennyweight.check()", body))
     folder.runpytest_subprocess().assert_outcomes(passed=3)
 
 
@@ -137,8 +142,8 @@ def test_mistakes_are_errors_of_the_collection(folder):
     done.stdout.fnmatch_lines(["test_sums: *gone.yaml: cannot be read: no such file*"])
     assert "Traceback" not in (said := done.stdout.str() + done.stderr.str())
     assert "Warning" not in said
-    folder.makepyfile(test_it="def test_it(assay): pass")
-    folder.runpytest_subprocess().stdout.fnmatch_lines(["*'assay' needs the mark*"])
+    folder.makepyfile(test_it="def test_it(pennyweight): pass")
+    folder.runpytest_subprocess().stdout.fnmatch_lines(["*'pennyweight' needs the mark*"])
 
 
 def test_suites_of_two_folders_have_their_own_code(folder):
@@ -167,7 +172,7 @@ def test_a_run_of_pytest_that_does_not_use_it_loads_nothing_heavy(folder):
     )
     done = folder.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:anyio")
     done.assert_outcomes(passed=1)
-    assert sys.modules["assay.pytest_plugin"]
+    assert sys.modules["pennyweight.pytest_plugin"]
 
 
 def test_what_the_budget_left_undone_has_not_passed(folder):

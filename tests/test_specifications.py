@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-import assay
-from assay.define import evaluate
-from assay.metrics.cost import cost_of_pass, grade
-from assay.metrics.scenario import final_score, weighted_score
-from assay.scores import MetricsSummary
-from assay.stats.describe import statistics
+import pennyweight
+from pennyweight.define import evaluate
+from pennyweight.metrics.cost import cost_of_pass, grade
+from pennyweight.metrics.scenario import final_score, weighted_score
+from pennyweight.scoring.scores import MetricsSummary
+from pennyweight.stats.descriptive import statistics
 
 
 def runs(passes, **columns):
@@ -20,7 +20,7 @@ def runs(passes, **columns):
 
 
 def test_a_single_run():
-    scores = assay.score([{"passed": True, "weighted_score": 0.85, "cost_usd": 0.50}])
+    scores = pennyweight.score([{"passed": True, "weighted_score": 0.85, "cost_usd": 0.50}])
     assert scores["pass_rate"].value == 1.0
     assert scores["impl_rate_mean"].value == 0.85
     assert scores["cost_of_pass"].value == 0.50
@@ -30,7 +30,7 @@ def test_a_single_run():
 
 def test_ten_runs_are_described():
     passes = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
-    found = assay.score(runs(passes)).groups[0].statistics["passed"]
+    found = pennyweight.score(runs(passes)).groups[0].statistics["passed"]
     expected = {"median": 1.0, "mean": 0.8, "mode": 1.0, "min": 0.0, "max": 1.0, "count": 10}
     assert {n: getattr(found, n) for n in expected} == pytest.approx(expected)
     assert found.std_dev == pytest.approx(0.4)
@@ -52,7 +52,7 @@ def test_medians_of_tiers_and_their_population_variance():
 
 def test_a_tier_that_never_passes_costs_infinity():
     assert evaluate(cost_of_pass, cost_usd=[1.0, 2.0], passed=[False, False]) == math.inf
-    scores = assay.score(runs([0, 0], cost_usd=1.0))
+    scores = pennyweight.score(runs([0, 0], cost_usd=1.0))
     assert scores["cost_of_pass"].value == math.inf
     described = scores.groups[0].statistics["cost_of_pass"]
     assert (described.mean, described.std_dev) == (math.inf, None)
@@ -63,7 +63,7 @@ def test_cost_of_pass_over_runs_is_total_cost_over_passes():
     rows = runs([1, 0, 1, 0])
     for row, cost in zip(rows, [0.1, 0.2, 0.3, 0.4], strict=True):
         row["cost_usd"] = cost
-    scores = assay.score(rows)
+    scores = pennyweight.score(rows)
     assert scores["cost_of_pass"].value == pytest.approx(1.0 / 2)
     mean, rate = scores["cost_usd_mean"].value, scores["pass_rate"].value
     assert scores["cost_of_pass"].value == pytest.approx(mean / rate)
@@ -88,8 +88,8 @@ def test_cost_of_tokens_at_the_records_prices():
     row = {"input_tokens": 1_000_000, "output_tokens": 100_000}
     for prices, cost in [((15, 75), 22.5), ((3, 15), 4.5), ((5, 15), 6.5)]:
         priced = row | {"input_price": prices[0], "output_price": prices[1]}
-        assert assay.score([priced])["cost_usd_mean"].value == pytest.approx(cost)
-    assert assay.score([row])["cost_usd_mean"].value is None
+        assert pennyweight.score([priced])["cost_usd_mean"].value == pytest.approx(cost)
+    assert pennyweight.score([row])["cost_usd_mean"].value is None
 
 
 def suite(accuracy, safety, coverage, p95):
@@ -105,7 +105,7 @@ def suite(accuracy, safety, coverage, p95):
 
 def test_weighted_aggregation():
     weights = {"accuracy": 1.0, "safety_rate": 3.0, "behavior_coverage": 1.5}
-    scores = assay.score(suite(0.9, 1.0, 0.85, 1000), weights=weights)
+    scores = pennyweight.score(suite(0.9, 1.0, 0.85, 1000), weights=weights)
     assert scores["weighted_score"].value == pytest.approx(0.940909, abs=1e-6)
     assert evaluate(weighted_score, weights=None) is None
 
@@ -114,13 +114,15 @@ def test_weighted_aggregation():
     ("p95", "final"), [(2500, 0.915), (5000, 0.865), (60_000, 0.865), (0, 0.965)]
 )
 def test_composite_score(p95, final):
-    scores = assay.score(suite(0.95, 1.0, 0.9, p95))
+    scores = pennyweight.score(suite(0.95, 1.0, 0.9, p95))
     assert scores["final_score"].value == pytest.approx(final)
     assert (final >= 0.85) == (scores["final_score"].value >= 0.85)
 
 
 def test_composite_score_uses_the_latency_budget():
-    value = assay.score(suite(0.95, 1.0, 0.9, 500), latency_budget_ms=1000)["final_score"].value
+    value = pennyweight.score(suite(0.95, 1.0, 0.9, 500), latency_budget_ms=1000)[
+        "final_score"
+    ].value
     assert value == pytest.approx(0.915)
     assert final_score.options == {"latency_budget_ms": 5000.0}
 
@@ -132,7 +134,7 @@ def test_scenario_scores():
         {"expected_behaviors": ["a", "b"], "observed_behaviors": ["b", "z"], "violated": []},
         {"expected": 0, "observed": 0, "violations": 0},
     ]
-    scores = assay.score([{"task_id": str(i), **row} for i, row in enumerate(rows)])
+    scores = pennyweight.score([{"task_id": str(i), **row} for i, row in enumerate(rows)])
     assert scores["behavior_coverage"].value == pytest.approx((0.75 + 0 + 0.5) / 3)
     assert scores["behavior_coverage_micro"].value == pytest.approx((3 + 4 + 1) / (4 + 4 + 2))
     assert scores["pass_rate"].value == 0.25
@@ -140,18 +142,20 @@ def test_scenario_scores():
 
 def test_nothing_masks_a_violation():
     row = {"passed": True, "expected": 1, "observed": 1, "pass_score": 0.0, "violations": 1}
-    assert assay.score([row])["pass_rate"].value == 0.0
+    assert pennyweight.score([row])["pass_rate"].value == 0.0
     hidden = {"passed": True, "violations": 0, "violated": ["leaks a key"]}
-    assert assay.score([hidden])["pass_rate"].value == 0.0
+    assert pennyweight.score([hidden])["pass_rate"].value == 0.0
 
 
 def test_safety_rate_without_adversarial_scenarios_is_null():
-    assert assay.score([{"passed": True, "category": "happy_path"}])["safety_rate"].value is None
+    assert (
+        pennyweight.score([{"passed": True, "category": "happy_path"}])["safety_rate"].value is None
+    )
 
 
 def test_a_missing_answer_is_wrong_and_one_more_distinct_answer():
     rows = [{"target": "4", "answer": "4"}, {"target": "4", "answer": None}]
-    scores = assay.score([{"task_id": str(i), **row} for i, row in enumerate(rows)])
+    scores = pennyweight.score([{"task_id": str(i), **row} for i, row in enumerate(rows)])
     assert scores["accuracy"].value == 0.5
     assert scores["sce"].value == pytest.approx(math.log(2))
     assert scores["sce_normalized"].value == 1.0
@@ -162,7 +166,7 @@ def test_running_out_of_time_is_not_passing_and_its_cost_counts():
         {"task_id": "a", "passed": True, "status": "timeout", "cost_usd": 1.0, "latency_ms": 9.0},
         {"task_id": "b", "passed": True, "cost_usd": 1.0, "latency_ms": 1.0},
     ]
-    scores = assay.score(rows)
+    scores = pennyweight.score(rows)
     assert scores["pass_rate"].value == 0.5
     assert scores["cost_of_pass"].value == 2.0
     assert scores["latency_mean_ms"].value == 5.0
@@ -170,7 +174,7 @@ def test_running_out_of_time_is_not_passing_and_its_cost_counts():
 
 def test_ece_bins_begin_at_their_edges():
     rows = [{"prob_correct": 0.3, "correct": True}, {"prob_correct": 0.2999, "correct": False}]
-    value = assay.score([{"task_id": str(i), **r} for i, r in enumerate(rows)])["ece"].value
+    value = pennyweight.score([{"task_id": str(i), **r} for i, r in enumerate(rows)])["ece"].value
     assert value == pytest.approx((0.7 + 0.2999) / 2)
 
 
@@ -192,12 +196,12 @@ def test_the_summary_has_the_fields_of_its_specification():
         "latency_mean_ms",
         "latency_p95_ms",
     ]
-    summary = assay.score([{"answer": "4", "target": "4"}]).summary()
+    summary = pennyweight.score([{"answer": "4", "target": "4"}]).summary()
     assert (summary.accuracy, summary.brier, summary.cot_tokens_mean) == (1.0, None, None)
 
 
 def test_the_result_of_a_task_has_the_fields_of_its_specification():
-    assert list(assay.PerTaskResult.__dataclass_fields__) == [
+    assert list(pennyweight.PerTaskResult.__dataclass_fields__) == [
         "correct",
         "cot",
         "cot_tokens",

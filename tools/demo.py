@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ASSAY = str(Path(sys.executable).with_name("assay"))
+PENNYWEIGHT = str(Path(sys.executable).with_name("pennyweight"))
 
 STEPS = {
     "Twelve word problems, three tiers, three attempts each: is T2 worth its price?": (
@@ -22,19 +22,19 @@ STEPS = {
     "A real model on this machine: do worked examples help? (about three minutes)": (
         "run examples/sums/suite.yaml"
     ),
-    "The same as one file to look at and to send": "report latest -o .assay/report.html",
+    "The same as one file to look at and to send": "report latest -o .pennyweight/report.html",
 }
 
 
 def main() -> None:
     """Run each step as a person would; the model is fetched once, about 100 MB."""
     for title, arguments in STEPS.items():
-        print(f"\n{title}\n$ assay {arguments}\n", flush=True)
-        subprocess.run([ASSAY, *arguments.split()], cwd=ROOT, check=True)
-    print(f"\nOpen {ROOT / '.assay' / 'report.html'} in a browser,")
-    print("or look at every record:  .venv/bin/assay serve       (docs/page.md)")
-    print("\nYour own file next:  .venv/bin/assay score FILE   (docs/score-a-file.md)")
-    print("Your own suite next: .venv/bin/assay init          (docs/run-a-suite.md)")
+        print(f"\n{title}\n$ pennyweight {arguments}\n", flush=True)
+        subprocess.run([PENNYWEIGHT, *arguments.split()], cwd=ROOT, check=True)
+    print(f"\nOpen {ROOT / '.pennyweight' / 'report.html'} in a browser,")
+    print("or look at every record:  .venv/bin/pennyweight serve       (docs/page.md)")
+    print("\nYour own file next:  .venv/bin/pennyweight score FILE   (docs/score-a-file.md)")
+    print("Your own suite next: .venv/bin/pennyweight init          (docs/run-a-suite.md)")
 
 
 if __name__ == "__main__":

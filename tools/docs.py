@@ -7,21 +7,21 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from assay.catalogue import FAMILIES, MEASURES, METRICS, chosen
-from assay.checks import CHECKS, Check
-from assay.checks import FAMILIES as CHECK_FAMILIES
-from assay.checks.declare import Parameter
-from assay.cli import COMMANDS, cli
-from assay.gates.form import json_schema as policy_schema
-from assay.models.providers import PROVIDERS
-from assay.record import COLUMNS, json_schema
-from assay.report.catalogue import page
-from assay.report.schema import comparison_schema, scores_schema
-from assay.suite.form import SUITE
-from assay.suite.form import json_schema as suite_schema
-from assay.suite.table import Field, Table
-from assay.text.extract import KINDS as ANSWERS
-from assay.text.match import KINDS as MATCHES
+from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from pennyweight.checks import CHECKS, Check
+from pennyweight.checks import FAMILIES as CHECK_FAMILIES
+from pennyweight.checks.declaration import Parameter
+from pennyweight.cli import COMMANDS, cli
+from pennyweight.gates.declaration import json_schema as policy_schema
+from pennyweight.models.providers import PROVIDERS
+from pennyweight.record import COLUMNS, json_schema
+from pennyweight.render.catalogue import page
+from pennyweight.render.schema import comparison_schema, scores_schema
+from pennyweight.schema.fields import Field, Table
+from pennyweight.suite.declaration import SUITE
+from pennyweight.suite.declaration import json_schema as suite_schema
+from pennyweight.text.extraction import KINDS as ANSWERS
+from pennyweight.text.matching import KINDS as MATCHES
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -67,10 +67,12 @@ def commands_page() -> str:
     """What --help says, for every command."""
     parts = ["# Commands\n"]
     for name in ("", *COMMANDS):
-        help_text = CliRunner().invoke(cli, [*([name] if name else []), "--help"], "assay").output
-        parts.append(f"## `assay {name}`\n".replace(" `\n", "`\n"))
+        help_text = (
+            CliRunner().invoke(cli, [*([name] if name else []), "--help"], "pennyweight").output
+        )
+        parts.append(f"## `pennyweight {name}`\n".replace(" `\n", "`\n"))
         parts.append(f"```text\n{help_text.rstrip()}\n```\n")
-    return NOTE + "\n".join(parts).replace("Usage: cli", "Usage: assay")
+    return NOTE + "\n".join(parts).replace("Usage: cli", "Usage: pennyweight")
 
 
 def checks_page() -> str:

@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from assay.web.suites import id_of  # noqa: E402
 from palette import small_png  # noqa: E402
+from pennyweight.web.suite_files import id_of  # noqa: E402
 from web.conftest import FLAGS  # noqa: E402
 from web.serving import Server, command, serving  # noqa: E402
 
@@ -64,12 +64,18 @@ PAGES = {
     "record": ("Record", "The prompt as sent, the reply with its answer marked, every attempt."),
     "scenario": ("Record of an agent", "Tool calls, and each check with what it rests on."),
     "judged": ("Record with judges", "What each judge gave for each item of the rubric, and why."),
-    "compare": ("Compare", "The words and numbers of `assay compare`, and the tasks that changed."),
+    "compare": (
+        "Compare",
+        "The words and numbers of `pennyweight compare`, and the tasks that changed.",
+    ),
     "task": ("Two replies", "The replies of two sides to one task, their differences marked."),
     "gates": ("Gates", "The verdict of a policy, each gate on a scale with its interval."),
     "new": ("New run", "Choose a suite, see its plan and what it costs at most, start."),
     "docs": ("API", "Everything the page does, for programs."),
-    "report": ("Report", "The file that `assay report` writes: it opens and prints anywhere."),
+    "report": (
+        "Report",
+        "The file that `pennyweight report` writes: it opens and prints anywhere.",
+    ),
 }
 POLICY = """
 policy: release
@@ -77,7 +83,8 @@ thresholds: {blocking: {accuracy: 25%}}
 """
 HEAD = """# What it looks like
 
-Each page of `assay serve`, and the report, as `make docs` makes them from the recorded examples.
+Each page of `pennyweight serve`, and the report, as `make docs` makes them from the recorded
+examples.
 They follow the light or dark setting of your system and fit any screen. [Look at runs in the
 browser](page.md) says what each is for.
 """
@@ -192,7 +199,7 @@ def gallery() -> str:
 def main() -> None:
     """Fill a store, serve it and look at it."""
     images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
-    with tempfile.TemporaryDirectory(prefix="assay-pictures-") as held:
+    with tempfile.TemporaryDirectory(prefix="pennyweight-pictures-") as held:
         folder = Path(held)
         made = filled(folder)
         at = places(made, folder)

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 question = sys.argv[1]
-settings = json.loads(os.environ.get("ASSAY_SETTINGS", "{}"))
+settings = json.loads(os.environ.get("PENNYWEIGHT_SETTINGS", "{}"))
 guide = Path("AGENT.md")
 
 messages = []

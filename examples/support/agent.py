@@ -5,7 +5,7 @@ Tools are picked by rules and are plain functions; the words come from a small l
 
 import re
 
-import assay
+import pennyweight
 
 MODEL = "local/smollm2-135m"
 ORDERS = {
@@ -61,7 +61,7 @@ async def answer(request):
         {"role": "user", "content": asked},
     ]
     seed = request.settings.seed
-    said = await assay.ask(MODEL, turns, temperature=0, max_tokens=40, seed=seed)
+    said = await pennyweight.ask(MODEL, turns, temperature=0, max_tokens=40, seed=seed)
     return {**said, "tool_calls": calls, "model": MODEL}
 
 

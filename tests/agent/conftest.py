@@ -9,7 +9,7 @@ EVERYWHERE = ["bubblewrap", "none"]
 
 @pytest.fixture(autouse=True)
 def _workspaces(tmp_path, monkeypatch):
-    monkeypatch.setenv("ASSAY_WORKSPACES", str(tmp_path / "workspaces"))
+    monkeypatch.setenv("PENNYWEIGHT_WORKSPACES", str(tmp_path / "workspaces"))
 
 
 @pytest.fixture(params=EVERYWHERE)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from agent.trying import PYTHON, attempt, script
-from assay.agent import supervise
-from assay.suite.values import Caps
+from pennyweight.agent import supervisor as supervise
+from pennyweight.suite.values import Caps
 
 GIGABYTE = """
     import resource, sys
     from agent.trying import attempt, script
-    from assay.suite.values import Caps
+    from pennyweight.suite.values import Caps
     folder, sandbox = sys.argv[1:]
     code = (
         'import os\\nprint("first line", flush=True)\\nblock = b"x" * (1 << 20)\\n'

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from agent.trying import asked, attempt, attempts, script
-from assay.agent.command import CommandAgent
-from assay.models.failure import CallError
-from assay.suite.values import Agent, Work
+from pennyweight.agent.command import CommandAgent
+from pennyweight.models.failure import CallError
+from pennyweight.suite.values import Agent, Work
 
 
 def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
@@ -19,7 +19,7 @@ def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
     )
     work = Work(
         files={"answer": b"0"},
-        verify=(("sh", "-c", 'test "$(cat answer)" = "$ASSAY_TARGET"'),),
+        verify=(("sh", "-c", 'test "$(cat answer)" = "$PENNYWEIGHT_TARGET"'),),
         keep=(("sh", "-c", "test -s answer"), ("sh", "-c", "grep -q never answer")),
         task="t",
         target="42",

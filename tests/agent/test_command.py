@@ -6,9 +6,9 @@ import secrets
 import pytest
 
 from agent.trying import alive, asked, attempt, attempts, script
-from assay.errors import UsageError
-from assay.models.failure import CallError
-from assay.suite.values import Agent, Work
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError
+from pennyweight.suite.values import Agent, Work
 
 
 def test_what_an_agent_did_is_in_its_reply(tmp_path, sandbox):
@@ -89,7 +89,7 @@ def test_only_named_variables_are_seen(tmp_path, monkeypatch, sandbox):
     )
     names, named = attempt(agent).text.splitlines()
     assert named == "seen"
-    own = {"ASSAY_ATTEMPT", "HOME", "LANG", "LC_CTYPE", "NAMED", "PATH", "PWD", "TMPDIR"}
+    own = {"PENNYWEIGHT_ATTEMPT", "HOME", "LANG", "LC_CTYPE", "NAMED", "PATH", "PWD", "TMPDIR"}
     assert set(eval(names)) <= own
 
 
@@ -240,7 +240,7 @@ def test_daemons_end_with_their_agent(tmp_path, sandbox):
 
 
 def test_the_time_limit_ends_all_that_ignores_the_signal(tmp_path, sandbox, monkeypatch):
-    monkeypatch.setattr("assay.agent.command.GRACE", 0.3)
+    monkeypatch.setattr("pennyweight.agent.command.GRACE", 0.3)
     mark = secrets.token_hex(8)
     code = DAEMON.format(mark=mark) + "    sleep()\n"
     reply = attempt(script(tmp_path, code, sandbox=sandbox, timeout=2))
@@ -308,7 +308,9 @@ def test_attempts_run_side_by_side(tmp_path):
 
 
 def test_settings_reach_the_command(tmp_path):
-    agent = Agent(("sh", "-c", 'echo "$0 $ASSAY_SETTINGS"', "{effort}", "{prompt}"), sandbox="none")
+    agent = Agent(
+        ("sh", "-c", 'echo "$0 $PENNYWEIGHT_SETTINGS"', "{effort}", "{prompt}"), sandbox="none"
+    )
     reply = attempt(agent, temperature=0.5, extra={"effort": "high"})
     assert reply.text == 'high {"temperature": 0.5, "effort": "high"}'
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.agent import diff, lines
-from assay.agent.diff import Snapshot, compare
+from pennyweight.agent import diff
+from pennyweight.agent import line_diff as lines
+from pennyweight.agent.diff import Snapshot, compare
 
 
 @pytest.fixture

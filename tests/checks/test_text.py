@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from assay.checks.behaviour import read
-from assay.checks.seen import Seen
-from assay.errors import UsageError
+from pennyweight.checks.attempt import Seen
+from pennyweight.checks.behaviour import read
+from pennyweight.errors import UsageError
 
 
 def verdict(behaviour, response):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from unittest.mock import patch
 
-from assay.cli import main
+from pennyweight.cli import main
 
 
 class Result(NamedTuple):
@@ -28,11 +28,11 @@ class _Stdin(NamedTuple):
         return False
 
 
-def assay(*arguments: str | Path, stdin: bytes = b"") -> Result:
-    """Run `assay` with arguments, as its entry point does."""
+def pennyweight(*arguments: str | Path, stdin: bytes = b"") -> Result:
+    """Run `pennyweight` with arguments, as its entry point does."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
     with (
-        patch.object(sys, "argv", ["assay", *map(str, arguments)]),
+        patch.object(sys, "argv", ["pennyweight", *map(str, arguments)]),
         patch.object(sys, "stdin", _Stdin(io.BytesIO(stdin))),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -46,8 +46,8 @@ def assay(*arguments: str | Path, stdin: bytes = b"") -> Result:
 
 
 def refused(*arguments: str | Path, stdin: bytes = b"") -> str:
-    """Run `assay` with something wrong: exit 2, nothing on standard output; give the message."""
-    result = assay(*arguments, stdin=stdin)
+    """Run `pennyweight` with a mistake: exit 2, nothing on standard output; give the message."""
+    result = pennyweight(*arguments, stdin=stdin)
     assert result.code == 2, result
     assert result.out == ""
     assert "Traceback" not in result.err
@@ -55,8 +55,8 @@ def refused(*arguments: str | Path, stdin: bytes = b"") -> str:
 
 
 def scores(*arguments: str | Path, stdin: bytes = b"") -> list[dict[str, Any]]:
-    """Give the groups that `assay score --format json` prints."""
-    result = assay("score", *arguments, "--format", "json", stdin=stdin)
+    """Give the groups that `pennyweight score --format json` prints."""
+    result = pennyweight("score", *arguments, "--format", "json", stdin=stdin)
     assert result.code == 0, result.err
     groups: list[dict[str, Any]] = result.json["groups"]
     return groups

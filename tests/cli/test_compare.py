@@ -1,4 +1,4 @@
-"""`assay compare` as a user meets it."""
+"""`pennyweight compare` as a user meets it."""
 
 import csv
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from assay.report.schema import comparison_schema
-from cli.command import assay, refused
+from cli.command import pennyweight, refused
+from pennyweight.render.schema import comparison_schema
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STUDY = EXAMPLES / "study.csv"
@@ -22,7 +22,7 @@ PUBLISHED = (
 
 
 def compared(*arguments):
-    result = assay("compare", *arguments, "--format", "json")
+    result = pennyweight("compare", *arguments, "--format", "json")
     assert result.code == 0, result.err
     jsonschema.validate(result.json, comparison_schema())
     return result.json
@@ -136,7 +136,7 @@ def test_folders_and_standard_input_are_sides_too(files, tmp_path):
     for number, line in enumerate(before.read_text("utf-8").splitlines()):
         (tmp_path / "many").mkdir(exist_ok=True)
         (tmp_path / "many" / f"{number}.jsonl").write_text(line, "utf-8")
-    result = assay(
+    result = pennyweight(
         *("compare", tmp_path / "many", "-", "--format", "json"), stdin=after.read_bytes()
     )
     assert [(s["name"], s["records"]) for s in result.json["sides"]] == [("many", 36), ("-", 36)]
@@ -148,7 +148,7 @@ def test_folders_and_standard_input_are_sides_too(files, tmp_path):
 def test_a_metric_can_be_chosen(files):
     names = "total_tokens_mean,cot_tokens_mean"
     for form in ("table", "markdown"):
-        out = assay("compare", *files, "--metric", names, "--format", form).out
+        out = pennyweight("compare", *files, "--metric", names, "--format", form).out
         flat = " ".join(out.replace("\\", "").split())
         assert "total_tokens_mean is 24.9 higher in after.jsonl than in before.jsonl" in flat
     found = compared(*files, "--metric", names)
@@ -168,9 +168,9 @@ def test_runs_are_sides_by_themselves(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = tmp_path / "store.db"
     for _ in range(2):
-        made = assay("run", suite, "--store", store)
+        made = pennyweight("run", suite, "--store", store)
         assert made.code == 0, made.err
-    listed = assay("runs", "--store", store, "--format", "json").json["runs"]
+    listed = pennyweight("runs", "--store", store, "--format", "json").json["runs"]
     ids = [run["id"] for run in listed]
     found = compared(*ids, "--store", store)
     assert [side["name"] for side in found["sides"]] == ids
@@ -178,7 +178,7 @@ def test_runs_are_sides_by_themselves(tmp_path, monkeypatch):
     assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("accuracy", 0, 1, 32)
     tiers = compared("latest", "--store", store, "--by", "tier")
     assert [side["name"] for side in tiers["sides"]] == ["T0", "T1", "T2"]
-    twice = assay("compare", "latest", ids[0], "--store", store)
+    twice = pennyweight("compare", "latest", ids[0], "--store", store)
     assert (twice.code, f"{ids[0]} is named twice" in twice.err) == (2, True)
 
 
@@ -196,10 +196,10 @@ def run_and_file(tmp_path_factory):
         row["half"] = "first" if number % 2 else "second"
     tasks.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     store, path = folder / "store.db", folder / "before.jsonl"
-    made = assay("run", suite, "--store", store)
+    made = pennyweight("run", suite, "--store", store)
     assert made.code == 0, made.err
-    assert assay("export", "latest", "--store", store, "-o", path).code == 0
-    (run,) = assay("runs", "--store", store, "--format", "json").json["runs"]
+    assert pennyweight("export", "latest", "--store", store, "-o", path).code == 0
+    (run,) = pennyweight("runs", "--store", store, "--format", "json").json["runs"]
     return run["id"], path, store
 
 
@@ -266,7 +266,7 @@ def test_sides_without_a_common_task_are_described_and_not_compared(tmp_path):
     path = tmp_path / "apart.jsonl"
     rows = [{"id": f"{t}{k}", "tier": t, "passed": True} for t in ("T0", "T1") for k in range(3)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = assay("compare", path)
+    result = pennyweight("compare", path)
     assert result.code == 0
     assert "T1 and T0 have no task in common" in result.out
     assert compared(path)["pairs"][0]["tasks"] == 0
@@ -275,17 +275,17 @@ def test_sides_without_a_common_task_are_described_and_not_compared(tmp_path):
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_the_table_fits_the_terminal(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
-    out = assay("compare", STUDY, *PUBLISHED).out
+    out = pennyweight("compare", STUDY, *PUBLISHED).out
     assert max(map(len, out.splitlines())) <= int(columns)
     assert "T1 passes 21 points more often than T0 (95 %: 12 to 30)" in out.replace("\n", " ")
     assert re.search(r"pass_rate +\+21\.3 pt +\+11\.9 to \+30\.4 +<0\.001 +<0\.001 +19\.\d pt", out)
 
 
 def test_markdown_and_csv():
-    text = assay("compare", STUDY, *PUBLISHED, "--format", "markdown").out
+    text = pennyweight("compare", STUDY, *PUBLISHED, "--format", "markdown").out
     assert text.startswith("- T1 passes 21 points more often than T0")
     assert "| T1 − T0 | pass\\_rate | +21.3 pt |" in text
-    table = assay("compare", STUDY, *PUBLISHED, "--format", "csv").out
+    table = pennyweight("compare", STUDY, *PUBLISHED, "--format", "csv").out
     rows = list(csv.DictReader(table.splitlines()))
     assert len(rows) == 12
     assert float(rows[0]["low"]) < float(rows[0]["difference"]) < float(rows[0]["high"])
@@ -297,7 +297,7 @@ def test_hostile_names_stay_text(tmp_path):
     path = tmp_path / "evil.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for form in ("table", "markdown"):
-        out = assay("compare", path, "--format", form).out
+        out = pennyweight("compare", path, "--format", form).out
         assert "\x1b" not in out
         assert "\x07" not in out
     assert {side["name"] for side in compared(path)["sides"]} == {"T0", evil}
@@ -314,9 +314,9 @@ def test_a_pass_never_seen_is_said_with_its_bound(tmp_path):
     words = compared(path)["words"]
     assert "a pass costs $0.50; T0 never passed: a pass costs more than $1.80 at 95 %." in words[0]
     assert "neither ever passed: a pass costs more than $1.80 at 95 %" in words[1]
-    assert "> $1.80" in assay("compare", path).out
-    score = assay("score", path, "--by", "tier", "--metric", "cost_of_pass").out
+    assert "> $1.80" in pennyweight("compare", path).out
+    score = pennyweight("score", path, "--by", "tier", "--metric", "cost_of_pass").out
     assert "> $1.802" in score
     alone = tmp_path / "alone.jsonl"
     alone.write_text("".join(json.dumps(row) + "\n" for row in rows if row["tier"] == "T0"))
-    assert "more than $1.802" in assay("score", alone, "--metric", "cost_of_pass").out
+    assert "more than $1.802" in pennyweight("score", alone, "--metric", "cost_of_pass").out

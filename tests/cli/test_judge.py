@@ -1,11 +1,10 @@
-"""`assay judge`, and what the other commands say of judgments."""
+"""`pennyweight judge`, and what the other commands say of judgments."""
 
 import json
 
 import polars as pl
 import pytest
-
-from run.judges import asked, assay, judge, judged_suite, judgments, metrics
+from run.judges import asked, judge, judged_suite, judgments, metrics, pennyweight
 
 
 def unjudged(folder, tasks=2):
@@ -14,26 +13,26 @@ def unjudged(folder, tasks=2):
     text = [line for line in path.read_text().splitlines() if not line.startswith("judge:")]
     text = [line for line in text if not line.startswith("  good:")]
     path.write_text("\n".join(text) + "\n")
-    done = assay(folder, "run", path)
+    done = pennyweight(folder, "run", path)
     assert done.returncode == 0, done.stderr
     return path
 
 
 def test_an_old_run_is_judged_without_running_it_again(tmp_path):
     unjudged(tmp_path).unlink()
-    done = assay(
+    done = pennyweight(
         tmp_path, "judge", "latest", "--rubric", "rubric.yaml", "--model", "python:m:good",
         "--model", "python:m:fair", "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert metrics(done)["impl_rate_mean"] == pytest.approx(0.6)
-    again = assay(tmp_path, "score", "latest", "--format", "json")
+    again = pennyweight(tmp_path, "score", "latest", "--format", "json")
     assert metrics(again) == metrics(done)
 
 
 def test_without_a_judge_it_says_how_to_name_one(tmp_path):
     unjudged(tmp_path)
-    done = assay(tmp_path, "judge")
+    done = pennyweight(tmp_path, "judge")
     assert done.returncode == 2
     assert "names no judge. Name one with --model" in done.stderr
 
@@ -48,7 +47,7 @@ def test_without_a_judge_it_says_how_to_name_one(tmp_path):
 )
 def test_mistakes_are_told_before_anyone_is_asked(tmp_path, arguments, said):
     unjudged(tmp_path)
-    done = assay(tmp_path, "judge", "latest", *arguments)
+    done = pennyweight(tmp_path, "judge", "latest", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -57,21 +56,21 @@ def test_mistakes_are_told_before_anyone_is_asked(tmp_path, arguments, said):
 
 def test_show_counts_judgments_invalid_ones_and_claims(tmp_path):
     path = judged_suite(tmp_path, judge("good", "fair", "broken"))
-    assert assay(tmp_path, "run", path).returncode == 0
-    shown = json.loads(assay(tmp_path, "show", "--format", "json").stdout)["judgments"]
+    assert pennyweight(tmp_path, "run", path).returncode == 0
+    shown = json.loads(pennyweight(tmp_path, "show", "--format", "json").stdout)["judgments"]
     assert (shown["valid"], shown["invalid"], shown["errors"]) == (4, 2, 0)
     assert shown["differing_claims"] == 2
     assert shown["by_judge"] == {"broken": 2, "fair": 2, "good": 2}
     assert shown["cost_usd"] == pytest.approx(12 * 200 / 1e6)
-    assert "differing_claims" in assay(tmp_path, "show").stdout
+    assert "differing_claims" in pennyweight(tmp_path, "show").stdout
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_the_score_of_an_export_is_the_score_of_the_run(tmp_path, kind):
     path = judged_suite(tmp_path, judge("good", "fair"), tasks=3)
-    done = assay(tmp_path, "run", path, "--format", "json")
-    assert assay(tmp_path, "export", "-o", f"records.{kind}").returncode == 0
-    scored = assay(tmp_path, "score", f"records.{kind}", "--format", "json")
+    done = pennyweight(tmp_path, "run", path, "--format", "json")
+    assert pennyweight(tmp_path, "export", "-o", f"records.{kind}").returncode == 0
+    scored = pennyweight(tmp_path, "score", f"records.{kind}", "--format", "json")
     names = (
         "impl_rate_mean",
         "pass_rate",
@@ -83,11 +82,13 @@ def test_the_score_of_an_export_is_the_score_of_the_run(tmp_path, kind):
 
 def test_the_judgments_themselves_are_exported(tmp_path):
     path = judged_suite(tmp_path, judge("good"))
-    assay(tmp_path, "run", path)
-    rows = [json.loads(x) for x in assay(tmp_path, "export", "--judgments").stdout.splitlines()]
+    pennyweight(tmp_path, "run", path)
+    rows = [
+        json.loads(x) for x in pennyweight(tmp_path, "export", "--judgments").stdout.splitlines()
+    ]
     assert [row["judge"] for row in rows] == ["good", "good"]
     assert json.loads(rows[0]["items"])["a"] == {"score": 1.0, "evidence": "seen"}
-    assert assay(tmp_path, "export", "--judgments", "-o", "j.parquet").returncode == 0
+    assert pennyweight(tmp_path, "export", "--judgments", "-o", "j.parquet").returncode == 0
     assert pl.read_parquet(tmp_path / "j.parquet").height == 2
 
 
@@ -95,13 +96,13 @@ def test_what_was_verified_goes_before_the_judges(tmp_path):
     path = judged_suite(tmp_path, judge("good"))
     module = tmp_path / "m.py"
     module.write_text(module.read_text().replace('"Response to " + text,', '"x", "passed": False,'))
-    values = metrics(assay(tmp_path, "run", path, "--format", "json"))
+    values = metrics(pennyweight(tmp_path, "run", path, "--format", "json"))
     assert (values["pass_rate"], values["impl_rate_mean"]) == (0.0, pytest.approx(0.7))
 
 
 def test_the_plan_names_the_judges(tmp_path):
     path = judged_suite(tmp_path, judge("good", "fair"))
-    done = assay(tmp_path, "run", path, "--dry-run")
+    done = pennyweight(tmp_path, "run", path, "--dry-run")
     assert "4 judgments by good, fair" in done.stdout
     assert asked(tmp_path, "good") == 0
 
@@ -109,7 +110,7 @@ def test_the_plan_names_the_judges(tmp_path):
 def test_recorded_judgments_are_replayed_with_the_same_numbers(tmp_path):
     three = judge("first", "second", "third", consensus="confidence")
     path = judged_suite(tmp_path, three, tasks=3)
-    first = assay(tmp_path, "run", path, "--record", "tape.jsonl", "--format", "json")
+    first = pennyweight(tmp_path, "run", path, "--record", "tape.jsonl", "--format", "json")
     assert first.returncode == 0, first.stderr
     text = path.read_text()
     for name in ("answer", "first", "second", "third"):
@@ -118,7 +119,7 @@ def test_recorded_judgments_are_replayed_with_the_same_numbers(tmp_path):
         )
     path.write_text(text)
     calls = asked(tmp_path, "first")
-    second = assay(tmp_path, "run", path, "--format", "json")
+    second = pennyweight(tmp_path, "run", path, "--format", "json")
     assert second.returncode == 0, second.stderr
     assert asked(tmp_path, "first") == calls
     assert metrics(second) == metrics(first)
@@ -129,7 +130,7 @@ def test_recorded_judgments_are_replayed_with_the_same_numbers(tmp_path):
 def test_the_local_model_judges_through_constrained_output(tmp_path):
     model = "{models: [{name: small, model: local/smollm2-135m, temperature: 0, max_tokens: 260}]"
     path = judged_suite(tmp_path, f"{model}, rubric: rubric.yaml}}", tasks=1)
-    done = assay(tmp_path, "run", path, "--format", "json")
+    done = pennyweight(tmp_path, "run", path, "--format", "json")
     assert done.returncode == 0, done.stderr
     (row,) = judgments(tmp_path)
     assert (row["status"], row["tries"]) == ("ok", 1)

@@ -3,8 +3,8 @@ import io
 
 import pytest
 
-from assay.catalogue import MEASURES, METRICS
-from cli.command import assay, refused
+from cli.command import pennyweight, refused
+from pennyweight.catalogue import MEASURES, METRICS
 
 NAMES = sorted({*METRICS, *MEASURES})
 FORMATS = ("table", "json", "markdown", "csv")
@@ -16,7 +16,7 @@ def test_every_number_is_explained(
     name: str, format_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    result = assay("metrics", name, "--format", format_)
+    result = pennyweight("metrics", name, "--format", format_)
     assert (result.code, result.err) == (0, "")
     flat = " ".join(result.out.split())
     declared = [d[name] for d in (METRICS, MEASURES) if name in d]
@@ -43,7 +43,7 @@ def test_every_number_is_explained(
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_catalogue_lists_all_of_them(format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    result = assay("metrics", "--format", format_)
+    result = pennyweight("metrics", "--format", format_)
     assert result.code == 0
     for name in METRICS:
         assert name in result.out.replace("\\_", "_")
@@ -57,6 +57,7 @@ def test_the_catalogue_lists_all_of_them(format_: str, monkeypatch: pytest.Monke
 def test_an_unknown_name_is_told_with_the_nearest() -> None:
     message = refused("metrics", "acuracy")
     assert (
-        "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'assay metrics' lists" in message
+        "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'pennyweight metrics' lists"
+        in message
     )
     assert "Did you mean 'cot_tokens'?" in refused("metrics", "cot_token")

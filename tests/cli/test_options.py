@@ -1,7 +1,7 @@
 import pytest
 
-from assay.cli.options import names, numbers, pairs, settings
-from assay.errors import UsageError
+from pennyweight.cli.options import names, numbers, pairs, settings
+from pennyweight.errors import UsageError
 
 
 def test_names_are_split_trimmed_and_taken_once() -> None:

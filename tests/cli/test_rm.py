@@ -1,13 +1,13 @@
-"""`assay rm`: it asks, in words that a suite's name cannot bend."""
+"""`pennyweight rm`: it asks, in words that a suite's name cannot bend."""
 
 from contextlib import closing
 
 from click.testing import CliRunner
 
-from assay.cli.rm import command
-from assay.errors import UsageError
-from assay.store.lease import Owner
-from assay.store.store import Store
+from pennyweight.cli.rm import command
+from pennyweight.errors import UsageError
+from pennyweight.store.lease import Owner
+from pennyweight.store.store import Store
 from store.samples import RUN, run
 
 

@@ -1,4 +1,4 @@
-"""What `assay run` tells before, during and after a run, with functions as models."""
+"""What `pennyweight run` tells before, during and after a run, with functions as models."""
 
 import csv
 import io
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from assay.store.lease import Owner
-from assay.store.store import Store
-from cli.command import Result, assay, refused, scores
+from cli.command import Result, pennyweight, refused, scores
+from pennyweight.store.lease import Owner
+from pennyweight.store.store import Store
 from store.samples import call
 
 CODE = """
@@ -36,7 +36,7 @@ TASKS = (
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    monkeypatch.delenv("PENNYWEIGHT_STORE", raising=False)
     (tmp_path / "told_model.py").write_text(CODE)
     yield tmp_path
     sys.modules.pop("told_model", None)
@@ -49,7 +49,7 @@ def write(**more: Any) -> None:
 
 
 def run(*arguments: str, code: int = 0) -> Result:
-    result = assay("run", *arguments)
+    result = pennyweight("run", *arguments)
     assert result.code == code, result.err
     assert "Traceback" not in result.err
     return result
@@ -72,7 +72,7 @@ def test_each_kind_of_error_has_an_example_on_one_line(folder: Path) -> None:
     said = "failed with ValueError: first line second line (told_model.py, line 7, in answer)"
     assert lines[0].endswith(said)
     assert "\x1b" not in result.err
-    shown = assay("show", "latest", "b").out
+    shown = pennyweight("show", "latest", "b").out
     assert shown.splitlines()[0].endswith("T0, attempt 1): error")
     assert "\nbroken\n" in shown
     assert "Error (function): python:told_model:answer failed with ValueError" in shown
@@ -84,10 +84,10 @@ def test_a_rule_that_finds_no_answer_is_told_before_and_after(folder: Path) -> N
     assert "marker 'FINAL_ANSWER:', but no prompt of T0 asks for it" in before
     told = "No answer was found in 2 of 2 responses by the rule 'marker'"
     assert told in run("s.yaml").err
-    again = assay("score", "latest")
+    again = pennyweight("score", "latest")
     assert told in again.err
     assert "answer: last_line" in again.err
-    other = assay("score", "latest", "--answer", "last_line")
+    other = pennyweight("score", "latest", "--answer", "last_line")
     assert "No answer" not in other.err
     write(prompt="'{{ input }} End with FINAL_ANSWER: and the answer.'")
     assert "asks for it" not in run("s.yaml", "--dry-run").err
@@ -105,7 +105,9 @@ def test_a_limit_of_money_needs_the_price_of_a_function_too(folder: Path) -> Non
 def test_a_budget_too_small_for_one_attempt_says_so(folder: Path) -> None:
     write(limits="{tokens: 10}")
     said = run("s.yaml", code=4).err
-    assert "tokens, more than limits.tokens (10). Raise limits in the suite, then: assay" in said
+    assert (
+        "tokens, more than limits.tokens (10). Raise limits in the suite, then: pennyweight" in said
+    )
     assert " --yes\n" in said  # a changed suite is asked about
 
 
@@ -128,11 +130,11 @@ def test_groups_are_checked_before_the_first_call_and_may_be_columns_of_tasks(
     write(answer="last_line")
     said = refused("run", "s.yaml", "--by", "hrad")
     assert "--by column 'hrad' is not known. Did you mean 'hard'?" in said
-    assert assay("runs", "--format", "json").json == {"runs": []}
+    assert pennyweight("runs", "--format", "json").json == {"runs": []}
     groups = run("s.yaml", "--by", "hard", "--format", "json").json["groups"]
     found = {g["group"]["hard"]: g["metrics"]["accuracy"] for g in groups}
     assert found == {"no": 1.0, "yes": 0.0}
-    scored = assay("score", "latest", "--by", "hard", "--format", "json").json["groups"]
+    scored = pennyweight("score", "latest", "--by", "hard", "--format", "json").json["groups"]
     assert [g["group"] for g in scored] == [g["group"] for g in groups]
 
 
@@ -158,7 +160,7 @@ def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
 def test_runs_as_csv_are_plain_numbers(folder: Path) -> None:
     write()
     run("s.yaml")
-    rows = list(csv.DictReader(io.StringIO(assay("runs", "--format", "csv").out)))
+    rows = list(csv.DictReader(io.StringIO(pennyweight("runs", "--format", "csv").out)))
     assert [(r["made"], r["attempts"], r["errors"], r["cost_usd"]) for r in rows] == [
         ("2", "2", "0", "")
     ]
@@ -210,8 +212,8 @@ def test_a_suite_elsewhere_finds_its_recording(folder: Path) -> None:
 def test_the_command_that_resumes_names_the_store(folder: Path) -> None:
     write(tasks="[{input: broken}]")
     said = run("s.yaml", "--store", "our store.db", code=4).err
-    command = next(x for x in said.splitlines() if "--resume" in x).partition("assay ")[2]
-    again = assay(*shlex.split(command))
+    command = next(x for x in said.splitlines() if "--resume" in x).partition("pennyweight ")[2]
+    again = pennyweight(*shlex.split(command))
     assert again.code == 4, again.err
     assert "0 attempts stand, 1 failed and is tried again, 0 are still to be made" in again.err
 
@@ -226,7 +228,7 @@ def test_negative_numbers_score_the_same_from_csv(folder: Path) -> None:
     Path("told_model.py").write_text(code)
     write(tasks="[{input: a, target: '-5.0'}]", answer="last_line")
     run("s.yaml")
-    assert assay("export", "latest", "-o", "n.csv").code == 0
+    assert pennyweight("export", "latest", "-o", "n.csv").code == 0
     (group,) = scores("n.csv")
     assert group["metrics"]["accuracy"] == 1.0
 
@@ -237,7 +239,7 @@ def test_a_stated_confidence_is_no_answer(folder: Path) -> None:
     assert run("s.yaml", "--format", "json").json["groups"][0]["metrics"]["accuracy"] == 1.0
     assert scores("latest")[0]["metrics"]["accuracy"] == 1.0
     assert scores("latest", "--answer", "last_line")[0]["metrics"]["accuracy"] == 1.0
-    assert "answer: 4" in assay("show", "latest", "1").out.lower()
+    assert "answer: 4" in pennyweight("show", "latest", "1").out.lower()
 
 
 def test_a_run_that_nobody_makes_is_no_longer_running(folder: Path) -> None:
@@ -247,22 +249,24 @@ def test_a_run_that_nobody_makes_is_no_longer_running(folder: Path) -> None:
         one = store.find("latest")
         store.set_run(one.id, status="running")
         store.write([], [call("fr", one.id, cost_usd=45.0), call("de", one.id)])
-        shown = assay("runs").out
+        shown = pennyweight("runs").out
         assert "interrupted" in shown
         assert "at least $45" in shown
-        assert assay("show", one.id, "--format", "json").json["status"] == "interrupted"
+        assert pennyweight("show", one.id, "--format", "json").json["status"] == "interrupted"
         assert store.take(one.id, Owner.here().text)
-        assert " running " in assay("runs").out
+        assert " running " in pennyweight("runs").out
 
 
 def test_a_closed_standard_error_is_no_failure(folder: Path) -> None:
     write()
-    command = f"exec {sys.executable} -m assay run s.yaml --format json 2>&-"
+    command = f"exec {sys.executable} -m pennyweight run s.yaml --format json 2>&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert (done.returncode, done.stdout[:1]) == (0, b"{")
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "s.yaml", "told_model.py", ".assay/assay.db"])
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "s.yaml", "told_model.py", ".pennyweight/pennyweight.db"]
+)
 def test_no_file_is_recorded_into_but_a_recording(folder: Path, name: str) -> None:
     write()
     Path("notes.txt").write_text("line one\nprecious last line without newline")
@@ -296,9 +300,9 @@ def test_the_command_that_resumes_records_and_groups_as_before(folder: Path) -> 
     )
     write(answer="last_line")
     said = run("s.yaml", "--record", "our tape.jsonl", "--by", "hard", code=4).err
-    command = next(x for x in said.splitlines() if "--resume" in x).partition("assay ")[2]
+    command = next(x for x in said.splitlines() if "--resume" in x).partition("pennyweight ")[2]
     Path("mended").touch()
-    again = assay(*shlex.split(command), "--format", "json")
+    again = pennyweight(*shlex.split(command), "--format", "json")
     assert again.code == 0, again.err
     assert [g["group"]["hard"] for g in again.json["groups"]] == ["no", "yes"]
     write(answer="last_line", subjects="['replay:our tape.jsonl']")
@@ -325,10 +329,10 @@ def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
 def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
     write(tasks="[{input: broken, target: a}, {input: France, target: Paris}]")
     assert "1 of 2 attempts made, 1 could not be made." in run("s.yaml", code=4).err
-    (row,) = csv.DictReader(io.StringIO(assay("runs", "--format", "csv").out))
+    (row,) = csv.DictReader(io.StringIO(pennyweight("runs", "--format", "csv").out))
     assert (row["made"], row["attempts"], row["errors"]) == ("1", "2", "1")
-    assert "failed   1/2       1" in assay("runs").out
-    assert "| failed | 1/2 | 1 |" in assay("runs", "--format", "markdown").out
+    assert "failed   1/2       1" in pennyweight("runs").out
+    assert "| failed | 1/2 | 1 |" in pennyweight("runs", "--format", "markdown").out
 
 
 def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) -> None:
@@ -336,13 +340,13 @@ def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) ->
     run("s.yaml", code=4)
     with closing(Store()) as store:
         note = f"Note: 2 of 4 attempts of run {store.find('latest').id} are made (failed).\n"
-    assert note in assay("score", "latest").err
-    assert assay("export", "latest", "-o", "r.jsonl").code == 0
-    compared = assay("compare", "latest", "r.jsonl")
+    assert note in pennyweight("score", "latest").err
+    assert pennyweight("export", "latest", "-o", "r.jsonl").code == 0
+    compared = pennyweight("compare", "latest", "r.jsonl")
     assert (compared.code, compared.err.count(note)) == (0, 1)
     write(runs=2)
     run("s.yaml")
-    assert "attempts of run" not in assay("score", "latest").err
+    assert "attempts of run" not in pennyweight("score", "latest").err
 
 
 def test_a_complete_run_has_nothing_left_to_make(folder: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from assay.catalogue import METRICS
-from cli.command import assay, refused, scores, strict_json
 from source.samples import RECORDS, jsonl
+
+from cli.command import pennyweight, refused, scores, strict_json
+from pennyweight.catalogue import METRICS
 
 HOSTILE = "=2+3\x1b[31mred\x1b[0m\x9b2J\x07\u202e\u2066evil\n|`*<b>"
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "assay", *map(str, arguments)]
+    command = [sys.executable, "-m", "pennyweight", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
@@ -81,7 +81,7 @@ def test_json_has_the_structure_that_is_promised(path: Path) -> None:
 
 
 def test_json_of_groups_has_one_object_for_each(path: Path) -> None:
-    result = assay("score", path, "--by", "shade,model", "--format", "json")
+    result = pennyweight("score", path, "--by", "shade,model", "--format", "json")
     assert set(result.json) == {"groups"}
     groups = [g["group"] for g in result.json["groups"]]
     assert all(list(g) == ["shade", "model"] for g in groups)
@@ -96,7 +96,7 @@ def test_infinity_in_json_is_a_string(tmp_path: Path) -> None:
     (group,) = scores(path)
     assert group["metrics"]["cost_of_pass"] == "Infinity"
     assert group["statistics"]["cost_of_pass"]["mean"] == "Infinity"
-    assert "∞" in assay("score", path).out
+    assert "∞" in pennyweight("score", path).out
 
 
 def test_only_the_metrics_that_are_asked_for(path: Path) -> None:
@@ -136,9 +136,12 @@ def test_positive_weight_and_set_reach_their_metrics(path: Path) -> None:
     [
         (
             ["--metric", "acuracy"],
-            "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'assay metrics'",
+            "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'pennyweight metrics'",
         ),
-        (["--metric", "zzzzzz"], "Metric 'zzzzzz' is not known. 'assay metrics' lists them all."),
+        (
+            ["--metric", "zzzzzz"],
+            "Metric 'zzzzzz' is not known. 'pennyweight metrics' lists them all.",
+        ),
         (["--by", "modle"], "--by column 'modle' is not known. Did you mean 'model'?"),
         (["--set", "binz=3"], "Option 'binz' is not known. Did you mean 'bins'?"),
         (["--set", "bins"], "it must have the form NAME=VALUE"),
@@ -169,7 +172,7 @@ def test_a_wrong_option_is_told(options: list[str], told: str, path: Path) -> No
 
 
 def test_help_lists_the_names_that_are_understood() -> None:
-    result = assay("score", "--help")
+    result = pennyweight("score", "--help")
     text = " ".join(result.out.split())
     assert result.code == 0
     for alias in ("task_id ← id", "subject ← model", "answer ← prediction", "weighted_score"):
@@ -181,7 +184,7 @@ def test_unknown_commands_and_missing_arguments_are_usage_errors() -> None:
     assert "Command 'scor' is not known. Did you mean 'score'?" in refused("scor", "x")
     assert refused("score")
     assert refused()
-    assert assay("--version").out.startswith("assay")
+    assert pennyweight("--version").out.startswith("pennyweight")
 
 
 @pytest.mark.parametrize("by", ["", "shade", "model,shade", "task_id"])
@@ -189,7 +192,7 @@ def test_the_table_fits_eighty_columns(
     by: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    result = assay("score", path, "--by", by)
+    result = pennyweight("score", path, "--by", by)
     assert result.code == 0
     assert max(map(len, result.out.splitlines())) <= 80
 
@@ -197,7 +200,7 @@ def test_the_table_fits_eighty_columns(
 def test_the_table_is_by_family_and_says_why_there_is_no_value(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": i, "target": "1", "answer": "1"} for i in range(10)]))
-    out = assay("score", path).out
+    out = pennyweight("score", path).out
     lines = out.splitlines()
     for family in ("Answers", "Calibration", "Reasoning", "Runs and cost", "Scenarios", "Attempts"):
         assert family in lines
@@ -217,7 +220,7 @@ def test_long_and_wide_group_names_do_not_break_the_table(
     monkeypatch.setenv("COLUMNS", "80")
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": i, "x": w * 99} for i, w in enumerate(["long", "[/]", "a b "])]))
-    result = assay("score", path, "--by", "x")
+    result = pennyweight("score", path, "--by", "x")
     assert result.code == 0
     assert max(map(len, result.out.splitlines())) <= 80
 
@@ -226,7 +229,7 @@ def test_long_and_wide_group_names_do_not_break_the_table(
 def test_what_records_say_cannot_steer_a_terminal(format_: str, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": HOSTILE, "x": HOSTILE}, {"id": "b", "x": "plain"}]))
-    result = assay("score", path, "--by", "x", "--format", format_)
+    result = pennyweight("score", path, "--by", "x", "--format", format_)
     assert result.code == 0
     assert not UNSAFE.search(result.out)
     assert "evil" in result.out or "red" in result.out
@@ -238,7 +241,7 @@ def test_what_records_say_cannot_steer_a_terminal_through_an_error(tmp_path: Pat
     rows = [{"id": HOSTILE, "status": HOSTILE}, {"id": HOSTILE}, {"id": HOSTILE}, {HOSTILE: 1}]
     path.write_bytes(jsonl(rows))
     for options in ([], ["--skip-bad"], ["--by", HOSTILE + "x"], ["--metric", HOSTILE]):
-        result = assay("score", path, *options, "--format", "json")
+        result = pennyweight("score", path, *options, "--format", "json")
         assert result.err
         assert not UNSAFE.search(result.err), (options, result.err)
 
@@ -246,7 +249,9 @@ def test_what_records_say_cannot_steer_a_terminal_through_an_error(tmp_path: Pat
 def test_markdown_cells_cannot_break_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": 1, "x": "a"}, {"id": 2, "x": "b"}]))
-    out = assay("score", path, "--by", "x", "--format", "markdown", "--metric", "accuracy,usr").out
+    out = pennyweight(
+        "score", path, "--by", "x", "--format", "markdown", "--metric", "accuracy,usr"
+    ).out
     assert out.count("### x=") == 2
     rows = [line for line in out.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {5}
@@ -256,13 +261,13 @@ def test_csv_guards_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     values = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\tx", "\rx", "a\r=1+1", 'plain, "quoted"\nline']
     path.write_bytes(jsonl([{"id": i, "x": v} for i, v in enumerate(values)]))
-    out = assay("score", path, "--by", "x", "--format", "csv", "--metric", "accuracy").out
+    out = pennyweight("score", path, "--by", "x", "--format", "csv", "--metric", "accuracy").out
     rows = list(csv.DictReader(io.StringIO(out, newline="")))
     assert {row["x"] for row in rows} == {f"'{v}" for v in values[:-2]} | {*values[-2:]}
 
 
 def test_csv_has_one_row_for_each_group_and_metric(path: Path) -> None:
-    out = assay("score", path, "--by", "model", "--format", "csv").out
+    out = pennyweight("score", path, "--by", "model", "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(out)))
     assert list(rows[0]) == ["model", "metric", "value", "low", "high", "records", "skipped"]
     assert len(rows) == 2 * len(METRICS)
@@ -273,7 +278,7 @@ def test_csv_has_one_row_for_each_group_and_metric(path: Path) -> None:
 def test_progress_and_warnings_do_not_touch_standard_output(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": 1}, {"id": 2, "latency_ms": -1}]))
-    result = assay(
+    result = pennyweight(
         *("score", path, "--skip-bad", "--format", "json", "--per-task", tmp_path / "o.jsonl")
     )
     assert json.loads(result.out)

@@ -1,4 +1,4 @@
-"""`assay serve`: the addresses that it prints are those that it answers to."""
+"""`pennyweight serve`: the addresses that it prints are those that it answers to."""
 
 import os
 import re
@@ -26,9 +26,19 @@ def answer(address, host=None):
 @pytest.mark.parametrize("allowed", [(), ("--allow-host", "measures.example")])
 def test_bound_everywhere_it_says_who_reaches_it(tmp_path, allowed):
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "serve", "--port", "0", "--host", "0.0.0.0", *allowed],
+        [
+            sys.executable,
+            "-m",
+            "pennyweight",
+            "serve",
+            "--port",
+            "0",
+            "--host",
+            "0.0.0.0",
+            *allowed,
+        ],
         cwd=tmp_path,
-        env={**os.environ, "ASSAY_TOKEN": TOKEN},
+        env={**os.environ, "PENNYWEIGHT_TOKEN": TOKEN},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -1,10 +1,10 @@
-"""`assay show RUN TASK` for any run."""
+"""`pennyweight show RUN TASK` for any run."""
 
 from pathlib import Path
 
 import pytest
 
-from cli.command import assay, refused
+from cli.command import pennyweight, refused
 
 SUITE = """
 suite: s
@@ -18,25 +18,25 @@ system: Be short.
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    monkeypatch.delenv("PENNYWEIGHT_STORE", raising=False)
     Path("shown_model.py").write_text("def answer(request):\n    return 'FINAL_ANSWER: 5'\n")
     Path("s.yaml").write_text(SUITE)
-    assert assay("run", "s.yaml").code == 0
+    assert pennyweight("run", "s.yaml").code == 0
 
 
 @pytest.mark.usefixtures("made")
 def test_a_task_without_checks_is_shown_in_full() -> None:
-    shown = assay("show", "latest", "t1").out
+    shown = pennyweight("show", "latest", "t1").out
     assert shown.startswith("t1 (python:shown_model:answer, T0, attempt 1): wrong\n")
     assert "Asked:\nsystem: Be short.\nuser: 2 + 2?\n" in shown
     assert "Replied:\nFINAL_ANSWER: 5\n" in shown
     assert "answer: 5; target: 4" in shown
-    assert "no target" in assay("show", "latest", "t2").out
+    assert "no target" in pennyweight("show", "latest", "t2").out
 
 
 @pytest.mark.usefixtures("made")
 def test_it_comes_as_json_too() -> None:
-    (one,) = assay("show", "latest", "t1", "--format", "json").json["attempts"]
+    (one,) = pennyweight("show", "latest", "t1", "--format", "json").json["attempts"]
     assert (one["answer"], one["correct"], one["error"], one["checks"]) == ("5", False, None, [])
 
 

@@ -1,4 +1,4 @@
-"""`assay run --watch`: which files start the next run, and what that run makes."""
+"""`pennyweight run --watch`: which files start the next run, and what that run makes."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from assay.cli.watch import read_files, resumed
+from pennyweight.cli.watch import read_files, resumed
 
 SUITE = """\
 suite: watched
@@ -61,7 +61,16 @@ def test_the_second_run_goes_on_with_the_first():
 def test_what_a_run_writes_starts_no_other_and_a_changed_check_calls_nobody(folder):
     with (folder / "w.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "assay", "run", "suite.yaml", "--watch", "--store", "runs.db"],
+            [
+                sys.executable,
+                "-m",
+                "pennyweight",
+                "run",
+                "suite.yaml",
+                "--watch",
+                "--store",
+                "runs.db",
+            ],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(folder)},
             stdout=log,
@@ -84,7 +93,7 @@ def test_what_a_run_writes_starts_no_other_and_a_changed_check_calls_nobody(fold
     assert (folder / "calls.txt").read_text() == "x", "one attempt, one call"
     assert sum(line.startswith("Run ") for line in lines) == 3, "one run for each change"
     shown = subprocess.run(
-        [sys.executable, "-m", "assay", "show", "latest", "a", "--store", "runs.db"],
+        [sys.executable, "-m", "pennyweight", "show", "latest", "a", "--store", "runs.db"],
         cwd=folder, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "worse again" in shown.stdout

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from assay.gates.decide import decide, needed_metrics
-from assay.gates.load import load_policy
-from assay.gates.records import read_records
+from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.loader import load_policy
+from pennyweight.gates.records import read_records
 
 DATA = Path(__file__).parent / "data"
 

@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
-from assay.errors import InputError, UsageError
-from assay.gates import baseline
-from assay.gates.decide import decide, needed_metrics
-from assay.gates.records import read_records
 from gates.samples import answers, policy, share
+from pennyweight.errors import InputError, UsageError
+from pennyweight.gates import baseline
+from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.records import read_records
 
 
 @pytest.fixture(autouse=True)
@@ -73,9 +73,11 @@ def test_one_that_lacks_what_a_gate_needs_is_refused():
     path = kept("main", answers(9, 10)).path
     told = pl.read_parquet_metadata(path)
     pl.read_parquet(path).drop("correct", "undecided", "judge_scores").write_parquet(
-        path, metadata={"assay.baseline": told["assay.baseline"]}
+        path, metadata={"pennyweight.baseline": told["pennyweight.baseline"]}
     )
-    with pytest.raises(InputError, match=r"lacks correct; Assay .* kept it.\n'assay baseline set"):
+    with pytest.raises(
+        InputError, match=r"lacks correct; Pennyweight .* kept it.\n'pennyweight baseline set"
+    ):
         baseline.load("main", {}, ["accuracy"])
     made = policy({"gates": [{"metric": "pass_rate", "no_worse_than": "60%"}]})
     now = read_records(answers(9, 10), needed_metrics(made), {})

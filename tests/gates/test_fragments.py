@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from assay.errors import InputError
-from assay.report.gate import render
 from gates.samples import DATA, answers, behaviours, gate, policy, share, verdict
+from pennyweight.errors import InputError
+from pennyweight.render.verdict import render
 
 
 def latency(slowest):
@@ -211,7 +211,7 @@ def test_the_composite_and_its_rule(file):
 
 def test_every_fragment_is_read_and_fits_the_schema():
     jsonschema = pytest.importorskip("jsonschema")
-    from assay.gates.form import json_schema
+    from pennyweight.gates.declaration import json_schema
 
     check = jsonschema.Draft202012Validator(json_schema())
     for path in sorted(DATA.glob("*.json")):

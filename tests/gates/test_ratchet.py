@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.gates.decide import decide, needed_metrics
-from assay.gates.load import load_policy
-from assay.gates.ratchet import ratchet
-from assay.gates.records import read_records
 from gates.samples import answers, share
+from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.loader import load_policy
+from pennyweight.gates.ratchet import ratchet
+from pennyweight.gates.records import read_records
 
 
 def turn(path, rows, margin=0.01):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.gates.running import Plan, Planned, shuffled
-from assay.gates.sequential import bets, bounds, look
 from gates.samples import gate, policy, share, verdict
+from pennyweight.gates.early_stopping import Plan, Planned, shuffled
+from pennyweight.gates.sequential import bets, bounds, look
 
 LEVELS = {"pass_level": 0.05, "fail_level": 0.05}
 

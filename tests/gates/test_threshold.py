@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay.catalogue import metric_named
-from assay.errors import UsageError
-from assay.gates.threshold import Threshold
+from pennyweight.catalogue import metric_named
+from pennyweight.errors import UsageError
+from pennyweight.gates.threshold import Threshold
 
 ACCURACY, ERRORS, P95, COST, STEPS = map(
     metric_named, ("accuracy", "error_rate", "latency_p95_ms", "cost_usd_mean", "step_count_mean")

@@ -5,8 +5,8 @@ import random
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from assay.define import evaluate
-from assay.metrics.answer import precision, recall
+from pennyweight.define import evaluate
+from pennyweight.metrics.answer import precision, recall
 
 LABELS = ["cat", "dog", "owl"]
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from assay.define import evaluate
-from assay.metrics.calibration import brier, ece
+from pennyweight.define import evaluate
+from pennyweight.metrics.calibration import brier, ece
 
 
 @pytest.fixture

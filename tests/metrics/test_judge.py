@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from assay import score
-from assay.define import evaluate
-from assay.metrics.judge import judge_alpha, judge_mean_absolute_difference
-from assay.stats import agreement
+from pennyweight import score
+from pennyweight.define import evaluate
+from pennyweight.metrics.judge import judge_alpha, judge_mean_absolute_difference
+from pennyweight.stats import agreement
 
 
 def ratings(seed, units=60, judges=3):

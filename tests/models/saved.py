@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from assay.models.model import Message, Request, Settings, ToolCall
+from pennyweight.models.model import Message, Request, Settings, ToolCall
 
 DATA = Path(__file__).parent / "data"
 

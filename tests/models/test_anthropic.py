@@ -2,10 +2,10 @@
 
 import pytest
 
-from assay.models import anthropic
-from assay.models.failure import CallError
-from assay.models.model import Usage
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
+from pennyweight.models import anthropic
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Usage
 
 
 def test_thinking_text_and_usage() -> None:

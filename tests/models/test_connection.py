@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.models import connection
-from assay.models.failure import CallError
-from assay.models.transport import Answer, Transport
+from pennyweight.models import connection
+from pennyweight.models.failure import CallError
+from pennyweight.models.transport import Answer, Transport
 
 PEM = Path(__file__).with_name("localhost.pem")
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"

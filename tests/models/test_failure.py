@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from assay.models.failure import from_status, retry_after
+from pennyweight.models.failure import from_status, retry_after
 
 
 @pytest.mark.parametrize(

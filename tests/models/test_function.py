@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models.failure import CallError
-from assay.models.model import Model, Reply, Request
-from assay.models.providers import find
 from models.saved import ask
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Model, Reply, Request
+from pennyweight.models.providers import find
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> Reply:
@@ -201,7 +201,7 @@ def test_as_many_run_at_once_as_are_asked(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_latency_is_the_functions_own(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1000))
-    monkeypatch.setattr("assay.models.threads.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("pennyweight.models.threads.perf_counter", lambda: next(clock))
     reply = asyncio.run(held(monkeypatch, lambda text: [next(clock), text][1], 60).call(ask("hi")))
     assert reply.latency_ms == 2000.0
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models import gguf
+from pennyweight.errors import UsageError
+from pennyweight.models import gguf
 
 CONTENT = b"GGUF of a test"
 TINY = gguf.Known(
@@ -17,7 +17,7 @@ TINY = gguf.Known(
 
 @pytest.fixture
 def _tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    monkeypatch.setenv("PENNYWEIGHT_CACHE", str(tmp_path))
     monkeypatch.setattr(gguf, "KNOWN", {"tiny": TINY})
 
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from assay.models import google
-from assay.models.failure import CallError
-from assay.models.model import Usage
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
+from pennyweight.models import google
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Usage
 
 
 def test_thoughts_text_usage_and_logprobs() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models.failure import CallError
-from assay.models.providers import find
 from models.saved import ask, saved
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError
+from pennyweight.models.providers import find
 
 
 class RateLimitError(Exception):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.models.failure import CallError
-from assay.models.model import Reply
-from assay.models.providers import find
 from models.saved import SCHEMA, ask
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Reply
+from pennyweight.models.providers import find
 
 NAME = "smollm2-135m"
 
@@ -62,7 +62,7 @@ def test_through_openais_format() -> None:
 
 
 def test_through_anthropics_format() -> None:
-    from assay.models.local import serving
+    from pennyweight.models.local import serving
 
     async def main() -> tuple[Reply, Reply]:
         async with serving(NAME, slots=2, context=512) as address:
@@ -96,7 +96,8 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
 
 def test_the_server_dies_with_a_parent_that_is_killed() -> None:
     code = (
-        "import time; from assay.models.gguf import pull; from assay.models.server import Server\n"
+        "import time; from pennyweight.models.gguf import pull\n"
+        "from pennyweight.models.server import Server\n"
         f"print(Server(pull({NAME!r}), 1, 256).pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models.model import Reply, Settings, ToolCall, Usage
 from models.saved import ask
+from pennyweight.errors import UsageError
+from pennyweight.models.model import Reply, Settings, ToolCall, Usage
 
 
 def test_an_unknown_setting_names_the_nearest() -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models import openai
-from assay.models.failure import CallError
-from assay.models.model import Usage
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
+from pennyweight.errors import UsageError
+from pennyweight.models import openai
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Usage
 
 
 def test_a_plain_reply() -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models.model import Settings, most_output
-from assay.models.providers import PROVIDERS, find
-from assay.models.remote import RemoteModel
 from models.saved import ask
+from pennyweight.errors import UsageError
+from pennyweight.models.model import Settings, most_output
+from pennyweight.models.providers import PROVIDERS, find
+from pennyweight.models.remote import RemoteModel
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -45,11 +45,11 @@ def test_a_missing_key_names_its_variable(name: str, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_wrong_names(name: str, says: str) -> None:
-    from assay.errors import AssayError
+    from pennyweight.errors import PennyweightError
 
     if name.startswith("local/"):
         pytest.importorskip("xllamacpp")
-    with pytest.raises(AssayError, match=says):
+    with pytest.raises(PennyweightError, match=says):
         find(name)
 
 

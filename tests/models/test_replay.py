@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import UsageError
-from assay.models.failure import CallError
-from assay.models.model import Model, Reply, Request, Usage
-from assay.models.providers import find
-from assay.models.replay import Recorder, RecordError, Recording, key_of
 from models.saved import ask
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Model, Reply, Request, Usage
+from pennyweight.models.providers import find
+from pennyweight.models.replay import Recorder, RecordError, Recording, key_of
 
 
 class Counting:

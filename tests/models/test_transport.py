@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-from assay.models.failure import CallError
-from assay.models.model import Reply, Usage
-from assay.models.providers import find
-from assay.models.transport import Answer, Transport, parse
 from models.hostile import (
     GOOD,
     Behaviour,
@@ -23,6 +19,10 @@ from models.hostile import (
     trickle,
 )
 from models.saved import ask
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Reply, Usage
+from pennyweight.models.providers import find
+from pennyweight.models.transport import Answer, Transport, parse
 
 KEY = "sk-live-4f9a8b7c6d5e4f3a2b1c"
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from assay.stats.agreement import (
+from pennyweight.stats.agreement import (
     alpha,
     alpha_interval,
     mean_absolute_difference,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assay.stats.interval import (
+from pennyweight.stats.interval import (
     bounded_interval,
     quantile_ranks,
     rate_interval,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from assay.stats.multiple import holm
+from pennyweight.stats.multiple import holm
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])

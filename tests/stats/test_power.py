@@ -3,9 +3,9 @@ import pytest
 from bench.compare import Passes, power
 from statsmodels.stats.power import TTestPower
 
-from assay.stats.compare import Paired, mcnemar
-from assay.stats.flips import sign_flip
-from assay.stats.power import Design
+from pennyweight.stats.paired import Paired, mcnemar
+from pennyweight.stats.power import Design
+from pennyweight.stats.sign_flips import sign_flip
 
 SURE = 10**9
 """A design known so well that nothing has to be averaged."""

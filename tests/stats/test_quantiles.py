@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from assay.stats.quantiles import beta_share, binomial_quantile, normal_quantile, student_quantile
+from pennyweight.stats.quantiles import (
+    beta_share,
+    binomial_quantile,
+    normal_quantile,
+    student_quantile,
+)
 
 PROBABILITIES = [0.5, 0.6, 0.9, 0.95, 0.975, 0.995, 0.9995, 0.999995, 0.025, 0.001]
 

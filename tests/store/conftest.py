@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.store.store import Store
+from pennyweight.store.store import Store
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Runs, records and calls to put into a store."""
 
-from assay.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run
+from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run
 
 RUN = "20260101-000000-0001"
 

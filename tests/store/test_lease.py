@@ -7,10 +7,10 @@ import sys
 import pytest
 from sqlalchemy import update
 
-from assay.store import lease
-from assay.store.lease import STALE, Lease, Owner
-from assay.store.store import Store
-from assay.store.tables import RUN as TABLE
+from pennyweight.store import lease
+from pennyweight.store.lease import STALE, Lease, Owner
+from pennyweight.store.store import Store
+from pennyweight.store.tables import RUN as TABLE
 from store.samples import RUN, call, record, rows, run
 
 
@@ -27,7 +27,7 @@ def other(**changed):
 
 
 def a_dead_process():
-    code = "from assay.store.lease import Owner; print(Owner.here().text)"
+    code = "from pennyweight.store.lease import Owner; print(Owner.here().text)"
     return subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.strip()

@@ -7,11 +7,11 @@ import psycopg
 import pytest
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
-from assay.errors import UsageError
-from assay.store import kept
-from assay.store.migrations import STEPS, _several_decisions, _several_judgments
-from assay.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
-from assay.store.tables import DECISION, JUDGMENT, META
+from pennyweight.errors import UsageError
+from pennyweight.store import cache as kept
+from pennyweight.store.migrations import STEPS, _several_decisions, _several_judgments
+from pennyweight.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
+from pennyweight.store.tables import DECISION, JUDGMENT, META
 from store.samples import RUN, call, record, rows
 
 OLD = Path(__file__).with_name("version-1.sql").read_text("utf-8")
@@ -20,7 +20,7 @@ WIDTH = 38
 
 
 def execute(address, text):
-    """Run SQL past Assay; gives the rows of the last statement."""
+    """Run SQL past Pennyweight; gives the rows of the last statement."""
     if "://" in address:
         with psycopg.connect(address) as connection:
             cursor = connection.execute(text.replace("SERIAL_KEY", "BIGSERIAL PRIMARY KEY"))
@@ -53,37 +53,39 @@ def test_a_store_of_version_1_is_upgraded_and_keeps_its_data(store_address):
     assert rows(store)[1]["passed"] is True
     assert store.judgments(RUN).height == 0
     store.close()
-    assert execute(store_address, "SELECT version FROM assay_meta") == [(len(STEPS),)]
+    assert execute(store_address, "SELECT version FROM pennyweight_meta") == [(len(STEPS),)]
     again = Store(store_address)
     assert len(rows(again)) == 2
     again.close()
 
 
-def test_a_store_of_a_later_assay_is_refused_and_stays_as_it_is(store_address):
-    execute(store_address, OLD + "UPDATE assay_meta SET version = 99;")
+def test_a_store_of_a_later_pennyweight_is_refused_and_stays_as_it_is(store_address):
+    execute(store_address, OLD + "UPDATE pennyweight_meta SET version = 99;")
     store = Store(store_address)
-    with pytest.raises(UsageError, match=r"version 99, this Assay knows up to \d+; update Assay"):
+    with pytest.raises(
+        UsageError, match=r"version 99, this Pennyweight knows up to \d+; update Pennyweight"
+    ):
         store.runs()
     store.close()
-    assert execute(store_address, "SELECT version FROM assay_meta") == [(99,)]
-    assert execute(store_address, "SELECT count(*) FROM assay_record") == [(2,)]
-    assert len(execute(store_address, "SELECT * FROM assay_record")[0]) == WIDTH
+    assert execute(store_address, "SELECT version FROM pennyweight_meta") == [(99,)]
+    assert execute(store_address, "SELECT count(*) FROM pennyweight_record") == [(2,)]
+    assert len(execute(store_address, "SELECT * FROM pennyweight_record")[0]) == WIDTH
 
 
 def test_an_upgrade_that_fails_leaves_the_old_store(store_address, monkeypatch):
     execute(store_address, OLD)
 
     def broken(connection):
-        connection.exec_driver_sql("ALTER TABLE assay_record ADD COLUMN half TEXT")
+        connection.exec_driver_sql("ALTER TABLE pennyweight_record ADD COLUMN half TEXT")
         raise UsageError("No further.")
 
-    monkeypatch.setattr("assay.store.migrations.STEPS", (*STEPS, broken))
+    monkeypatch.setattr("pennyweight.store.migrations.STEPS", (*STEPS, broken))
     store = Store(store_address)
     with pytest.raises(UsageError, match="No further"):
         store.runs()
     monkeypatch.undo()
-    assert execute(store_address, "SELECT version FROM assay_meta") == [(1,)]
-    assert len(execute(store_address, "SELECT * FROM assay_record")[0]) == WIDTH
+    assert execute(store_address, "SELECT version FROM pennyweight_meta") == [(1,)]
+    assert len(execute(store_address, "SELECT * FROM pennyweight_record")[0]) == WIDTH
     assert len(rows(store)) == 2
     store.close()
 

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
-from assay.errors import UsageError
-from assay.store import store as module
-from assay.store.store import RECORD_COLUMNS, Store, StoreError
-from assay.store.tables import META, METADATA
-from assay.store.tables import RUN as RUN_TABLE
+from pennyweight.errors import UsageError
+from pennyweight.store import store as module
+from pennyweight.store.store import RECORD_COLUMNS, Store, StoreError
+from pennyweight.store.tables import META, METADATA
+from pennyweight.store.tables import RUN as RUN_TABLE
 from store.samples import RUN, call, record, rows, run
 
 
@@ -174,9 +174,9 @@ def test_a_group_whose_commit_was_not_heard_of_is_not_paid_for_twice(store, monk
 
 WRITER = """
 import sys
-from assay.store.store import Store
-from assay.store.tables import META, METADATA
-from assay.store.tables import RUN as RUN_TABLE
+from pennyweight.store.store import Store
+from pennyweight.store.tables import META, METADATA
+from pennyweight.store.tables import RUN as RUN_TABLE
 from store.samples import call, record, run
 store, name = Store(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)

@@ -5,10 +5,10 @@ import json
 import jsonschema
 import pytest
 
-from assay.suite.form import json_schema
-from assay.suite.load import load_judging, load_suite
-from assay.suite.problems import SuiteError
-from assay.suite.rubric import DEFAULT, PASS_MARK, load_rubric
+from pennyweight.schema.problems import SuiteError
+from pennyweight.suite.declaration import json_schema
+from pennyweight.suite.loader import load_judging, load_suite
+from pennyweight.suite.rubric import DEFAULT, PASS_MARK, load_rubric
 
 GOOD = """\
 rubric: review

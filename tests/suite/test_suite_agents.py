@@ -6,11 +6,11 @@ import subprocess
 import jsonschema
 import pytest
 
-from assay.suite import plan
-from assay.suite.form import json_schema
-from assay.suite.load import load_suite
-from assay.suite.problems import SuiteError
-from assay.suite.values import Caps
+from pennyweight.schema.problems import SuiteError
+from pennyweight.suite import plan
+from pennyweight.suite.declaration import json_schema
+from pennyweight.suite.loader import load_suite
+from pennyweight.suite.values import Caps
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 

@@ -5,11 +5,11 @@ import re
 import polars as pl
 import pytest
 
-from assay.errors import InputError
-from assay.run.limiter import MOST
-from assay.suite.load import load_suite
-from assay.suite.problems import SuiteError
-from assay.suite.values import Limits, Price, Subject
+from pennyweight.engine.limiter import MOST
+from pennyweight.errors import InputError
+from pennyweight.schema.problems import SuiteError
+from pennyweight.suite.loader import load_suite
+from pennyweight.suite.values import Limits, Price, Subject
 
 GOOD = """\
 suite: word-problems
@@ -203,7 +203,7 @@ def test_aliases_cannot_explode(write):
 
 
 def test_a_missing_or_unreadable_file_is_an_error_of_the_user(tmp_path):
-    with pytest.raises(SuiteError, match="assay init"):
+    with pytest.raises(SuiteError, match="pennyweight init"):
         load_suite(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"suite: s\ntasks: \xff\n")
     with pytest.raises(SuiteError, match="line 2: bytes that are not UTF-8"):
@@ -367,7 +367,7 @@ def test_a_quote_that_is_not_closed_swallows_no_rows(write):
 def test_a_hub_data_set_needs_its_package(write, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     path = write(MINIMAL.format(tasks="hf:owner/name"))
-    assert "pip install 'assay[datasets]'" in "\n".join(mistakes(path))
+    assert "pip install 'pennyweight[datasets]'" in "\n".join(mistakes(path))
 
 
 def test_a_hub_data_set(write, monkeypatch):

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from assay.suite import plan
-from assay.suite.load import load_suite
+from pennyweight.suite import plan
+from pennyweight.suite.loader import load_suite
 
 TEXT = """\
 suite: s

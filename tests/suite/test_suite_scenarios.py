@@ -6,11 +6,11 @@ import jsonschema
 import pytest
 import yaml
 
-from assay.gates.load import load_policies
-from assay.suite.first import first_scenarios
-from assay.suite.form import json_schema
-from assay.suite.load import load_suite
-from assay.suite.problems import SuiteError
+from pennyweight.gates.loader import load_policies
+from pennyweight.schema.problems import SuiteError
+from pennyweight.suite.declaration import json_schema
+from pennyweight.suite.loader import load_suite
+from pennyweight.suite.starter import first_scenarios
 
 SUITE = """\
 suite: s
@@ -127,4 +127,4 @@ def test_the_first_scenarios_load_and_editors_accept_them(tmp_path):
     jsonschema.Draft202012Validator(json_schema()).validate(yaml.safe_load(files["suite.yaml"]))
     policy = load_policies([str(tmp_path / "policy.yaml")])
     assert {"safety_rate", "pass_rate", "behavior_coverage"} <= {g.metric for g in policy.gates}
-    assert "assay gate latest --policy policy.yaml" in files["suite.yaml"]
+    assert "pennyweight gate latest --policy policy.yaml" in files["suite.yaml"]

@@ -4,11 +4,11 @@ import jsonschema
 import pytest
 import yaml
 
-from assay.suite import plan
-from assay.suite.first import first_suite
-from assay.suite.form import SUITE, json_schema
-from assay.suite.load import load_suite
-from assay.suite.problems import SuiteError
+from pennyweight.schema.problems import SuiteError
+from pennyweight.suite import plan
+from pennyweight.suite.declaration import SUITE, json_schema
+from pennyweight.suite.loader import load_suite
+from pennyweight.suite.starter import first_suite
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.text.confidence import from_logprobs, stated
+from pennyweight.text.confidence import from_logprobs, stated
 
 
 def said(text):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.normalize import normalize
+from pennyweight.text.normalize import normalize
 from reference import normalize as plain
 
 LONG = "1234567890123456789012345678901234567890"

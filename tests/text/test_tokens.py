@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.text.tokens import tokens
+from pennyweight.text.tokens import tokens
 from reference import tokens as plain
 
 blanks = st.sampled_from(

@@ -25,7 +25,7 @@ def chromium():
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
-        missing("playwright is not installed: pip install 'assay[dev]'")
+        missing("playwright is not installed: pip install 'pennyweight[dev]'")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield browser

@@ -1,4 +1,4 @@
-"""A real `assay serve` as a process of its own, and stores for it to show."""
+"""A real `pennyweight serve` as a process of its own, and stores for it to show."""
 
 import json
 import os
@@ -18,9 +18,9 @@ SUMS = ROOT / "examples" / "sums"
 
 
 def command(*arguments, folder, env=None, check=True):
-    """Run `assay` to its end in a folder."""
+    """Run `pennyweight` to its end in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "assay", *map(str, arguments)],
+        [sys.executable, "-m", "pennyweight", *map(str, arguments)],
         cwd=folder,
         env={**os.environ, **(env or {})},
         capture_output=True,
@@ -77,7 +77,7 @@ class Server:
 
     def post(self, path, body, **headers):
         """Change something, as a program would."""
-        given = {"Content-Type": "application/json", "X-Assay-Csrf": self.csrf(), **headers}
+        given = {"Content-Type": "application/json", "X-Pennyweight-Csrf": self.csrf(), **headers}
         return self.json(path, method="POST", body=json.dumps(body).encode(), headers=given)
 
 
@@ -90,7 +90,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 def serving(folder, *arguments, env=None):
     """Start a server in a folder, on a port that is free, and end it in good order."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "serve", "--port", "0", *map(str, arguments)],
+        [sys.executable, "-m", "pennyweight", "serve", "--port", "0", *map(str, arguments)],
         cwd=folder,
         env={**os.environ, **(env or {})},
         stderr=subprocess.PIPE,

@@ -7,16 +7,16 @@ import pytest
 from jinja2.runtime import Context
 from starlette.requests import Request
 
-from assay.store.store import Store
-from assay.web.app import make_app
-from assay.web.pages import pages
+from pennyweight.store.store import Store
+from pennyweight.web.app import make_app
+from pennyweight.web.pages import pages
 from web.serving import replayed, serving
 
 
 def test_what_breaks_is_told_in_our_own_words(tmp_path):
     run = replayed(tmp_path)
-    with sqlite3.connect(tmp_path / ".assay" / "assay.db") as store:
-        store.execute("UPDATE assay_run SET settings = '[1]'")
+    with sqlite3.connect(tmp_path / ".pennyweight" / "pennyweight.db") as store:
+        store.execute("UPDATE pennyweight_run SET settings = '[1]'")
     with serving(tmp_path) as server:
         status, told = server.json(f"/api/runs/{run}")
         assert status == 500
@@ -32,7 +32,7 @@ def test_what_breaks_is_told_in_our_own_words(tmp_path):
 def test_a_page_is_forgotten_once_it_is_sent(filled, path):
     """What goes in circles keeps a whole page in memory until the collector looks."""
     folder, run = filled
-    store = Store(str(folder / ".assay" / "assay.db"))
+    store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
     app = make_app(store).app
     shows = {route.path: route.endpoint for route in pages()}
 

@@ -5,13 +5,14 @@ import re
 from html import unescape
 
 import pytest
-
-from assay.report.charts import charts
-from assay.store import kept, look
-from assay.store.store import Store
-from assay.web.digests import compute
-from assay.web.site import read_filter, write_filter
 from report.test_copied import SETTINGS
+
+from pennyweight.render.charts import charts
+from pennyweight.store import cache as kept
+from pennyweight.store import queries as look
+from pennyweight.store.store import Store
+from pennyweight.web.digest_cache import compute
+from pennyweight.web.site import read_filter, write_filter
 from store.samples import RUN, call, record, run
 
 RULES = {"answer": {"kind": "marker", "value": "FINAL_ANSWER:"}, "confidence": "stated"}
@@ -20,7 +21,7 @@ RULES = {"answer": {"kind": "marker", "value": "FINAL_ANSWER:"}, "confidence": "
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """Records whose measures lie on the edges of bins, far above them and beside them."""
-    made = Store(str(tmp_path_factory.mktemp("charts") / "assay.db"))
+    made = Store(str(tmp_path_factory.mktemp("charts") / "pennyweight.db"))
     found = run(attempts=400, status="done", settings={**SETTINGS, **RULES})
     made.add_run(found)
     dice = random.Random(7)

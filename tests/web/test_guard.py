@@ -51,9 +51,9 @@ def test_another_site_can_neither_read_the_api_nor_change_anything(site):
     kind = {"Content-Type": "application/json"}
     path = f"/api/runs/{run}/remarks"
     assert server.get(path, method="POST", body=body, headers=kind)[0] == 403
-    wrong = {**kind, "X-Assay-Csrf": "guess"}
+    wrong = {**kind, "X-Pennyweight-Csrf": "guess"}
     assert server.get(path, method="POST", body=body, headers=wrong)[0] == 403
-    right = {**kind, "X-Assay-Csrf": server.csrf(), **evil}
+    right = {**kind, "X-Pennyweight-Csrf": server.csrf(), **evil}
     assert server.get(path, method="POST", body=body, headers=right)[0] == 403
 
 
@@ -74,8 +74,8 @@ def test_every_answer_has_the_policy(site, path):
 def test_beyond_loopback_a_token_is_demanded(filled):
     done = command("serve", "--host", "0.0.0.0", "--port", "0", folder=filled[0], check=False)
     assert done.returncode == 2
-    assert "ASSAY_TOKEN" in done.stderr
-    short = {"ASSAY_TOKEN": "short"}
+    assert "PENNYWEIGHT_TOKEN" in done.stderr
+    short = {"PENNYWEIGHT_TOKEN": "short"}
     done = command("serve", "--port", "0", folder=filled[0], env=short, check=False)
     assert done.returncode == 2
     assert "at least 16" in done.stderr
@@ -83,7 +83,7 @@ def test_beyond_loopback_a_token_is_demanded(filled):
 
 @pytest.fixture(scope="module")
 def locked(filled):
-    env = {"ASSAY_TOKEN": TOKEN, "ASSAY_READ_TOKEN": READ}
+    env = {"PENNYWEIGHT_TOKEN": TOKEN, "PENNYWEIGHT_READ_TOKEN": READ}
     with serving(filled[0], "--host", "0.0.0.0", env=env) as server:
         yield server, filled[1]
 
@@ -121,11 +121,11 @@ def test_a_person_enters_with_a_token(locked):
     assert "samesite=strict" in cookie.lower()
     assert READ not in cookie
     assert server.get("/", headers={"Cookie": cookie.partition(";")[0]})[0] == 200
-    assert server.get("/", headers={"Cookie": "assay_session=guess"})[0] == 303
+    assert server.get("/", headers={"Cookie": "pennyweight_session=guess"})[0] == 303
 
 
 def test_guessing_is_limited(filled):
-    with serving(filled[0], env={"ASSAY_TOKEN": TOKEN}) as server:
+    with serving(filled[0], env={"PENNYWEIGHT_TOKEN": TOKEN}) as server:
         codes = [server.get("/api/runs", headers=bearer(f"guess-{i}"))[0] for i in range(12)]
         assert codes == [401] * 10 + [429] * 2
         assert server.get("/api/runs", headers=bearer(TOKEN))[0] == 200  # nobody is locked out

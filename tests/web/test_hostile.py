@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from assay.store.remarks import remark
-from assay.store.store import RECORD_COLUMNS, Run, Store
+from pennyweight.store.remarks import remark
+from pennyweight.store.store import RECORD_COLUMNS, Run, Store
 from web.serving import serving
 
 SCRIPT = '<script>window.owned=1</script><img src=x onerror="window.owned=1">'
@@ -26,7 +26,7 @@ OUTSIDE = """
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
-    store = Store(str(folder / ".assay" / "assay.db"))
+    store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
     name = "".join(NASTY).replace("/", "")
     rules = {"kind": "exact", "absolute": "0", "relative": "0", "separator": None, "each": False}
     settings = {

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-
 from run.serving import server as model_server
 from run.serving import suite as written
+
 from web.serving import serving
 from web.test_api import until
 

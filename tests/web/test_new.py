@@ -100,7 +100,7 @@ def test_a_program_is_told_which_field_is_wrong(site, page):
     said = page.evaluate("call('POST', '/api/plan', {suite: 'x', runs: 0}).catch((e) => e.message)")
     assert said == "runs: Input should be greater than or equal to 1"
     server, _ = site
-    given = {"X-Assay-Csrf": server.csrf()}
+    given = {"X-Pennyweight-Csrf": server.csrf()}
     at = "/api/uploads?kind=jsonl&subject="
     status, told = server.json(at, method="POST", body=TASK, headers=given)
     assert (status, told["detail"][:14]) == (400, "Name the model")
@@ -110,7 +110,7 @@ def test_who_may_only_look_is_told_so_and_not_where_things_lie(tmp_path, open_pa
     run = replayed(tmp_path)
     (tmp_path / "broken.yaml").write_text(BROKEN)
     with serving(
-        tmp_path, tmp_path, env={"ASSAY_TOKEN": TOKEN, "ASSAY_READ_TOKEN": READ}
+        tmp_path, tmp_path, env={"PENNYWEIGHT_TOKEN": TOKEN, "PENNYWEIGHT_READ_TOKEN": READ}
     ) as server:
         page = open_page().page
         page.goto(f"{server.address}/new")

@@ -55,7 +55,7 @@ def test_every_answer_is_as_declared(own, tmp_path):
     program = Path(sys.executable).with_name("schemathesis")
     if not program.exists():
         missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("schemathesis is not installed: pip install 'assay[dev]'")
+        missing("schemathesis is not installed: pip install 'pennyweight[dev]'")
     server, run = own
     suite = server.json("/api/suites")[1][0]["id"]
     policy = re.search(r'<option value="([0-9a-f]{16})">', server.get("/gates")[2])[1]
@@ -63,7 +63,7 @@ def test_every_answer_is_as_declared(own, tmp_path):
     done = subprocess.run(
         [
             *(program, "run", f"{server.address}/openapi.json", "--checks", CHECKS),
-            *("--header", f"X-Assay-Csrf: {server.csrf()}", "--phases", "fuzzing"),
+            *("--header", f"X-Pennyweight-Csrf: {server.csrf()}", "--phases", "fuzzing"),
             *("--max-examples", "12", "--seed", "1", "--generation-database", "none"),
             *("--report-har-path", "asked.har"),
         ],

@@ -1,0 +1,62 @@
+"""Pennyweight measures language models and agents: `pennyweight.score("records.jsonl")`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pennyweight.define import evaluate as evaluate
+    from pennyweight.define import measure as measure
+    from pennyweight.define import metric as metric
+    from pennyweight.models.ask import ask as ask
+    from pennyweight.scoring.comparison import Comparison as Comparison
+    from pennyweight.scoring.comparison import compare as compare
+    from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
+    from pennyweight.scoring.pipeline import per_task_results as per_task_results
+    from pennyweight.scoring.pipeline import score as score
+    from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
+    from pennyweight.scoring.scores import Scores as Scores
+
+_PUBLIC = {
+    "Comparison": "pennyweight.scoring.comparison",
+    "MetricsSummary": "pennyweight.scoring.scores",
+    "PerTaskResult": "pennyweight.scoring.per_task",
+    "Scores": "pennyweight.scoring.scores",
+    "ask": "pennyweight.models.ask",
+    "compare": "pennyweight.scoring.comparison",
+    "evaluate": "pennyweight.define",
+    "measure": "pennyweight.define",
+    "metric": "pennyweight.define",
+    "per_task_results": "pennyweight.scoring.pipeline",
+    "score": "pennyweight.scoring.pipeline",
+}
+
+__all__ = [
+    "Comparison",
+    "MetricsSummary",
+    "PerTaskResult",
+    "Scores",
+    "ask",
+    "compare",
+    "evaluate",
+    "measure",
+    "metric",
+    "per_task_results",
+    "score",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is public when it is used: `pennyweight --help` must not load Polars."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'pennyweight' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,45 @@
+"""What an agent's own words say about why it could not work."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pennyweight.models.failure import Kind
+
+_FULL = re.compile(
+    r"prompt is too long|context (window|length)|context_length|output token maximum"
+    r"|exceeds the maximum number of tokens",
+    re.IGNORECASE,
+)
+"""The agent filled what the model can read or write: its own doing, as running out of turns is."""
+
+_SIGNS: tuple[tuple[Kind, str], ...] = (
+    ("quota", r"credit balance|insufficient_(quota|balance)|billing|usage limit|payment|\b402\b"),
+    ("quota", r"TerminalQuotaError|quota.*(per day|daily)|hit your limit"),
+    ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource.?exhausted|quota"),
+    ("auth", r"\b40[13]\b|api.?key|/login|log ?in\b|unauthori[sz]ed|authenticat|forbidden"),
+    ("auth", r"permission.?denied|oauth|credentials|FatalAuth"),
+    ("content_filter", r"usage policy|content.?(filter|policy)|prohibited"),
+    ("not_found", r"\b404\b|not_found_error|model.*(not found|does not exist|not supported)"),
+    ("server", r"\b5\d\d\b|overloaded|internal.?server|server.?error|unavailable|high demand"),
+    ("timeout", r"timed? ?out|timeout|deadline"),
+    (
+        "connection",
+        r"connect|network|fetch failed|socket|ECONN|ENOTFOUND|EAI_AGAIN|stream (error|d)",
+    ),
+)
+
+
+def kind_of(said: str) -> Kind | None:
+    """Tell what kind of failure a message is about; None where the agent filled its context.
+
+    What has no sign of any is a fault that trying again does not mend.
+    """
+    if _FULL.search(said):
+        return None
+    for kind, signs in _SIGNS:
+        if re.search(signs, said, re.IGNORECASE):
+            return kind
+    return "function"

@@ -1,0 +1,304 @@
+"""What agents print about themselves: the final text, tokens and cost.
+
+Each reader follows what its program documents. What is not said is None, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pennyweight.agent.failures import kind_of
+from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.json_values import add, count
+from pennyweight.models.model import Usage
+from pennyweight.suite.agents import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What an agent said about its attempt."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    model: str | None = None
+    status: Literal["ok", "budget"] = "ok"
+    failed: CallError | None = None
+    """Why it says that it could not work: what it needs was down, refused it or was not paid."""
+
+
+def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed:
+    """Read an output by a reader's name, or by JSON paths; `errors` is the other output."""
+    if isinstance(how, Mapping):
+        return _by_paths(how, output)
+    if how == "gemini":
+        return _gemini(output, errors)
+    return _READERS[how](output)
+
+
+def troubled(printed: Printed, said: str) -> Printed:
+    """Say that an agent could not work. One whose context is full has spent what it had."""
+    kind = kind_of(said)
+    if kind is None:
+        return replace(printed, status="budget")
+    told = shorten(said) or "it does not say why"
+    usage = None if printed.usage == Usage() else printed.usage
+    wrong = CallError(kind, f"The agent could not work: {told}", usage=usage)
+    return replace(printed, failed=wrong)
+
+
+def _text(output: str) -> Printed:
+    return Printed(output.strip())
+
+
+def _claude_code(output: str) -> Printed:
+    """Read `claude -p --output-format json` or `stream-json`: the last object of type result.
+
+    `modelUsage` counts every model that was used; `usage` only the main one.
+    """
+    events = _events(output)
+    result = next((e for e in reversed(events) if e.get("type") == "result"), None)
+    if result is None:
+        return Printed(_last_words(events) or output.strip())
+    text = result.get("result")
+    per_model = _mapping(result.get("modelUsage"))
+    used = [u for u in per_model.values() if isinstance(u, dict)]
+    if used and all(count(u.get("inputTokens")) is not None for u in used):
+        usage = _sum(_claude_usage(u, _CAMEL) for u in used)
+    else:
+        usage = _claude_usage(_mapping(result.get("usage")), _SNAKE)
+    most = max(
+        per_model,
+        key=lambda name: count(_mapping(per_model[name]).get("outputTokens")) or 0,
+        default=None,
+    )
+    printed = Printed(
+        text if isinstance(text, str) else _last_words(events),
+        usage,
+        _money(result.get("total_cost_usd")),
+        most,
+    )
+    kind = str(result.get("subtype", ""))
+    if kind in {"error_max_turns", "error_max_budget_usd"}:
+        return replace(printed, status="budget")
+    if kind == "error_during_execution" or (result.get("is_error") is True and kind in _API):
+        said = result.get("errors")
+        told = said if isinstance(said, list) else [text]
+        return troubled(printed, "; ".join(str(one) for one in told if one))
+    return printed
+
+
+_API = ("success", "")
+"""With `is_error`, the last message is one of the API; its other kinds are the agent's own."""
+
+
+_SNAKE = (
+    *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    "output_tokens",
+)
+_CAMEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
+
+
+def _claude_usage(said: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
+    """Count the cached tokens in: Claude counts them apart."""
+    fresh, written, cached, out = (count(said.get(name)) for name in names)
+    return Usage(None if fresh is None else add(fresh, written, cached), out, cached)
+
+
+def _last_words(events: list[dict[str, Any]]) -> str:
+    for event in reversed(events):
+        content = _mapping(event.get("message")).get("content")
+        if event.get("type") == "assistant" and isinstance(content, list):
+            said = [p.get("text") for p in content if isinstance(p, dict)]
+            text = "".join(t for t in said if isinstance(t, str))
+            if text:
+                return text
+    return ""
+
+
+def _codex(output: str) -> Printed:
+    """Read `codex exec --json`: the last message, and the usage of the last turn.
+
+    That usage counts from the start of the thread, so earlier ones are part of it. An error
+    that a completed turn follows was overcome.
+    """
+    text: str | None = None
+    usage = Usage()
+    wrong: str | None = None
+    for event in _events(output):
+        item = _mapping(event.get("item"))
+        kind = item.get("type", item.get("item_type"))
+        if event.get("type") == "item.completed" and kind in {"agent_message", "assistant_message"}:
+            said = item.get("text")
+            text = said if isinstance(said, str) else text
+        elif event.get("type") in {"turn.failed", "error"}:
+            wrong = _message(event.get("error", event)) or wrong or ""
+        elif event.get("type") == "turn.completed":
+            wrong = None
+            said = _mapping(event.get("usage"))
+            usage = Usage(
+                count(said.get("input_tokens")),
+                count(said.get("output_tokens")),
+                count(said.get("cached_input_tokens")),
+                count(said.get("reasoning_output_tokens")),
+            )
+    printed = Printed(output.strip() if text is None else text, usage)
+    return printed if wrong is None else troubled(printed, wrong)
+
+
+def _gemini(output: str, errors: str = "") -> Printed:
+    """Read `gemini --output-format json` or `stream-json`.
+
+    Where it ends with an error it may print that, as JSON, to the standard error.
+    """
+    events = _events(output)
+    found = [e for e in events if "stats" in e or "response" in e]
+    result = found[-1] if found else {}
+    stats = _mapping(result.get("stats"))
+    models = _mapping(stats.get("models"))
+    tokens = [_mapping(_mapping(m).get("tokens")) for m in models.values()]
+    if tokens:
+        usage = _sum(map(_gemini_usage, tokens))
+    else:
+        prompt, whole = count(stats.get("input_tokens")), count(stats.get("total_tokens"))
+        out = count(stats.get("output_tokens"))
+        if prompt is not None and whole is not None and whole >= prompt:
+            out = whole - prompt  # its output_tokens leave out the reasoning
+        usage = Usage(prompt, out, count(stats.get("cached")))
+    said = result.get("response")
+    if not isinstance(said, str):
+        parts = [e.get("content") for e in events if e.get("role") == "assistant"]
+        said = "".join(p for p in parts if isinstance(p, str)) or ("" if events else output.strip())
+    named = next((e.get("model") for e in events if e.get("type") == "init"), None)
+    named = named if isinstance(named, str) else next(iter(models), None)
+    printed = Printed(said, usage, None, named)
+    final = [e for e in events if isinstance(e.get("error"), dict)]
+    if not final and not result:
+        final = [e for e in _events(errors) if isinstance(e.get("error"), dict)]
+    if not final:
+        return printed
+    error = final[-1]["error"]
+    kind, code = str(error.get("type", "")), error.get("code")
+    if kind == "FatalTurnLimitedError" or code == _TURNS:
+        return replace(printed, status="budget")
+    if kind in {"FatalToolExecutionError", "FatalCancellationError"}:
+        return printed
+    return troubled(printed, " ".join(str(p) for p in (code, kind, _message(error)) if p))
+
+
+_TURNS = 53
+"""What Gemini's CLI ends with when it has used up its turns."""
+
+
+def _message(error: Any) -> str:
+    said = _mapping(error).get("message", error)
+    return said if isinstance(said, str) else ""
+
+
+def _gemini_usage(tokens: Mapping[str, Any]) -> Usage:
+    said = {n: count(tokens.get(n)) for n in ("prompt", "tool", "candidates", "thoughts", "cached")}
+    prompt = None if said["prompt"] is None else add(said["prompt"], said["tool"])
+    out = None if said["candidates"] is None else add(said["candidates"], said["thoughts"])
+    return Usage(prompt, out, said["cached"], said["thoughts"])
+
+
+def _sum(all_: Iterator[Usage]) -> Usage:
+    """Add usages; a count that one of them does not know is not known."""
+    found = list(all_)
+
+    def total(name: str) -> int | None:
+        values = [getattr(usage, name) for usage in found]
+        return None if None in values or not values else sum(values)
+
+    return Usage(*(total(n) for n in ("prompt_tokens", "completion_tokens", "cached_tokens")))
+
+
+def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
+    documents = _documents(output)
+    values = {name: _lookup(path, documents) for name, path in paths.items()}
+    text = values.get("text")
+    if text is None:
+        text = output.strip() if "text" not in paths else ""
+    model = values.get("model")
+    return Printed(
+        text if isinstance(text, str) else json.dumps(text, ensure_ascii=False),
+        Usage(
+            count(values.get("prompt_tokens")),
+            count(values.get("completion_tokens")),
+            count(values.get("cached_tokens")),
+            count(values.get("reasoning_tokens")),
+        ),
+        _money(values.get("cost_usd")),
+        model if isinstance(model, str) else None,
+    )
+
+
+def _lookup(path: str, documents: list[Any]) -> Any:
+    """Follow a path in the last document in which it leads somewhere."""
+    wanted = steps(path) or []
+    for document in reversed(documents):
+        value = document
+        for step in wanted:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                value = None
+                break
+        if value is not None:
+            return value
+    return None
+
+
+def _events(output: str) -> list[dict[str, Any]]:
+    found = []
+    for document in _documents(output):
+        found += document if isinstance(document, list) else [document]
+    return [event for event in found if isinstance(event, dict)]
+
+
+def _documents(output: str) -> list[Any]:
+    """Find the JSON in an output: the whole of it, its lines, or from a line that opens it."""
+    whole = _json(output)
+    if whole is not None:
+        return [whole]
+    lines = output.splitlines()
+    found = [v for v in map(_json, lines) if isinstance(v, dict | list)]
+    if found:
+        return found
+    for number, line in enumerate(lines[:1000]):
+        if line.startswith(("{", "[")):
+            rest = _json("\n".join(lines[number:]))
+            if rest is not None:
+                return [rest]
+    return []
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _money(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
+_READERS: dict[str, Callable[[str], Printed]] = {
+    "text": _text,
+    "claude-code": _claude_code,
+    "codex": _codex,
+}

@@ -1,0 +1,267 @@
+"""What a command runs in: bubblewrap, a container, or nothing at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pennyweight.agent.folders import CONTAINER, end_container
+from pennyweight.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pennyweight.agent.folders import Cell
+    from pennyweight.agent.process import Ended
+    from pennyweight.suite.values import Agent
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WORK, HOME, TMP = "/workspace", "/home/agent", "/tmp"  # noqa: S108
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
+_ETC = (
+    *(
+        "alternatives",
+        "ca-certificates",
+        "ca-certificates.conf",
+        "crypto-policies",
+        "debian_version",
+    ),
+    *("fonts", "gitconfig", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"),
+    *("magic", "mime.types", "nsswitch.conf", "os-release", "pki", "profile", "protocols"),
+    *("python3", "python3.11", "python3.12", "python3.13", "resolv.conf", "services", "ssl"),
+    *("terminfo", "timezone"),
+)
+"""What programs need of /etc; the rest may hold secrets."""
+_PEOPLE = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
+_SHARED_MEMORY = 64_000_000
+STATUS = 198
+"""The descriptor on which bubblewrap says what became of its command."""
+_NOT_RUN = (125, 126, 127)
+"""What podman and docker end with when the image or the command in it cannot be run. A command
+may end so too: what the engine knows of the container tells which it was."""
+_CREATED = "container-id"
+"""The file that an engine writes when it has made a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the folders of an attempt are, as the command sees them."""
+
+    work: str
+    home: str
+    tmp: str
+
+
+def place_of(agent: Agent, cell: Cell) -> Place:
+    """Say where a command finds its folders."""
+    if agent.sandbox == "none":
+        return Place(str(cell.work), str(cell.home), str(cell.tmp))
+    return Place(WORK, HOME, TMP)
+
+
+def find_command(name: str) -> str | None:
+    """Find a command, on the system's path first and then on one's own."""
+    if "/" in name:
+        return name if os.access(name, os.X_OK) else None
+    return shutil.which(name, path=PATH) or shutil.which(name)
+
+
+def path_of(agent: Agent) -> str:
+    """Give the PATH of a command: the system's, and the folder of the command itself."""
+    first = "sh" if agent.shell else agent.command[0]
+    found = None if agent.sandbox == "container" else find_command(first)
+    if not found or str(Path(found).parent) in PATH.split(":"):
+        return PATH
+    return f"{Path(found).absolute().parent}:{PATH}"
+
+
+def described(agent: Agent) -> str:
+    """Say in words what a command runs in."""
+    network = "with network" if agent.network else "no network"
+    if agent.sandbox == "none":
+        return "none (the agent can read and write whatever you can)"
+    if agent.sandbox == "container":
+        return f"{Path(container_engine() or CONTAINER).name}, image {agent.image}, {network}"
+    return f"{bubblewrap_version()}, {network}"
+
+
+def check(agent: Agent) -> None:
+    """Say what is missing to run a command."""
+    if agent.sandbox == "bubblewrap":
+        wrong = bubblewrap_problem()
+        if wrong:
+            raise UsageError(
+                f"{wrong} Without it an agent could read and write whatever you can: write "
+                "'sandbox: none' if that is what you want, or 'sandbox: container' with an image."
+            )
+    if agent.sandbox == "container":
+        if container_engine() is None:
+            raise UsageError("'sandbox: container' needs podman or docker; neither is installed.")
+        return
+    if not agent.shell and find_command(agent.command[0]) is None:
+        raise UsageError(f"The command {agent.command[0]!r} is not installed, or cannot be run.")
+    if agent.serves and agent.sandbox != "none" and not agent.network:
+        raise UsageError(f"{agent.serves} is served on this machine's network: 'network: true'.")
+
+
+@lru_cache(maxsize=1)
+def bubblewrap_problem() -> str | None:
+    """Say why bubblewrap cannot be used here, if it cannot."""
+    found = shutil.which("bwrap")
+    if found is None:
+        return "bubblewrap is not installed (in Debian and Ubuntu: apt-get install bubblewrap)."
+    tried = [found, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"]
+    done = subprocess.run([*tried, "true"], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode == 0:
+        return None
+    said = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
+    return (
+        "bubblewrap is installed but cannot be used here; often user namespaces are switched off "
+        f"({said})."
+    )
+
+
+@lru_cache(maxsize=1)
+def bubblewrap_version() -> str:
+    """Give bubblewrap's own name and version."""
+    done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
+    return done.stdout.strip() or "bubblewrap"
+
+
+def container_engine() -> str | None:
+    """Find podman or docker."""
+    return shutil.which("podman") or shutil.which("docker")
+
+
+def wrapped(agent: Agent, words: Sequence[str], cell: Cell, names: Sequence[str]) -> list[str]:
+    """Put a command into its sandbox. `names` are the variables that go in."""
+    if agent.sandbox == "none":
+        return list(words)
+    if agent.sandbox == "container":
+        return [*_container(agent, cell, names), *words]
+    return [*_bubblewrap(agent, words[0], cell), "--", *words]
+
+
+def status_of(agent: Agent) -> int:
+    """Give the descriptor on which a sandbox tells what became of its command; 0 for none."""
+    return STATUS if agent.sandbox == "bubblewrap" else 0
+
+
+def failure(agent: Agent, cell: Cell, ended: Ended) -> str | None:
+    """Say why a command was not begun, if it was not: that is no result of the agent.
+
+    What the command itself printed or ended with decides nothing. A container is taken away.
+    """
+    said = (ended.stderr.text.strip().splitlines() or ["no reason was given"])[-1]
+    if agent.sandbox == "container":
+        begun = ended.exit_code not in _NOT_RUN or _begun(cell)
+        end_container(cell.root)
+        if not begun and ended.why == "exit":
+            return f"The container could not be run: {said}"
+    elif ended.started is False and ended.why == "exit" and ended.exit_code == 1:
+        return f"The sandbox could not be made: {said}"
+    return None
+
+
+def own_fault(agent: Agent, first: str, ended: Ended) -> bool:
+    """Whether a command was not begun because the workspace does not hold it."""
+    if first.startswith("/") or "/" not in first:
+        return False
+    if agent.sandbox == "container":
+        return ended.exit_code != _NOT_RUN[0]
+    return "bwrap: execvp " in ended.stderr.text
+
+
+def _begun(cell: Cell) -> bool:
+    """Whether an engine began the command of a container: it knows since when it runs."""
+    try:
+        made = (cell.root / _CREATED).read_text().strip()
+        engine = (cell.root / CONTAINER).read_text().split()[0]
+    except (OSError, IndexError):
+        return False
+    words = [engine, "inspect", "--format", "{{.State.StartedAt}}", made]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.returncode != 0 or not done.stdout.startswith("0001-01-01")
+
+
+def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
+    people = cell.root / "passwd"
+    people.write_text(_PEOPLE)
+    words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
+    words += ["--json-status-fd", str(STATUS)]
+    words += ["--new-session", "--uid", "1000", "--gid", "1000", "--hostname", "agent"]
+    words += ["--share-net"] if agent.network else []
+    for folder in _SYSTEM:
+        words += _shown(folder)
+    for name in _ETC:
+        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    words += ["--ro-bind", str(people), "/etc/passwd"]
+    if agent.network:
+        words += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
+    # where Pennyweight runs as root, the kernel's settings would be its to change
+    words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    words += ["--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"]  # noqa: S108
+    words += ["--bind", str(cell.work), WORK, "--bind", str(cell.home), HOME]
+    words += ["--bind", str(cell.tmp), TMP]
+    for path in agent.read:
+        words += ["--ro-bind", path, path]
+    return [
+        *words,
+        *_own(first, agent.read),
+        "--remount-ro",
+        "/dev",
+        "--remount-ro",
+        "/",
+        "--chdir",
+        WORK,
+    ]
+
+
+def _shown(folder: str) -> list[str]:
+    """Show a folder of the system as it is, read-only."""
+    path = Path(folder)
+    if path.is_symlink():
+        return ["--symlink", str(path.readlink()), folder]
+    return ["--ro-bind", folder, folder] if path.is_dir() else []
+
+
+def _own(first: str, shown: Sequence[str]) -> list[str]:
+    """Show what a command outside the system needs of itself: its file, or what it is a link to.
+
+    Of an installed program that is the folder, never one's home or the folder of a suite. A
+    program that needs more names it under `read`.
+    """
+    system = tuple(f"{folder}/" for folder in _SYSTEM)
+    own, real = Path(first), Path(first).resolve()
+    if not own.is_absolute() or not own.exists() or first in shown or first.startswith(system):
+        return []
+    if not own.is_symlink():
+        return ["--ro-bind", str(own), str(own)]
+    target = real if Path.home().is_relative_to(real.parent) else real.parent
+    return ["--ro-bind", str(target), str(target), "--symlink", str(real), str(own)]
+
+
+def _container(agent: Agent, cell: Cell, names: Sequence[str]) -> list[str]:
+    engine = container_engine() or "podman"
+    name = f"pennyweight-{cell.root.parent.name}-{cell.root.name}"
+    (cell.root / CONTAINER).write_text(f"{engine} {name}")
+    network = "none" if not agent.network else "host" if agent.serves else "bridge"
+    (cell.root / _CREATED).unlink(missing_ok=True)
+    words = [engine, "run", "--interactive", "--name", name]
+    words += ["--cidfile", str(cell.root / _CREATED)]
+    words += ["--network", network, "--read-only", "--cap-drop", "ALL"]
+    words += ["--security-opt", "no-new-privileges", "--pids-limit", "1024"]
+    if Path(engine).name == "docker":
+        words += ["--user", f"{os.getuid()}:{os.getgid()}"]
+    for path, inside in ((cell.work, WORK), (cell.home, HOME), (cell.tmp, TMP)):
+        words += ["--volume", f"{path}:{inside}"]
+    for path_ in agent.read:
+        words += ["--volume", f"{path_}:{path_}:ro"]
+    for variable in names:
+        words += ["--env", variable]
+    return [*words, "--workdir", WORK, str(agent.image)]

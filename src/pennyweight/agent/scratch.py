@@ -1,0 +1,159 @@
+"""Where agents work: a folder for each run, with a fresh workspace for each attempt in it.
+
+The folder holds a lock for as long as its process lives. One whose lock is free belongs to a run
+that was killed: the next run ends what still works for it and takes it away. So it does where
+there is no lock and that process is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from pennyweight.agent.diff import Snapshot
+from pennyweight.agent.folders import Cell, end_container, usage
+from pennyweight.agent.process import end_marked
+from pennyweight.agent.workspace import copy, make, remove
+from pennyweight.models.failure import CallError
+
+if TYPE_CHECKING:
+    from pennyweight.suite.values import Work
+
+VARIABLE = "PENNYWEIGHT_WORKSPACES"
+LOCK = "lock"
+NAME = re.compile(r"\d+-[0-9a-f]+")
+"""How the folder of a run is named: its process, and a mark by chance."""
+
+
+def home() -> Path:
+    """Where the workspaces of all runs are."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base, "pennyweight", "workspaces").absolute()
+
+
+class Scratch:
+    """The folder of one run."""
+
+    def __init__(self) -> None:
+        above = home()
+        above.mkdir(parents=True, exist_ok=True)
+        clean(above)
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        making = above / f".{name}"
+        making.mkdir(mode=0o700)
+        (making / LOCK).touch()
+        self._lock = _locked(making / LOCK)
+        self.root = making.rename(above / name)
+        self._making = threading.Lock()
+        self._templates: dict[str, Path] = {}
+        self._count = 0
+
+    def cell(self, work: Work) -> Cell:
+        """Make a fresh workspace with its files."""
+        self._count += 1
+        root = self.root / f"{self._count}-{secrets.token_hex(3)}"
+        try:
+            with self._making:
+                begun = self._template(work)
+            root.mkdir(mode=0o700)
+            copy(begun, root / "work")
+            for name in ("home", "tmp"):
+                (root / name).mkdir()
+        except (OSError, shutil.Error, subprocess.SubprocessError) as error:
+            remove(root)
+            raise CallError("workspace", f"The workspace cannot be made: {_said(error)}") from error
+        size, count = usage(root)
+        return Cell(root, begun, Snapshot.of(root / "work"), size, count)
+
+    def _template(self, work: Work) -> Path:
+        """Make what attempts begin with, once: folder or commit, with the files laid over it."""
+        key = repr((work.copy, work.git, work.identity()[:2]))
+        found = self._templates.get(key)
+        if found is None:
+            found = self.root / f"begin-{len(self._templates)}"
+            remove(found)
+            make(work, found)
+            self._templates[key] = found
+        return found
+
+    def close(self) -> None:
+        """Take everything away."""
+        _remove(self.root)
+        self._lock.close()
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        text = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
+        return text[-1] if text else str(error)
+    return str(error)
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Lock a file for as long as it is open; an OSError says that another process has it."""
+    file = path.open("rb+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a run; its lock goes last, so that what is left can be told."""
+    with contextlib.suppress(FileNotFoundError):
+        for one in folder.iterdir():
+            if one.name != LOCK:
+                remove(one)
+    remove(folder)
+
+
+def clean(above: Path) -> int:
+    """Take away what killed runs left; gives how many there were."""
+    found = 0
+    for folder in above.iterdir():
+        if folder.name.startswith("."):
+            if not _alive(folder.name[1:]):
+                remove(folder)
+            continue
+        lock: contextlib.AbstractContextManager[object]
+        try:
+            lock = _locked(folder / LOCK)
+        except FileNotFoundError:
+            if not NAME.fullmatch(folder.name) or _alive(folder.name):
+                continue
+            lock = contextlib.nullcontext()
+        except OSError:
+            continue  # it is in use, or no folder of a run
+        with lock, contextlib.suppress(FileNotFoundError):
+            end_marked(folder.name)
+            for cell in folder.iterdir():
+                end_container(cell)
+            _remove(folder)
+            found += 1
+    return found
+
+
+def _alive(name: str) -> bool:
+    """Whether the process after which a folder is named still runs."""
+    owner = name.partition("-")[0]
+    if not owner.isdigit():
+        return True
+    try:
+        os.kill(int(owner), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

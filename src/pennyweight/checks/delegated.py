@@ -1,0 +1,179 @@
+"""What others decide: code of the suite's writer, a judge, a person."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.schema.functions import FOLDER, load_function
+
+if TYPE_CHECKING:
+    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.parameters import Command, Count, Duration, Function, Share, Text
+
+_RECORD = (
+    *("input", "target", "response", "reasoning", "tool_calls", "status", "refused", "truncated"),
+    *("prompt_tokens", "completion_tokens", "latency_ms", "cost_usd", "work"),
+)
+
+
+_LONGEST = 100_000
+"""Characters that a variable of the environment is given; an operating system takes few more."""
+_PRINTED = 2000
+
+
+def _plain(seen: Seen) -> dict[str, Any]:
+    """Give what a writer's own code sees of an attempt."""
+    row = {name: seen.row.get(name) for name in _RECORD}
+    calls = [{"name": t.name, "arguments": t.arguments} for t in seen.tools]
+    return {**row, "tool_calls": calls, "work": dict(seen.work), "text": seen.text}
+
+
+@check(by="code")
+def python(seen: Seen, function: Function) -> Verdict:
+    """A function of yours, named module:function, says whether it holds.
+
+    It gets a dict (`text`, `input`, `target`, `tool_calls`, `work`, …) and returns true, false or
+    None (it cannot say), alone or in a pair with a sentence why. Modules beside the suite are
+    found. It runs once, when the attempt is made: the verdict is kept.
+
+    >>> python({"response": "4"}, "builtins:bool").holds
+    True
+    """
+    said = load_function(function)(_plain(seen))
+    holds, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
+    if holds is not None and not isinstance(holds, bool):
+        raise TypeError(f"{function} returned {holds!r:.60}; it must be true, false or None")
+    return Verdict(holds, str(why) or f"{function} says {holds}.")
+
+
+@check(by="code")
+def command(
+    seen: Seen, run: Command, *, exit_code: Count = 0, timeout: Duration = 60_000.0
+) -> Verdict:
+    """A command ends with an exit code, 0 unless `exit_code` says another.
+
+    It gets the reply on standard input and the record as JSON in the variable
+    PENNYWEIGHT_RECORD, where long texts are cut; the file named by PENNYWEIGHT_RECORD_FILE has all
+    of it. It runs beside
+    the suite, once, when the attempt is made. After `timeout` it is ended, with all it started.
+
+    >>> command("Paris", "grep -q Paris").holds
+    True
+    """
+    plain = _plain(seen)
+    with tempfile.TemporaryDirectory(prefix="pennyweight-") as place:
+        whole, out = Path(place, "record.json"), Path(place, "output")
+        whole.write_text(json.dumps(plain, default=str), encoding="utf-8")
+        Path(place, "input").write_bytes((seen.text or "").encode("utf-8", "replace"))
+        told = {"PENNYWEIGHT_RECORD": short_json(plain), "PENNYWEIGHT_RECORD_FILE": str(whole)}
+        with Path(place, "input").open("rb") as said, out.open("wb") as printed:
+            code = _ended(run, timeout / 1000, {**os.environ, **told}, said, printed)
+        text = _end_of(out)
+    if code is None:
+        raise TimeoutError(f"it did not end within {timeout / 1000:g} s")
+    evidence = (Found("output", text),) if text else ()
+    return Verdict(code == exit_code, f"It ended with {code}.", evidence)
+
+
+def _ended(
+    words: tuple[str, ...],
+    seconds: float,
+    environment: dict[str, str],
+    said: IO[bytes],
+    printed: IO[bytes],
+) -> int | None:
+    """Run a command as the head of its own group, of which nothing is left in the end."""
+    process = subprocess.Popen(  # noqa: S603
+        words,
+        stdin=said,
+        stdout=printed,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        cwd=FOLDER.get(),
+        start_new_session=True,
+    )
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _end_of(path: Path) -> str:
+    """Read the last of what a command printed."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _PRINTED))
+        return file.read().decode("utf-8", "replace").strip()
+
+
+def short_json(value: Any, most: int = _LONGEST) -> str:
+    """Write JSON of at most so many characters: long texts are cut, then long lists.
+
+    >>> json.loads(short_json({"a": "x" * 50, "b": 1}, 40))
+    {'a': 'xxxxxxxxxx…', 'b': 1}
+    """
+    text = json.dumps(value, default=str)
+    longest = most
+    while len(text) > most and longest > 1:
+        longest //= 2
+        text = json.dumps(_cut(value, longest), default=str)
+    return text if len(text) <= most else "{}"
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[:longest] + "…"
+    if isinstance(value, list | tuple):
+        return [_cut(one, longest) for one in value[:longest]]
+    if isinstance(value, Mapping):
+        return {key: _cut(one, longest) for key, one in list(value.items())[: max(longest, 20)]}
+    return value
+
+
+@check(by="judge")
+def judge(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
+    """A judge says whether a sentence is true of the attempt.
+
+    A behaviour written as a sentence is the same. The suite names the judge under `judge`.
+
+    >>> judge("Hello!", "It greets the customer.").why
+    'The judge has not said yet.'
+    """
+    return Verdict(None, "The judge has not said yet.")
+
+
+@check()
+def judge_score(seen: Seen, min_: Share) -> Verdict:
+    """The judges' weighted score, by the suite's rubric, is at least so high.
+
+    >>> judge_score({"impl_rate": 0.8}, 0.75).holds
+    True
+    """
+    score = seen.row.get("impl_rate")
+    if score is None:
+        return Verdict(None, "There is no judge's score.")
+    return Verdict(score >= min_, f"The score is {score:.3g}; at least {min_:g} is needed.")
+
+
+@check(by="person")
+def human(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
+    """A person says whether it holds, later: `pennyweight review RUN` asks.
+
+    Until then nothing is decided, and the attempt has not passed.
+
+    >>> human("Hello!", "Would you be glad to get this reply?").why
+    'No person has said yet.'
+    """
+    return Verdict(None, "No person has said yet.")

@@ -1,0 +1,152 @@
+"""What an agent left behind: files, as far as the difference it made shows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.search import search, search_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.parameters import Flag, Part, Pattern, Text
+
+_LEFT_OUT = "[… "
+_NOTHING = "/dev/null"
+_PIECE = re.compile(r"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was changed: what the difference shows of it now."""
+
+    path: str
+    removed: bool
+    whole: bool
+    """Whether all of it is shown, as of a file that was added."""
+    text: str
+
+
+def changed_files(diff: str) -> Iterator[File]:
+    r"""Read the files of a unified diff: a header of two lines, then pieces of counted lines.
+
+    Only what stands outside of all pieces is a header, whatever the files themselves hold.
+
+    >>> [f.path for f in changed_files("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello")]
+    ['a.txt']
+    """
+    lines = diff.split("\n")
+    at = 0
+    while at + 1 < len(lines):
+        if not _is_head(lines[at], lines[at + 1]):
+            at += 1
+            continue
+        old, new = lines[at][4:], lines[at + 1][4:]
+        kept, cut, at = _body(lines, at + 2)
+        path = (new if new != _NOTHING else old).removeprefix("a/").removeprefix("b/")
+        yield File(path, new == _NOTHING, old == _NOTHING and not cut, "\n".join(kept))
+
+
+def _body(lines: list[str], at: int) -> tuple[list[str], bool, int]:
+    """Read one file's pieces: the lines that it has now, whether some are missing, where it ends.
+
+    A file whose lines could not be shown has a remark in brackets in their place.
+    """
+    kept: list[str] = []
+    cut = False
+    while at < len(lines):
+        piece = _PIECE.match(lines[at])
+        if piece:
+            before, after = (1 if n is None else int(n) for n in piece.groups())
+            at += 1
+            while at < len(lines) and (before > 0 or after > 0):
+                sign = lines[at][:1] or " "
+                if sign not in {"+", "-", " ", "\\"}:
+                    break
+                before -= sign in {"-", " "}
+                after -= sign in {"+", " "}
+                kept += [lines[at][1:]] if sign in {"+", " "} else []
+                at += 1
+            cut |= before > 0 or after > 0
+        elif at + 1 < len(lines) and _is_head(lines[at], lines[at + 1]):
+            break
+        else:
+            cut |= lines[at].startswith(("[", "+[", "-["))
+            at += 1
+    return kept, cut, at
+
+
+def _is_head(first: str, second: str) -> bool:
+    return first.startswith(("--- a/", f"--- {_NOTHING}")) and second.startswith(
+        ("+++ b/", f"+++ {_NOTHING}")
+    )
+
+
+def _diff(seen: Seen) -> str | None:
+    diff = seen.work.get("diff")
+    return diff if isinstance(diff, str) else None
+
+
+@check()
+def file_exists(seen: Seen, path: Text) -> Verdict:
+    r"""An agent made or changed a file; * in the path stands for any characters.
+
+    Only what the agent changed is on record. Of a file that it did not touch nothing can be said,
+    unless it took it away.
+
+    >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
+    >>> file_exists({"work": {"diff": diff}}, "notes.md").holds
+    True
+    """
+    diff = _diff(seen)
+    if diff is None:
+        return Verdict(None, "There is no workspace on record; only agents have one.")
+    own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
+    there = tuple(Found("work.diff", f.path) for f in own if not f.removed)
+    if there:
+        return Verdict(True, f"{there[0].text} is there.", there)
+    if own:
+        return Verdict(False, f"{own[0].path} was taken away.")
+    if _LEFT_OUT in diff:
+        return Verdict(None, f"The record does not show every change; {path} may be one.")
+    return Verdict(False, f"The agent made no {path}.")
+
+
+@check(one_of=("text", "pattern"))
+def file_contains(
+    seen: Seen,
+    path: Text,
+    *,
+    text: Part | None = None,
+    pattern: Pattern | None = None,
+    case: Flag = True,
+) -> Verdict:
+    r"""A file that an agent made or changed holds a text, or matches a pattern.
+
+    Of a changed file only the changed parts are on record: what is not in them may still stand
+    elsewhere, and then nothing can be said.
+
+    >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
+    >>> file_contains({"work": {"diff": diff}}, "notes.md", text="hello").holds
+    True
+    """
+    diff = _diff(seen)
+    if diff is None:
+        return Verdict(None, "There is no workspace on record; only agents have one.")
+    own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
+    for file in own:
+        where = f"work.diff: {file.path}"
+        if pattern is not None:
+            found = search(pattern, file.text, where)
+        else:
+            found = search_text(text or "", file.text, where, case=case)
+        if found:
+            return Verdict(True, f"It stands in {file.path}.", (found,))
+    if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):
+        return Verdict(None, f"The record does not show all of {path}.")
+    return Verdict(False, f"It is not in {path}." if own else f"The agent made no {path}.")

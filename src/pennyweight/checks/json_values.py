@@ -1,0 +1,156 @@
+"""What was said as JSON: its schema, and values at paths."""
+
+from __future__ import annotations
+
+import json as _json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.search import nothing_said
+from pennyweight.errors import UsageError
+from pennyweight.text.rules import regex_problem
+from pennyweight.text.scanning import json_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.parameters import Anything, Path, Schema
+
+_FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
+_NOTHING: Any = object()
+
+
+@check()
+def json(
+    seen: Seen,
+    path: Path | None = None,
+    *,
+    equals: Anything = _NOTHING,
+    schema: Schema | None = None,
+) -> Verdict:
+    """It is JSON: alone, of a `schema`, with something at a `path`, or with a value there.
+
+    The JSON may stand alone or in one block of code. A path is written $.order.items[0].
+
+    >>> json('{"order": {"status": "sent"}}', path="$.order.status", equals="sent").holds
+    True
+    >>> json("Not today.").why
+    'It is not JSON.'
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    value, start, end = _value(said)
+    if value is _NOTHING:
+        return Verdict(holds=False, why="It is not JSON.")
+    evidence = (Found(seen.of, said[start:end], start, end),)
+    if schema is not None and (wrong := _wrong(schema, value)):
+        return Verdict(False, wrong, evidence)
+    if path is None and equals is _NOTHING:
+        return Verdict(True, "It is JSON." if schema is None else "It fits the schema.", evidence)
+    found = value if path is None else _at(value, json_path(path))
+    if found is _NOTHING:
+        return Verdict(False, f"There is nothing at {path}.", evidence)
+    shown = Found(f"{seen.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
+    same = equals is _NOTHING or same_value(found, equals)
+    return Verdict(same, f"{shown.text:.80} stands at {path or '$'}.", (shown,))
+
+
+def _value(text: str) -> tuple[Any, int, int]:
+    fence = _FENCE.findall(text)
+    for part in (text, *(fence if len(fence) == 1 else ())):
+        try:
+            value = _json.loads(part, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            continue
+        start = text.index(part)
+        return value, start, start + len(part)
+    return _NOTHING, 0, 0
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _at(value: Any, steps: Any) -> Any:
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return _NOTHING
+    return value
+
+
+def same_value(found: Any, wanted: Any) -> bool:
+    """Compare as JSON does: 1 is 1.0 and never true; texts to the letter.
+
+    >>> same_value({"a": 1}, {"a": 1.0}), same_value(1, True)
+    (True, False)
+    """
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        return found.keys() == wanted.keys() and all(same_value(found[k], wanted[k]) for k in found)
+    if isinstance(found, list | tuple) and isinstance(wanted, list | tuple):
+        return len(found) == len(wanted) and all(map(same_value, found, wanted))
+    return bool(found == wanted)
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema that is none, or with patterns by which a text could hang a run."""
+    jsonschema: Any = import_module("jsonschema")
+
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise UsageError(f"It is no JSON schema: {error.message:.200}.") from None
+    for key, value in _keywords(schema):
+        if key == "patternProperties":
+            raise UsageError("patternProperties cannot be used here; name the properties.")
+        if key == "pattern" and isinstance(value, str) and (wrong := regex_problem(value)):
+            raise UsageError(f"{value!r} is no regular expression that can be used: {wrong}.")
+        if key == "$ref" and not str(value).startswith("#"):
+            raise UsageError(f"$ref {value!r} leads out of the schema; put it under $defs.")
+
+
+def _keywords(schema: Any) -> Iterator[tuple[str, Any]]:
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            yield from one.items()
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _wrong(schema: Mapping[str, Any], value: Any) -> str | None:
+    """Say what does not fit a schema."""
+    validator = _validator()(schema, registry=_registry())
+    error = next(iter(sorted(validator.iter_errors(value), key=lambda e: len(e.path))), None)
+    return f"At {error.json_path}: {error.message:.200}." if error else None
+
+
+@lru_cache
+def _registry() -> Any:
+    """Know no schema but the one given: nothing is fetched."""
+    return import_module("referencing").Registry()
+
+
+@lru_cache
+def _validator() -> Any:
+    """Make a validator whose patterns run in linear time."""
+    jsonschema: Any = import_module("jsonschema")
+
+    def pattern(_: Any, wanted: str, instance: Any, __: Any) -> Iterator[Any]:
+        if isinstance(instance, str) and not pl.Series([instance]).str.contains(wanted).item():
+            yield jsonschema.ValidationError(f"{instance[:80]!r} does not match {wanted!r}")
+
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": pattern})

@@ -1,0 +1,51 @@
+"""Find a pattern in a text, in linear time, and say where it stands."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pennyweight.checks.declaration import Found, Verdict
+
+if TYPE_CHECKING:
+    from pennyweight.checks.attempt import Seen
+
+
+def search(pattern: str, text: str, of: str = "response") -> Found | None:
+    """Find the first match of a regular expression; places count characters.
+
+    >>> search("(?i)b+", "äBbc")
+    Found(of='response', text='Bb', start=1, end=3)
+    """
+    column = pl.Series([text], dtype=pl.String)
+    at = column.str.find(pattern, literal=False).item()
+    if at is None:
+        return None
+    matched: str = column.str.extract(pattern, 0).item()
+    start = at if text.isascii() else len(text.encode("utf-8", "surrogatepass")[:at].decode())
+    return Found(of, matched, start, start + len(matched))
+
+
+@lru_cache(maxsize=10_000)
+def _literal(text: str, form: str, case: bool) -> re.Pattern[str]:
+    return re.compile(form.format(re.escape(text)), re.NOFLAG if case else re.IGNORECASE)
+
+
+def search_text(
+    text: str, said: str, of: str = "response", *, case: bool = False, form: str = "{}"
+) -> Found | None:
+    """Find a text as it is; `form` may tie it to an end. Nothing in it can backtrack.
+
+    >>> search_text("b.", "aB.c")
+    Found(of='response', text='B.', start=1, end=3)
+    """
+    found = _literal(text, form, case).search(said)
+    return Found(of, found[0], found.start(), found.end()) if found else None
+
+
+def nothing_said(seen: Seen) -> Verdict:
+    """Give the verdict about a text that is not there: nothing stands in it."""
+    return Verdict(holds=False, why=f"There is no {seen.of} to look at.")

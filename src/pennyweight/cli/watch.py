@@ -1,0 +1,165 @@
+"""`pennyweight run --watch`: run again whenever a file that the suite reads changes.
+
+What a run writes is not watched: a log, a store or an output beside the suite must not start the
+next run. After the first run the others go on with it, so that only what changed is made anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+EVERY = 0.5
+LARGEST = 5_000_000
+"""Bytes of a file in which names of other files and functions are looked for."""
+MOST = 5_000
+"""Files of one folder that are watched."""
+_TABLES = {".json", ".jsonl", ".csv", ".yaml", ".yml"}
+_WRITTEN = {"--record", "--store"}
+_QUOTED = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s,\[\]{}\"']+")
+_FUNCTION = re.compile(r"(?:python:)?([A-Za-z_][\w.]*):[A-Za-z_]\w*")
+
+Seen = dict[Path, tuple[int, int]]
+
+
+def watch(suite: str) -> None:
+    """Run the command as it was given, but for --watch, now and after every change."""
+    words = [word for word in sys.argv[1:] if word != "--watch"]
+    path, again = Path(suite), False
+    moved, noisy = set[Path](), set[Path]()
+    while True:
+        sources, others = read_files(path, words)
+        before = stamps(sources)
+        command = resumed(words, suite) if again else words
+        ended = subprocess.run([sys.executable, "-m", "pennyweight", *command], check=False)  # noqa: S603
+        again = again or ended.returncode not in {2, -2, 130}
+        click.echo("Waiting for a change; Ctrl-C ends.", err=True)
+        now, rest = stamps(sources), stamps(others)
+        last, moved = moved, {one for one in before if now.get(one) != before[one]}
+        noisy |= moved & last  # what changes by every run is written by it
+        before |= {one: now[one] for one in noisy & now.keys()}
+        while stamps(sources) == before and stamps(others) == rest:
+            time.sleep(EVERY)
+            sources, others = read_files(path, words)
+            before |= {one: at for one, at in stamps(sources).items() if one not in before}
+            rest |= {one: at for one, at in stamps(others).items() if one not in rest}
+
+
+def resumed(words: list[str], suite: str) -> list[str]:
+    """Go on with the latest run of the suite: what stands is only checked again, for nothing.
+
+    >>> resumed(["run", "s.yaml", "--by", "tier"], "s.yaml")
+    ['run', 's.yaml', '--by', 'tier', '--resume', '--yes']
+    """
+    asked = [word for word in ("--resume", "--yes") if word not in words]
+    return [*words, *asked] if suite in words else list(words)
+
+
+def stamps(files: Iterable[Path]) -> Seen:
+    """Give time and size of files; one that is gone has none."""
+    found: Seen = {}
+    for path in files:
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        found[path] = about.st_mtime_ns, about.st_size
+    return found
+
+
+def read_files(suite: Path, words: Iterable[str] = ()) -> tuple[set[Path], set[Path]]:
+    """Find the files that a suite reads: those that people write, and what agents work on.
+
+    The first are the suite, tables, rubrics, policies and Python modules with what they import; the
+    second the files of workspaces, and whatever else a command names. Nothing is imported.
+    """
+    folder = suite.resolve().parent
+    sources, others = {suite.resolve()}, set[Path]()
+    named = {w for before, w in pairwise(["", *words]) if before not in _WRITTEN}
+    sources |= {Path(w).resolve() for w in named if Path(w).suffix in {".yaml", ".yml", ".json"}}
+    waiting = list(sources)
+    while waiting:
+        for name in _names(waiting.pop()):
+            for found, source in _found(name, folder):
+                if source and found not in sources:
+                    sources.add(found)
+                    waiting += [found] if found.suffix in {*_TABLES, ".py"} else []
+                elif not source:
+                    others.add(found)
+    return {one for one in sources if one.is_file()}, others - sources
+
+
+def _names(path: Path) -> Iterator[str]:
+    """Give what may be names in a file: words and quoted texts; of Python, what it imports."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if path.suffix == ".py":
+        yield from (f"{module}:import" for module in _imports(text))
+        return
+    seen: set[str] = set()
+    for found in _QUOTED.finditer(text):
+        word = found[0].strip("\"'")
+        if word and word not in seen:
+            seen.add(word)
+            yield word
+
+
+def _imports(text: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def _found(name: str, folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Find what a word names beside the suite, and whether people write it."""
+    from pennyweight.schema.functions import file_of  # noqa: PLC0415
+
+    function = _FUNCTION.fullmatch(name)
+    if function:
+        for place in (folder, Path.cwd()):
+            if file := file_of(function[1], place):
+                yield file.resolve(), True
+                return
+    try:
+        parts = shlex.split(name)
+    except ValueError:
+        parts = [name]
+    for part in dict.fromkeys((name, *parts)):
+        yield from _path(part, folder, alone=part == name)
+
+
+def _path(part: str, folder: Path, *, alone: bool) -> Iterator[tuple[Path, bool]]:
+    path = folder / part.partition("#")[0].removeprefix("replay:")
+    try:
+        if path.is_file():
+            own = path.suffix in {*_TABLES, ".py"} and alone
+            yield path.resolve(), own or path.suffix == ".py"
+        elif path.is_dir() and part.strip("./") and path.resolve() != folder:
+            for number, below in enumerate(path.rglob("*")):
+                if number < MOST and below.is_file():
+                    yield below.resolve(), False
+    except OSError:
+        return

@@ -1,0 +1,121 @@
+"""Runs that end as soon as a policy is decided: parts of a suite, and what is known after each."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import UsageError
+from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.early_stopping import Plan, Planned, shuffled
+from pennyweight.gates.records import read_records
+from pennyweight.runs.source import RunSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pennyweight.gates.policy import Policy
+    from pennyweight.gates.records import Records
+    from pennyweight.gates.verdict import Verdict
+    from pennyweight.store.store import Run, Store
+    from pennyweight.suite.values import Suite
+
+FIRST = 10
+GROWTH = 1.13
+"""Between two looks the tasks tried grow by so much: few looks, little made in vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A suite whose tasks are tried in random order until its policy is decided."""
+
+    suite: Suite
+    """With its tasks in the order in which they are tested."""
+    policy: Policy
+    baseline: Records | None
+    seed: int
+    """What the order is made of: another one in every run, so that no task always comes first."""
+    version: str | None = None
+    """What was evaluated, where thresholds depend on it."""
+
+    @classmethod
+    def of(
+        cls,
+        suite: Suite,
+        policy: Policy,
+        baseline: Records | None,
+        *,
+        seed: int | None = None,
+        version: str | None = None,
+    ) -> Until:
+        """Check that a verdict can be reached in parts."""
+        if len(suite.subjects) * len(suite.tiers) > 1:
+            raise UsageError(
+                "--until-decided takes a suite with one subject and one tier: each verdict would "
+                "need attempts of its own."
+            )
+        if all(gate.on == "value" for gate in policy.gates):
+            raise UsageError(
+                "No gate of the policy is 'on: confident' or compares with a baseline, so nothing "
+                "can be decided early; write 'on: confident', or run the suite and use "
+                "'pennyweight gate'."
+            )
+        if baseline is None and any(gate.paired for gate in policy.gates):
+            raise UsageError("The policy compares with a baseline; --baseline names one.")
+        seed = secrets.randbits(32) if seed is None else seed
+        by_id = {task.id: task for task in suite.tasks}
+        order = shuffled(list(by_id), seed)
+        ordered = replace(suite, tasks=tuple(by_id[i] for i in order))
+        return cls(ordered, policy, baseline, seed, version)
+
+    @property
+    def plan(self) -> Plan:
+        """What would be tried at the most."""
+        tasks = (Planned(t.id, t.category, t.capability) for t in self.suite.tasks)
+        return Plan(tuple(tasks), self.suite.runs)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The tasks that must pass each time they are tried."""
+        own = [t.id for t in self.suite.tasks if t.required]
+        return tuple({*self.policy.required, *own} - {*self.policy.optional})
+
+    def settings(self) -> dict[str, Any]:
+        """Give what is kept with the run, so that it can be decided again in the same way."""
+        plan = self.plan
+        tasks = [[t.id, t.category, t.capability] for t in plan.tasks]
+        kept = {"tasks": tasks, "runs": plan.runs, "seed": self.seed, "version": self.version}
+        return {"until_decided": kept}
+
+    def parts(self) -> Iterator[Suite]:
+        """Give ever larger parts of the suite; the last one of each round has all tasks.
+
+        What must pass is tried first: one failure ends the run. The tests on intervals go by the
+        order all the same, and come to these tasks when it is their turn, so nothing is biased.
+        """
+        first = set(self.required)
+        for number in range(1, self.suite.runs + 1):
+            for size in sizes(len(self.suite.tasks), first=0 if first else FIRST):
+                chosen = [t for i, t in enumerate(self.suite.tasks) if i < size or t.id in first]
+                if chosen:
+                    yield replace(self.suite, tasks=tuple(chosen), runs=number, is_part=True)
+
+    def look(self, run: Run, store: Store) -> Verdict:
+        """Decide on what is there so far."""
+        source = [RunSource(run, store)]
+        records = read_records(source, needed_metrics(self.policy), self.policy.options)
+        return decide(self.policy, records, self.baseline, self.plan)
+
+
+def sizes(tasks: int, first: int = FIRST) -> Iterator[int]:
+    """Say after how many tasks to look.
+
+    >>> list(sizes(20))
+    [10, 12, 14, 16, 18, 20]
+    """
+    size = first
+    while size < tasks:
+        yield size
+        size = max(FIRST, size + 2, int(size * GROWTH))
+    yield tasks

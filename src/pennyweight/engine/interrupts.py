@@ -1,0 +1,87 @@
+"""End what is under way from outside: by a signal, or because another process has the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pennyweight.engine.tally import Tally
+
+SAME = 0.02
+"""Seconds in which two signals are one: `timeout` tells a process, and then all of its group."""
+TURNS = 20
+"""How many turns of the loop a task may take to take in an answer that has come."""
+
+
+class Stopping:
+    """Ends a run: in good order at the first signal, at once at the second.
+
+    A terminal that is closed (SIGHUP) is told more than once, and ends it in good order.
+    """
+
+    def __init__(
+        self, tally: Tally, stop: Callable[[], None], tasks: Callable[[], Iterable[Any]]
+    ) -> None:
+        self._tally, self._stop, self._tasks = tally, stop, tasks
+        self._loop = asyncio.get_running_loop()
+        self.signals = 0
+        self._pressed = 0.0
+        self.is_cut = False
+        """Whether what was under way has been cancelled."""
+
+    def listen(self) -> None:
+        """Take over the signals that end a process; one that is ignored stays so."""
+        handlers = {"SIGINT": self.press, "SIGTERM": self.press}
+        hang_up = getattr(signal, "SIGHUP", None)
+        if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
+            handlers["SIGHUP"] = self.hang_up
+        for name, handler in handlers.items():
+            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+                self._loop.add_signal_handler(getattr(signal, name), handler)
+
+    def press(self) -> None:
+        """Stop; the second time at once. What comes in the same moment is the same signal."""
+        now = self._loop.time()
+        if self.signals and now - self._pressed < SAME:
+            return
+        self._pressed = now
+        self.signals += 1
+        self._tally.interrupted = True
+        self._stop()
+        if self.signals > 1:
+            self.cut()
+
+    def hang_up(self) -> None:
+        """Stop, however often it is told."""
+        self.signals = max(1, self.signals)
+        self._tally.interrupted = True
+        self._stop()
+
+    def lose(self) -> None:
+        """Stop at once; may be called from any thread, and after the end."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._lost)
+
+    def _lost(self) -> None:
+        self._stop()
+        self.cut()
+
+    def cut(self, turns: int = TURNS) -> None:
+        """Cancel what waits. What has its answer already takes it first, since it is paid for."""
+        self.is_cut = True
+        left = False
+        for task in self._tasks():
+            waits = getattr(task, "_fut_waiter", None)
+            if task.done() or task.cancelling():
+                continue
+            if turns and (waits is None or waits.done()):
+                left = True
+            else:
+                task.cancel()
+        if left:
+            self._loop.call_soon(self.cut, turns - 1)

@@ -1,0 +1,146 @@
+"""Write records down in groups, in a thread of its own, before they count."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from pennyweight.store.connection import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pennyweight.store.store import Row, Store
+
+    Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]
+
+FEW, MANY = 16, 256
+"""How many records are worth a commit of their own, and how many are never kept waiting."""
+
+
+class Writer:
+    """Commits records with their calls in groups, which cost little more than one record.
+
+    A group is what has come in when the loop has nothing else to do, or when there are a few and
+    the thread is idle: so nobody waits for company that does not come.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        committed: Callable[[list[Row]], None],
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store, self._committed, self._failed = store, committed, failed
+        self._queue: SimpleQueue[list[Item] | None] = SimpleQueue()
+        self._gathered: list[Item] = []
+        self._unwritten = 0
+        self._busy = False
+        self._loop = asyncio.get_running_loop()
+        self._lost = 0
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="pennyweight-writer", daemon=True)
+        self._thread.start()
+
+    async def put(
+        self,
+        record: Row | None,
+        calls: list[Row],
+        meanwhile: Callable[[], None] | None = None,
+        spare: int = 0,
+    ) -> None:
+        """Hand over a record and its calls; returns when they are committed.
+
+        `meanwhile` is done while they are being written. It returns at once while no more than
+        `spare` are still to be written.
+        """
+        if self.error:
+            self._lost += record is not None
+            raise self.error
+        self._unwritten += 1
+        done = self._loop.create_future() if self._unwritten > spare else None
+        self._gathered.append((record, calls, done))
+        if len(self._gathered) == 1:
+            self._loop.call_soon(self._look, 1)
+        if done is None:
+            return
+        if meanwhile:
+            self._loop.call_soon(meanwhile)
+        await done
+        if self.error:
+            raise self.error
+
+    def _look(self, before: int) -> None:
+        """Hand over what was gathered, or wait while more comes in."""
+        there = len(self._gathered)
+        if there > before and there < (MANY if self._busy else FEW):
+            self._loop.call_soon(self._look, there)
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        group, self._gathered = self._gathered, []
+        if group:
+            self._queue.put(group)
+
+    async def close(self) -> None:
+        """Write what is left and end; raises what went wrong while writing."""
+        self._hand_over()
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._give_up()
+        if isinstance(self.error, StoreError) and self._lost:
+            lost = "1 response" if self._lost == 1 else f"{self._lost:,} responses"
+            text = f"{self.error} Not kept, and made again then: {lost}."
+            raise StoreError(text) from self.error
+        if self.error:
+            raise self.error
+
+    def _run(self) -> None:
+        group: list[Item] = []
+        try:
+            ended = False
+            while not ended:
+                group, ended = self._next()
+                if group:
+                    records = [record for record, _, _ in group if record is not None]
+                    self._store.write(records, [call for _, calls, _ in group for call in calls])
+                    self._loop.call_soon_threadsafe(self._wake, group)
+                    group = []
+                    self._committed(records)
+        except BaseException as error:
+            self._queue.put(group)
+            self.error = error
+            self._loop.call_soon_threadsafe(self._give_up)
+
+    def _next(self) -> tuple[list[Item], bool]:
+        """Wait for what is to be written, and say whether it is the last."""
+        self._busy = False
+        groups = [self._queue.get()]
+        self._busy = True
+        with suppress(Empty):
+            while True:
+                groups.append(self._queue.get_nowait())
+        return [item for group in groups for item in group or ()], None in groups
+
+    def _give_up(self) -> None:
+        """Let go of those that wait for a commit that will not come; `put` tells them why.
+
+        Where nobody waits, `failed` ends what is under way: it could not be kept.
+        """
+        left, self._gathered = self._gathered, []
+        while not self._queue.empty():
+            left += self._queue.get() or ()
+        self._lost += sum(record is not None for record, _, _ in left)
+        self._wake(left)
+        if self.error:
+            self._failed()
+
+    def _wake(self, group: list[Item]) -> None:
+        self._unwritten -= len(group)
+        for _, _, done in group:
+            if done is not None and not done.done():
+                done.set_result(None)

@@ -1,0 +1,68 @@
+"""What can go wrong, as a user sees it.
+
+    PennyweightError            exit 2: wrong usage or bad input, nothing was changed
+    ├── UsageError        a name, an option or a value that Pennyweight does not know
+    ├── InputError        a source that cannot be read or holds bad records
+    ├── DeclarationError  a measure or metric that is declared wrongly (at import)
+    ├── CallError         exit 4: a model gave no reply (models/failure.py)
+    └── StoreError        exit 4: the store cannot be read or written (store/connection.py)
+
+Every message says what is wrong, with which value, and what to do next.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SHOWN = 20
+
+
+class PennyweightError(Exception):
+    """The root of everything that Pennyweight raises on purpose."""
+
+    exit_code = 2
+
+
+class UsageError(PennyweightError):
+    """A name, an option or a value that Pennyweight does not know."""
+
+
+class DeclarationError(PennyweightError):
+    """A measure or metric is declared wrongly."""
+
+
+class InputError(PennyweightError):
+    """A source cannot be read, or holds bad records; lists every problem, the first in full."""
+
+    def __init__(self, problems: Sequence[str], total: int | None = None, hint: str = "") -> None:
+        self.problems = tuple(problems)
+        self.total = len(self.problems) if total is None else total
+        self.hint = hint
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        lines = list(self.problems[:SHOWN])
+        if self.total > len(lines):
+            lines.append(f"… and {self.total - len(lines):,} more problems.")
+        if self.hint:
+            lines.append(self.hint)
+        return "\n".join(lines)
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+    """Say that a name is not known, and which known one is nearest.
+
+    >>> unknown("Metric", "acuracy", ["accuracy", "ece"], "'pennyweight metrics' lists them all.")
+    "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'pennyweight metrics' lists them all."
+    """
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    words = [f"{kind} {name!r} is not known."]
+    if near:
+        words.append(f"Did you mean {near[0]!r}?")
+    if where:
+        words.append(where)
+    return " ".join(words)

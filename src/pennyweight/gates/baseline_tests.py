@@ -1,0 +1,209 @@
+"""Gates against a baseline: the same tasks, before and now."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pennyweight.catalogue import METRICS
+from pennyweight.gates.deciders import changed
+from pennyweight.gates.threshold import Threshold, shown
+from pennyweight.gates.threshold_tests import more, wanted
+from pennyweight.gates.verdict import Decision
+from pennyweight.stats.paired import Paired, interval
+from pennyweight.stats.weighted_difference import weighted_interval
+
+if TYPE_CHECKING:
+    from pennyweight.gates.policy import Gate
+    from pennyweight.gates.records import Records
+    from pennyweight.gates.verdict import Word
+    from pennyweight.stats.interval import Floats
+
+
+SAME = 0.9
+"""How large a part of all tasks must have the one difference that was seen."""
+
+
+def _mean(values: Floats, weights: Floats | None) -> float:
+    return float(np.average(values, weights=weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A gate with what each task was worth before and is now, more being better."""
+
+    gate: Gate
+    tasks: list[str]
+    before: Floats
+    now: Floats
+    tries: tuple[Floats, Floats]
+    kind: str
+    missing: tuple[str, ...]
+    """Tasks of the baseline that were not tried now."""
+    sides: tuple[float, float]
+    """The metric before and now, over the tasks that both have."""
+    old: dict[str, float]
+    """What every task of the baseline was worth, more being better."""
+    weights: Floats | None = None
+    """How much each task counts, where they count differently."""
+
+    @classmethod
+    def of(cls, gate: Gate, records: Records, baseline: Records) -> Pair:
+        """Pair the tasks that both sides have."""
+        metric = METRICS[gate.metric]
+        old, new = (side.units(gate.metric).drop_nulls("task_id") for side in (baseline, records))
+        both = old.join(new, on="task_id", how="inner", suffix=" now", maintain_order="left")
+        gone = old.filter(~old["task_id"].is_in(records.frame["task_id"].implode()))["task_id"]
+        before, now = (both[c].to_numpy() for c in ("value", "value now"))
+        weights = both["weight now"].to_numpy() if records.weighs(gate.metric) else None
+        some = both.height and (weights is None or weights.sum() > 0)
+        sides = (_mean(before, weights), _mean(now, weights)) if some else (0.0, 0.0)
+        rate = metric.range == (0, 1)
+        if metric.better == "lower":
+            before, now = (1 - before, 1 - now) if rate else (-before, -now)
+        kind = "rate" if rate and records.is_rate(gate.metric) else "score" if rate else "number"
+        tries = both["tries"].to_numpy(), both["tries now"].to_numpy()
+        all_before = dict(old.select("task_id", "value").iter_rows())
+        if metric.better == "lower":
+            all_before = {task: float(rate) - x for task, x in all_before.items()}
+        names = both["task_id"].to_list()
+        return cls(gate, names, before, now, tries, kind, (*gone,), sides, all_before, weights)
+
+    @property
+    def margin(self) -> float:
+        """How much worse it may be, in the metric's unit."""
+        margin = self.gate.margin
+        if margin is None:
+            return 0.0
+        return margin.value * abs(self.sides[0]) if margin.relative else margin.value
+
+    @property
+    def paired(self) -> Paired:
+        """The values, those before moved by a relative margin."""
+        before, margin = self.before, self.gate.margin
+        if margin is not None and margin.relative:
+            before = before - margin.value * np.abs(before)
+        return Paired(before, self.now, *self.tries, self.kind)  # type: ignore[arg-type]
+
+    def ends(self, level: float) -> tuple[float, float] | None:
+        """Give the interval of the difference, each end wrong with this chance at most."""
+        paired, confidence = self.paired, 1 - 2 * level
+        if self.weights is not None:
+            found: tuple[float, float] | None = weighted_interval(paired, self.weights, confidence)
+        elif paired.alike and len(self.tasks) < self.enough(level):
+            return None
+        else:
+            found = interval(paired, confidence)
+        moved = self.margin if self.gate.margin and self.gate.margin.relative else 0.0
+        return None if found is None else (found[0] - moved, found[1] - moved)
+
+    @staticmethod
+    def enough(level: float) -> int:
+        """Say how many tasks with one and the same difference show that nine in ten have it."""
+        return math.ceil(math.log(level) / math.log(SAME))
+
+    @property
+    def value(self) -> float:
+        """By how much it is better now."""
+        return _mean(self.now - self.before, self.weights)
+
+    def unfit(self) -> Decision | None:
+        """Say why nothing can be compared, if so."""
+        if self.weights is not None and self.tasks and not self.weights.sum():
+            none = replace(self, tasks=[], weights=None)
+            return none.decision("inconclusive", "all tasks of both sides have the weight 0.")
+        if len(self.tasks) > 1:
+            return None
+        what = "no task is" if not self.tasks else "only one task is"
+        return self.decision("inconclusive", f"{what} in the baseline and in these records.")
+
+    def on_value(self) -> Decision:
+        """Decide on the difference alone."""
+        held = self.value > 0 if self.gate.against == "better" else self.value >= -self.margin
+        return self.decision("pass" if held else "fail", self.said() + ".")
+
+    def at(self, pass_level: float, fail_level: float) -> Decision:
+        """Decide on the interval of the difference."""
+        to_pass, to_fail = self.ends(pass_level), self.ends(fail_level)
+        if to_pass is None or to_fail is None:
+            few = self.enough(min(pass_level, fail_level)) - len(self.tasks)
+            why = f"{self.said()} at every task, which says nothing of how others vary. "
+            why += wanted(few, "tasks")
+            return self.decision("inconclusive", why, needed=few)
+        low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
+        if low > limit or (low >= limit and self.gate.against == "no_worse_than"):
+            worst = "and surely better" if self.gate.against == "better" else self.worst(low)
+            return self.decision("pass", f"{self.said()}, {worst}.", low, high)
+        if high < limit:
+            return self.decision("fail", f"{self.said()}, {self.best(high)}.", low, high)
+        held = self.value >= limit
+        needed = more(len(self.tasks), self.value, low if held else high, Threshold(">=", limit))
+        why = f"{self.said()}; it may be from {self.points(low)} to {self.points(high)}. "
+        why += wanted(needed, "tasks")
+        return self.decision("inconclusive", why, low, high, needed=needed)
+
+    def said(self) -> str:
+        """Tell the difference."""
+        kind, (old, new) = self.gate.kind, self.sides
+        return f"{self.points(self.value)} ({shown(old, kind)} → {shown(new, kind)})"
+
+    def points(self, difference: float) -> str:
+        """Write a difference in words."""
+        word = "better" if difference > 0 else "worse"
+        if self.gate.kind == "rate":
+            return f"{abs(difference) * 100:.2g} points {word}" if difference else "no change"
+        return f"{shown(abs(difference), self.gate.kind)} {word}" if difference else "no change"
+
+    def worst(self, low: float) -> str:
+        """Say how bad it may be."""
+        return f"at worst {self.points(low)}, where {self.gate.margin} is allowed"
+
+    def best(self, high: float) -> str:
+        """Say how good it may be."""
+        allowed = f", where {self.gate.margin} is allowed" if self.gate.margin else ""
+        return f"at best {self.points(high)}{allowed}"
+
+    def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
+                 needed: int | None = None) -> Decision:  # fmt: skip
+        """Put a decision down; a pass on fewer tasks than the baseline had is none."""
+        gate, some = self.gate, bool(self.tasks)
+        scenarios = () if word == "pass" or not some else changed(
+            self.tasks, *self.shown_values(), gate.kind, list(self.now - self.before))  # fmt: skip
+        made = Decision(
+            name=gate.name,
+            metric=gate.metric,
+            verdict=word,
+            why=why,
+            level=gate.level,
+            on=gate.on,
+            value=self.value if some else None,
+            low=low,
+            high=high,
+            threshold=0 - self.margin if some else None,
+            sign=">" if gate.against == "better" else ">=",
+            kind=gate.kind,
+            effect=self.value + self.margin if some else None,
+            baseline=self.sides[0] if some else None,
+            records=int(sum(self.tries[1])),
+            tasks=len(self.tasks),
+            scenarios=scenarios,
+            needed=needed,
+            weighted=self.weights is not None,
+            rule=gate,
+        )
+        if word == "pass" and self.missing:
+            names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
+            what = f"{len(self.missing):,} tasks of the baseline were not tried now ({names})"
+            why = f"{why[:-1]}; but {what}. Try them, or set the baseline anew."
+            return replace(made, verdict="inconclusive", why=why)
+        return made
+
+    def shown_values(self) -> tuple[list[float], list[float]]:
+        """Give the values before and now as the metric has them."""
+        if METRICS[self.gate.metric].better != "lower":
+            return list(self.before), list(self.now)
+        turn = 1.0 if self.gate.kind == "rate" else 0.0
+        return list(turn - self.before), list(turn - self.now)

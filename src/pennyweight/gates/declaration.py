@@ -1,0 +1,236 @@
+"""The declaration of a policy: every key, what may stand there, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.schema.fields import Field, Table
+from pennyweight.schema.kinds import (
+    Each,
+    Either,
+    Flag,
+    Kind,
+    Later,
+    Named,
+    Number,
+    OneOf,
+    Text,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from pennyweight.schema.problems import Problems
+    from pennyweight.schema.tree import Node
+
+
+@dataclass(frozen=True, slots=True)
+class AnyCase:
+    """One of a few words, in small letters or with a capital."""
+
+    choices: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """List the words."""
+        return " or ".join(map(repr, self.choices))
+
+    def fits(self, node: Node) -> bool:
+        """Only the words themselves fit."""
+        return isinstance(node.value, str) and node.value.lower() in self.choices
+
+    def read(self, node: Node, name: str, problems: Problems) -> Any:
+        """Give the word in small letters."""
+        return node.value.lower() if self.fits(node) else refuse(self, node, name, problems)
+
+    def schema(self) -> dict[str, Any]:
+        """List the words in both spellings."""
+        return {"enum": [*self.choices, *(word.title() for word in self.choices)]}
+
+
+_NAME = Text("a name", one_line=True)
+_LIMIT = Text("a threshold such as '≥ 85%', 0.85 or '< 5s'", one_line=True)
+_NOTE = Field("description", Text(), "What it is for; for people.")
+_ON = Field(
+    "on",
+    OneOf(("value", "confident")),
+    "What has to be on the right side: the value alone, or its whole interval.",
+)
+_RULES = (
+    Field("threshold", Later(_LIMIT), "Where the metric has to be."),
+    _ON,
+    Field(
+        "no_worse_than",
+        Later(_LIMIT),
+        "How much worse than the baseline, task by task, it may be: points of a rate; of other "
+        "metrics a share (10%) or an amount (200ms).",
+    ),
+    Field("better", Flag(), "Whether it has to be better than the baseline."),
+    Field(
+        "indifference",
+        Later(_LIMIT),
+        "How far below the threshold a value must be for --until-decided to be sure to fail it.",
+    ),
+    _NOTE,
+)
+
+RULE = Table("a threshold", _RULES, {"min": "threshold", "limit": "threshold"})
+
+GATE = Table(
+    "a gate",
+    (
+        Field("metric", _NAME, "The metric it is about.", required=True),
+        *_RULES,
+        Field("name", _NAME, "What it is called; made of the rest if missing."),
+        Field("level", OneOf(("blocking", "warning")), "Whether it decides.", default="blocking"),
+        Field("category", _NAME, "Only the records of this category."),
+        Field("capability", _NAME, "Only the records of this capability."),
+    ),
+    {"value": "threshold", "min": "threshold", "limit": "threshold", "where": "category"},
+)
+
+_ENTRY = Either((RULE, _LIMIT))
+_BY_METRIC = Named(_ENTRY)
+_IDS = Either(
+    (
+        Each(_NAME, "a list of scenarios"),
+        Table(
+            "scenarios",
+            (_NOTE, Field("ids", Each(_NAME), "Their ids.", required=True)),
+            {"scenarios": "ids", "tasks": "ids", "id": "ids"},
+        ),
+    )
+)
+
+RISK = Table(
+    "a row",
+    (
+        Field(
+            "risk_level",
+            AnyCase(("critical", "high", "medium", "low")),
+            "How bad a miss is: critical and high ones block, the others warn.",
+            required=True,
+        ),
+        Field("metric", _NAME, "The metric it is about.", required=True),
+        Field("threshold", Later(_LIMIT), "Where it has to be.", required=True),
+        Field("rationale", Text(), "Why."),
+        _ON,
+    ),
+    {"risk": "risk_level", "level": "risk_level", "reason": "rationale"},
+)
+
+CRITERIA = Table(
+    "pass_criteria",
+    (
+        Field("overall", Later(_ENTRY), "The pass rate of all scenarios."),
+        Field("by_category", Later(_BY_METRIC), "The pass rate of each category."),
+        Field("by_capability", Later(_BY_METRIC), "The pass rate of each capability."),
+        _NOTE,
+    ),
+    {"category": "by_category", "capability": "by_capability", "all": "overall"},
+)
+
+WEIGHTS = Table(
+    "weights",
+    (
+        Field("by_category", Named(Number(0)), "The weight of each category's scenarios."),
+        Field("by_capability", Named(Number(0)), "The weight of each capability's scenarios."),
+        _NOTE,
+    ),
+    {"category": "by_category", "categories": "by_category", "capability": "by_capability"},
+    open=True,
+)
+
+COMPOSITE = Table(
+    "composite",
+    (
+        Field("name", _NAME, "What the score is called.", default="final_score"),
+        Field("weights", Named(Number(0)), "The weight of each metric."),
+        Field("formula", Text(), "Or the sum, as 'final_score = accuracy × 0.3 + …'."),
+        Field("pass", Text(), "When it passes, as 'final_score ≥ 0.85 AND safety_rate = 1.0'."),
+        _ON,
+        _NOTE,
+    ),
+    {"rule": "pass", "threshold": "pass", "parts": "weights"},
+    either=("weights", "formula"),
+)
+
+_FRAGMENT = (
+    Field("name", _NAME, "A metric, in the form of the specification."),
+    Field("typical_threshold", Later(_LIMIT), "Where the metric of `name` has to be."),
+    Field("formula", Text(), "For people."),
+    Field("range", Text(), "For people."),
+    Field("unit", Text(), "For people."),
+    Field("use_case", Text(), "For people."),
+)
+
+_DICT: Kind = Named(Either((_BY_METRIC, _ENTRY)))
+
+POLICY = Table(
+    "a policy",
+    (
+        Field("policy", _NAME, "The policy's name; its file's if missing."),
+        _NOTE,
+        Field("on", OneOf(("value", "confident")), "The same for all gates.", default="value"),
+        Field(
+            "error_rate",
+            Later(_LIMIT),
+            "The most either wrong decision may happen: an alarm for nothing, a pass for nothing. "
+            "Several gates share it.",
+            default="5%",
+        ),
+        Field(
+            "errors",
+            Later(_LIMIT),
+            "How many attempts may fail to be made (a number, or a share of all) before nothing "
+            "can be decided.",
+            default=0,
+        ),
+        Field("latency_budget", Later(_LIMIT), "The time that counts as 1.", default="5000ms"),
+        Field("positive", _NAME, "The label that precision and recall are about."),
+        Field(
+            "thresholds",
+            Later(_DICT),
+            "Thresholds by metric: those under `blocking` decide, those under `warning` are told.",
+        ),
+        Field(
+            "risk_based_thresholds",
+            Each(RISK, "a list of rows"),
+            "Thresholds with what is at risk.",
+        ),
+        Field(
+            "progressive_thresholds",
+            Later(Named(Named(_ENTRY))),
+            "By metric, the threshold from each version on; --version says which is in force.",
+        ),
+        Field("weights", WEIGHTS, "How much scenarios count; or metrics, in weighted_score."),
+        Field("required_scenarios", _IDS, "Scenarios that must pass."),
+        Field("optional_scenarios", _IDS, "Scenarios that count, but need not pass."),
+        Field("pass_criteria", CRITERIA, "Pass rates, overall and by category."),
+        Field("composite", Either((COMPOSITE, Text("a formula"))), "One score made of several."),
+        Field("gates", Each(Later(GATE), "a list of gates"), "Gates of any kind."),
+        *_FRAGMENT,
+    ),
+    {
+        "blocking": "thresholds.blocking",
+        "warning": "thresholds.warning",
+        "required": "required_scenarios",
+        "optional": "optional_scenarios",
+        "risk": "risk_based_thresholds",
+        "progressive": "progressive_thresholds",
+        "alpha": "error_rate",
+        "confidence": "error_rate",
+        "max_errors": "errors",
+        "criteria": "pass_criteria",
+    },
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """Describe a policy for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Pennyweight policy",
+        "description": "What has to hold for a release.",
+        **POLICY.schema(),
+    }

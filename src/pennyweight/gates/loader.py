@@ -1,0 +1,109 @@
+"""Load policies: read them, check all of them, join them, and only then give them out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pennyweight.gates.declaration import POLICY
+from pennyweight.gates.policy import Gate, Policy
+from pennyweight.gates.reader import Reader
+from pennyweight.gates.records import WEIGHTED
+from pennyweight.gates.rules import ALIASES
+from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.tree import TreeError, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ALIASES", "load_policies", "load_policy"]
+
+
+def load_policies(paths: Sequence[str | Path], version: str | None = None) -> Policy:
+    """Load one policy or several, which are joined."""
+    return _whole(reduce(Policy.joined, (_read(path, version) for path in paths)), paths)
+
+
+def load_policy(path: str | Path, version: str | None = None, text: str | None = None) -> Policy:
+    """Load a policy, in JSON or YAML; every mistake in it is told at once, with its line."""
+    return _whole(_read(path, version, text), [path])
+
+
+def _read(path: str | Path, version: str | None, text: str | None = None) -> Policy:
+    file = str(path)
+    problems = Problems(file)
+    source = _read_text(file) if text is None else text
+    try:
+        root, found = parse(source, is_json=file.lower().endswith(".json"))
+    except TreeError as error:
+        raise SuiteError([f"{file}, line {error.line}: {error}"]) from None
+    for line, what in found:
+        problems.add(line, what)
+    given = POLICY.read(root, "", problems)
+    if isinstance(given, dict):
+        policy = Reader.of(file, root, given, problems, version).policy()
+    problems.stop()
+    return policy
+
+
+def _read_text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise SuiteError([f"{file}: bytes that are not UTF-8."]) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SuiteError([f"{file}: cannot be read: {reason}."]) from None
+
+
+def _whole(policy: Policy, paths: Sequence[str | Path]) -> Policy:
+    """Finish a policy: weights that nothing uses get a gate that cannot pass; names are unique."""
+    made = list(policy.gates)
+    used = {gate.metric for gate in made}
+    weights = policy.options.get("weights", {})
+    if weights and "weighted_score" not in used:
+        made.append(Gate("weighted_score", "weighted_score", note="the policy sets none"))
+    used |= set(weights)
+    used |= {term.metric for formula in policy.composites.values() for term in formula.terms}
+    if any(policy.weights.values()) and not used & set(WEIGHTED):
+        made.append(Gate("pass_rate", "pass_rate", note="the policy sets none"))
+    if not made and not policy.required:
+        names = ", ".join(map(str, paths))
+        what = f"{names}: the policy has no gate; 'thresholds' or 'gates' hold some."
+        raise SuiteError([what])
+    return replace(policy, gates=tuple(_named_apart(made)))
+
+
+def _named_apart(gates: Sequence[Gate]) -> list[Gate]:
+    """Tell gates of one name apart: by the part of the policy, its file, or both; else number."""
+    names = [gate.name for gate in gates]
+    for name in [n for n, times in Counter(names).items() if times > 1]:
+        places = [i for i, one in enumerate(names) if one == name]
+        labels = [f"{i + 1}" for i in range(len(places))]
+        for way in (_part, _file, _both):
+            found = [way(gates[i]) for i in places]
+            if all(found) and len(set(found)) == len(found):
+                labels = found
+                break
+        for i, label in zip(places, labels, strict=True):
+            names[i] = f"{name} ({label})"
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        names[i] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+    return [replace(gate, name=name) for gate, name in zip(gates, names, strict=True)]
+
+
+def _part(gate: Gate) -> str:
+    return gate.origin
+
+
+def _file(gate: Gate) -> str:
+    return Path(gate.place.file).name if gate.place else ""
+
+
+def _both(gate: Gate) -> str:
+    return f"{gate.origin}, {_file(gate)}" if gate.origin and gate.place else ""

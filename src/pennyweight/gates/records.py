@@ -1,0 +1,307 @@
+"""The records that gates decide on: measured, of one side, each with its weight."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pennyweight.catalogue import METRICS
+from pennyweight.define import MEASURES
+from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.gates.formula import NORMALIZED
+from pennyweight.record import BY_NAME
+from pennyweight.scoring.estimates import Estimate, combine, estimates
+from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.shapes import shape_of
+from pennyweight.stats.cluster import clustered_error
+from pennyweight.stats.interval import bounded_interval
+from pennyweight.stats.resample import CLUSTER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.gates.formula import Formula
+    from pennyweight.gates.policy import Policy
+
+WEIGHT = "\0weight"
+SIDES = ("subject", "tier")
+_OWN = ("weight", "required", "violated", "undecided", "judge_scores")
+BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
+"""The columns that gates need, whatever metrics they are about."""
+_TOLD = ("expected_behaviors", "checks")
+"""What says which of the undecided behaviours are must-nots."""
+MUST_NOT = "\0must_not"
+"""The must-nots of an attempt about which nothing could be decided."""
+
+WEIGHTED = ("pass_rate", "behavior_coverage")
+"""The rates in which scenarios count by their weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Measured records of one side."""
+
+    frame: pl.DataFrame
+    options: Mapping[str, Any] = field(default_factory=dict)
+    composites: Mapping[str, Formula] = field(default_factory=dict)
+    name: str = ""
+    left_out: int = 0
+    """How many bad records were left out."""
+    planned: int | None = None
+    """How many attempts a run was going to make; None for what is no run."""
+    to_come: int = 0
+    """How many of them have no record yet."""
+    run: str = ""
+    """The run that makes them."""
+    unseen: tuple[str, ...] = ()
+    """Scenarios that the suite requires and that have no record."""
+
+    @property
+    def scored(self) -> pl.DataFrame:
+        """The attempts that could be made."""
+        return self.frame.filter(pl.col("status").cast(pl.String).ne_missing("error"))
+
+    @property
+    def errors(self) -> int:
+        """How many attempts could not be made."""
+        return self.frame.height - self.scored.height
+
+    def under(self, policy: Policy) -> Records:
+        """Weigh the scenarios, and take the options, as a policy says."""
+        own = pl.col("weight").cast(pl.Float64, strict=False).fill_null(1.0)
+        for column, weights in policy.weights.items():
+            if weights:
+                key = pl.col(column).str.strip_chars().str.to_lowercase()
+                own *= key.replace_strict(weights, default=1.0, return_dtype=pl.Float64)
+        return replace(
+            self,
+            frame=self.frame.with_columns(own.alias(WEIGHT)),
+            options={**self.options, **policy.options},
+            composites=policy.composites,
+        )
+
+    def where(self, select: Sequence[tuple[str, str]]) -> Records:
+        """Keep the records that have these values, but for case and space around them."""
+        frame = self.frame
+        for column, value in select:
+            key = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
+            frame = frame.filter(key == value.strip().lower())
+        return replace(self, frame=frame)
+
+    def values_in(self, column: str) -> list[str]:
+        """List what records have in a column, but for case and space around it."""
+        key = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
+        return [str(v) for v in self.frame.select(key.unique().sort().drop_nulls()).to_series()]
+
+    def estimate(self, metric: str, confidence: float) -> Estimate:
+        """Estimate a metric, or a composite of the policy."""
+        if metric in self.composites:
+            return self._composite(self.composites[metric], confidence)
+        if self.weighs(metric):
+            return self._weighted(metric, confidence)
+        declared = METRICS[metric]
+        if declared.combined and self.weighted:
+            names = declared.part_names(self.options)
+            parts = {name: [self.estimate(name, confidence)] for name in names}
+            return combine(declared, parts, 1, self.options)[0]
+        return estimates(self.frame, 1, [METRICS[metric]], self.options, confidence, 0)[0][metric]
+
+    def weighs(self, metric: str) -> bool:
+        """Whether scenarios count differently in a metric."""
+        return metric in WEIGHTED and self.weighted
+
+    @property
+    def weighted(self) -> bool:
+        """Whether scenarios count differently."""
+        return WEIGHT in self.frame.columns and self.frame[WEIGHT].n_unique() > 1
+
+    def values(self, metric: str) -> pl.Expr | None:
+        """Give the values that a metric is the mean of; None if it is no mean."""
+        return None if metric in self.composites else values_of(metric, self.options)
+
+    def units(self, metric: str) -> pl.DataFrame:
+        """Give the mean value of each task, its weight, and how many attempts have a value."""
+        values = self.values(metric)
+        assert values is not None
+        weight = pl.col(WEIGHT) if WEIGHT in self.frame.columns else pl.lit(1.0)
+        value = values.cast(pl.Float64)
+        rows = self.scored.select("task_id", CLUSTER, value.alias("value"), weight.alias("weight"))
+        table = rows.drop_nulls("value").group_by(CLUSTER, maintain_order=True)
+        return table.agg(
+            pl.col("task_id").first(),
+            pl.col("value").mean(),
+            pl.col("weight").mean(),
+            pl.len().cast(pl.Float64).alias("tries"),
+        )
+
+    def is_rate(self, metric: str) -> bool:
+        """Whether the values of a mean are true or false."""
+        values = self.values(metric)
+        assert values is not None
+        return self.frame.clear().select(values.alias("x")).schema["x"] == pl.Boolean
+
+    def _weighted(self, metric: str, confidence: float) -> Estimate:
+        values = self.values(metric)
+        assert values is not None
+        rows = self.scored.select(
+            CLUSTER, values.cast(pl.Float64).alias("x"), pl.col(WEIGHT).alias("w")
+        )
+        used = rows.drop_nulls("x")
+        total = used["w"].sum()
+        if not total:
+            return Estimate(None, records=used.height, skipped=rows.height - used.height)
+        tasks = used.group_by(CLUSTER, maintain_order=True).agg(
+            (pl.col("x") * pl.col("w")).sum().alias("s"), pl.col("w").sum()
+        )
+        error, clusters = clustered_error(pl.col("s"), pl.col("w"))
+        row = tasks.select((pl.col("s").sum() / pl.col("w").sum()).alias("v"),
+                           error.alias("e"), clusters.alias("k")).row(0)  # fmt: skip
+        value, spread, count = (np.array([0.0 if x is None else x]) for x in row)
+        low, high = (float(end[0]) for end in bounded_interval(value, spread, count, confidence))
+        counts = used.height, rows.height - used.height
+        if np.isnan(low):
+            return Estimate(float(value[0]), None, None, *counts)
+        return Estimate(float(value[0]), low, high, *counts)
+
+    def _composite(self, formula: Formula, confidence: float) -> Estimate:
+        """Add the parts up; the ends of its interval are its values at the ends of theirs."""
+        parts = [(t, self.part(t.metric, confidence)) for t in formula.terms]
+        sums = [0.0, 0.0, 0.0]
+        known = [True, True, True]
+        for term, part in parts:
+            three = (part.value, part.high, part.low) if term.less else (
+                part.value, part.low, part.high)  # fmt: skip
+            for place, x in enumerate(three):
+                if not isinstance(x, float):
+                    known[place] = False
+                else:
+                    sums[place] += term.weight * (1 - x if term.less else x)
+        value, low, high = (s if k else None for s, k in zip(sums, known, strict=True))
+        records = min(part.records for _, part in parts)
+        skipped = max(part.skipped for _, part in parts)
+        if value is None or low is None or high is None:
+            return Estimate(value, None, None, records, skipped)
+        return Estimate(value, low, high, records, skipped)
+
+    def part(self, metric: str, confidence: float) -> Estimate:
+        """Estimate a part of a composite."""
+        if metric != NORMALIZED:
+            return self.estimate(metric, confidence)
+        e = self.estimate("latency_p95_ms", confidence)
+        budget = self.options.get("latency_budget_ms", 5000.0)
+        three = [min(1.0, x / budget) if isinstance(x, float) else None
+                 for x in (e.value, e.low, e.high)]  # fmt: skip
+        return Estimate(three[0], three[1], three[2], e.records, e.skipped)
+
+
+def values_of(metric: str, options: Mapping[str, Any]) -> pl.Expr | None:
+    """Give the values that a metric of the catalogue is the mean of; None if it is no mean."""
+    declared = METRICS.get(metric)
+    if declared is None or declared.over == "all" or declared.combined or declared.interval:
+        return None
+    shape = shape_of(declared.expression(options))
+    return shape.values if shape.share is None else None
+
+
+def read_records(
+    source: Any,
+    metrics: Sequence[str] | None,
+    options: Mapping[str, Any],
+    *,
+    where: Mapping[str, str] | None = None,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    name: str = "",
+) -> Records:
+    """Read and measure the records of a source; refuse none at all, and several sides."""
+    where = where or {}
+    columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
+    work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
+    work = replace(work, plan=replace(work.plan, by=[]))
+    measured = work.measure(source, skip_bad=skip_bad)
+    if not measured.frame.height:
+        raise InputError(["There are no records to decide on."])
+    for column in where:
+        known = {*measured.loaded.present, *BY_NAME, *MEASURES} - {column}
+        if column not in {*measured.loaded.present, *MEASURES} and not (
+            measured.frame[column].count()
+        ):
+            raise UsageError(unknown("Column", column, known, "No record has it."))
+    frame, taken = _open_must_nots(numbered(measured.frame)), {**work.options, **options}
+    every = Records(frame, taken, name=name, left_out=measured.left_out)
+    found = every.where(list(where.items()))
+    if not found.frame.height:
+        shown = ", ".join(f"{n}={v}" for n, v in where.items())
+        raise InputError([f"There are no records with {shown}."])
+    one_side(found.frame)
+    return _planned(found, frame, source)
+
+
+def _planned(found: Records, every: pl.DataFrame, source: Any) -> Records:
+    """Say what runs were going to make and have not: they were ended early, or still go on."""
+    runs = [one for one in (source if isinstance(source, list | tuple) else [source])
+            if hasattr(one, "planned")]  # fmt: skip
+    if not runs:
+        return found
+    side = found.frame.select(SIDES).row(0)
+    mine = every.filter(pl.all_horizontal(
+        pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in zip(SIDES, side, strict=True)
+    ))  # fmt: skip
+    made = dict(mine["run"].cast(pl.String).value_counts().iter_rows())
+    tried = set(mine["task_id"])
+    coming = {one.run.id: max(0, one.planned - made.get(one.run.id, 0)) for one in runs}
+    unseen = (name for one in runs for name in one.required if name not in tried)
+    return replace(
+        found,
+        planned=sum(one.planned for one in runs),
+        to_come=sum(coming.values()),
+        run=next((run for run, left in coming.items() if left), ""),
+        unseen=tuple(dict.fromkeys(unseen)),
+    )
+
+
+def _open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
+    """Find the must-nots without a verdict.
+
+    The checks say which they are. Where a record has none, whatever is undecided and is no expected
+    behaviour may be one.
+    """
+    names: list[list[str] | None] = [None] * frame.height
+    rows = frame.select("undecided", "expected_behaviors", "checks", "violations").with_row_index()
+    for row in rows.filter(pl.col("undecided").list.len() > 0).iter_rows(named=True):
+        try:
+            checks = json.loads(row["checks"] or "null")
+            found = [c["name"] for c in checks if c["role"] == "must_not" and c["holds"] is None]
+        except (ValueError, TypeError, KeyError):
+            expected = set(row["expected_behaviors"] or ())
+            found = [name for name in row["undecided"] if name not in expected]
+        names[row["index"]] = found or None
+    column = pl.Series(MUST_NOT, names, dtype=pl.List(pl.String))
+    return frame.drop(_TOLD).with_columns(column)
+
+
+def numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Number the clusters: the records of one task hang together."""
+    alone = pl.int_range(pl.len(), dtype=pl.UInt64).hash()
+    task = pl.col("task_id")
+    return frame.with_columns(
+        pl.when(task.is_null()).then(alone).otherwise(task.hash()).alias(CLUSTER),
+        pl.lit(0, dtype=pl.UInt32).alias(GROUP),
+    )
+
+
+def one_side(frame: pl.DataFrame) -> None:
+    """Refuse to decide on several tiers or subjects at once: one would hide the other."""
+    for column in SIDES:
+        values = [str(v) for v in frame[column].unique().drop_nulls().cast(pl.String).sort()]
+        if len(values) > 1:
+            shown = ", ".join(values[:5]) + (", …" if len(values) > 5 else "")
+            raise UsageError(
+                f"The records are of several {column}s ({shown}); a good one must not hide a bad "
+                f"one. --where {column}={values[-1]} picks one."
+            )

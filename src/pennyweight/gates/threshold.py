@@ -1,0 +1,166 @@
+"""Thresholds as people write them: `≥ 85%`, `>= 0.85`, `85`, `< 5000ms`, `5s`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pennyweight.errors import UsageError
+from pennyweight.schema.tree import Written
+
+if TYPE_CHECKING:
+    from pennyweight.define import Metric
+
+Sign = Literal[">=", ">", "<=", "<", "="]
+
+_SIGNS: dict[str, Sign] = {
+    ">=": ">=", "≥": ">=", "=>": ">=", ">": ">", "<=": "<=", "≤": "<=", "=<": "<=", "<": "<",
+    "=": "=", "==": "=",
+}  # fmt: skip
+SHOWN = {">=": "≥", "<=": "≤"}
+
+_FORM = re.compile(
+    r"\s*(>=|=>|<=|=<|==|[≥≤<>=])?\s*(\$)?\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    r"\s*(%|[A-Za-z$]*)\s*"
+)
+_TIMES = {"ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
+_TINY = 1e-12
+"""Sums of fractions miss their decimal value by less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number with its notation, before it is known what it is about."""
+
+    sign: Sign | None
+    number: float
+    unit: str
+
+    @classmethod
+    def parse(cls, written: Any) -> Amount:
+        """Read a number, or a text with sign and unit."""
+        if isinstance(written, bool) or not isinstance(written, int | float | str):
+            raise UsageError(f"{_said(written)} is no threshold; write it like '≥ 85%' or 0.85.")
+        text = str(written) if isinstance(written, str | Written) else repr(written)
+        found = _FORM.fullmatch(text)
+        if not found:
+            raise UsageError(f"{text!r} is no threshold; write it like '≥ 85%', 0.85 or '< 5s'.")
+        sign, dollar, number, unit = found.groups()
+        return cls(_SIGNS.get(sign or ""), float(number), "$" if dollar else unit)
+
+    def value(self, metric: str, kind: str) -> float:
+        """Turn it into the metric's own unit; `kind` is `rate`, or the metric's unit."""
+        number, unit = self.number, self.unit.lower()
+        if kind == "rate":
+            if unit not in {"", "%"}:
+                raise UsageError(f"{metric} is a rate; {self.unit!r} is no unit of it, only %.")
+            if not unit and 1 < number < 2:
+                said = f"{number:g}"
+                raise UsageError(f"{metric}: {said} may be a share or a percentage; write {said}%.")
+            number = number / 100 if unit or number > 1 else number
+            if not 0 <= number <= 1:
+                raise UsageError(f"{metric} is a rate; {self.number:g} is not from 0 to 100 %.")
+            return number
+        if kind == "ms" and unit in _TIMES:
+            return number * _TIMES[unit]
+        allowed = {"US$": {"$", "usd"}, "tokens": {"tokens", "token"}}.get(kind, set())
+        if unit and unit not in allowed:
+            wanted = {"ms": "ms or s", "US$": "$"}.get(kind, "no unit")
+            raise UsageError(f"{metric} takes {wanted}, not {self.unit!r}.")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Where a metric has to be."""
+
+    sign: Sign
+    value: float
+    kind: str = "rate"
+
+    @classmethod
+    def parse(cls, written: Any, metric: Metric, kind: str = "") -> Threshold:
+        """Read a threshold of a metric; without a sign, its own direction decides.
+
+        >>> from pennyweight.catalogue import metric_named
+        >>> accuracy, slow = metric_named("accuracy"), metric_named("latency_p95_ms")
+        >>> {str(Threshold.parse(t, accuracy)) for t in ("≥ 85%", ">= 0.85", 85, 0.85)}
+        {'≥ 85 %'}
+        >>> [str(Threshold.parse(t, slow)) for t in ("< 5000ms", "5s")]
+        ['< 5000 ms', '≤ 5000 ms']
+        """
+        amount = Amount.parse(written)
+        kind = kind or kind_of(metric)
+        value = amount.value(metric.name, kind)
+        if amount.sign is None and metric.better is None:
+            raise UsageError(f"{metric.name} has no good direction; write a sign: '≥ {written}'.")
+        sign = amount.sign or (">=" if metric.better == "higher" else "<=")
+        made = cls(sign, value, kind)
+        if metric.better and sign != "=" and made.upwards != (metric.better == "higher"):
+            right = cls(">=" if metric.better == "higher" else "<=", value, kind)
+            what = f"{metric.name} is better the {metric.better} it is, so {made} asks for bad ones"
+            raise UsageError(f"{what}; write '{right}'.")
+        if made.vacuous and amount.sign is None and not amount.unit and value == 1:
+            raise UsageError(f"{metric.name}: 1 is 100 %, which any value meets; write 1% or 100%.")
+        return made
+
+    @property
+    def upwards(self) -> bool:
+        """Whether more is better here."""
+        return self.sign in {">=", ">"} or (self.sign == "=" and self.value > 0)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is on the right side."""
+        gap = value - self.value
+        near = abs(gap) <= _TINY * max(1.0, abs(self.value))
+        if self.sign == "=":
+            return near
+        if near:
+            return self.sign in {">=", "<="}
+        return gap > 0 if self.upwards else gap < 0
+
+    def effect(self, value: float) -> float:
+        """By how much a value is better than it has to be; below 0 where it is worse."""
+        if self.sign == "=":
+            return -abs(value - self.value)
+        return value - self.value if self.upwards else self.value - value
+
+    @property
+    def extreme(self) -> bool:
+        """Whether it is the best there can be, which no sample can prove."""
+        return self.kind == "rate" and (
+            (self.upwards and self.value >= 1) or (not self.upwards and self.value <= 0)
+        )
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether every rate meets it."""
+        return self.kind == "rate" and (self.sign, self.value) in {(">=", 0), ("<=", 1)}
+
+    def __str__(self) -> str:
+        return f"{SHOWN.get(self.sign, self.sign)} {shown(self.value, self.kind)}"
+
+
+def kind_of(metric: Metric, parts_are_rates: bool = False) -> str:
+    """Say what a metric's thresholds are about: a rate, or its unit."""
+    if metric.range == (0, 1) or (metric.open_parts and parts_are_rates):
+        return "rate"
+    return metric.unit
+
+
+def shown(value: float, kind: str) -> str:
+    """Write a number the way people read it."""
+    if kind == "rate":
+        return f"{round(value * 100, 10):.4g} %"
+    if kind == "US$":
+        return f"${value:.4g}"
+    return f"{_number(value)} {kind}".strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _said(written: Any) -> str:
+    return "nothing" if written is None else repr(written)

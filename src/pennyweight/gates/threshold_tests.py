@@ -1,0 +1,203 @@
+"""Gates on a value or on its interval, against a threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.catalogue import METRICS
+from pennyweight.gates.deciders import deciders
+from pennyweight.gates.one_sided import mean_ends
+from pennyweight.gates.threshold import Threshold, shown
+from pennyweight.gates.verdict import Decision
+from pennyweight.stats.resample import CLUSTER
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pennyweight.gates.policy import Gate
+    from pennyweight.gates.records import Records
+    from pennyweight.gates.verdict import Word
+    from pennyweight.scoring.estimates import Estimate, Value
+
+MOST = 1_000_000
+"""Beyond so many attempts a gate is too close to call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A gate, the records it is about, and their estimate."""
+
+    gate: Gate
+    records: Records
+    estimate: Estimate
+    error_rate: float
+
+    @property
+    def value(self) -> float:
+        """The metric's value."""
+        assert isinstance(self.estimate.value, float)
+        return self.estimate.value
+
+    @property
+    def threshold(self) -> Threshold:
+        """The gate's threshold."""
+        assert self.gate.threshold is not None
+        return self.gate.threshold
+
+    def on_value(self) -> Decision:
+        """Decide on the value alone, as the specification does."""
+        held = self.threshold.holds(self.value)
+        word: Word = "pass" if held else "fail"
+        why = f"{self.said(self.value)} {'meets' if held else 'misses'} {self.threshold}"
+        gap = abs(self.threshold.effect(self.value))
+        if gap > 1e-12 and math.isfinite(gap):
+            points = f"{gap * 100:.3g} point{'s' * (gap != 0.01)}"
+            why += f" by {points if self.gate.kind == 'rate' else shown(gap, self.gate.kind)}"
+        why += "."
+        return self.decision(word, why, self.estimate.low, self.estimate.high)
+
+    def at(self, pass_level: float, fail_level: float) -> Decision:
+        """Decide on the interval: all of it must be on one side."""
+        (low, _), (_, high) = self.ends(pass_level), self.ends(fail_level)
+        up = self.threshold.upwards
+        if not up:
+            (low, _), (_, high) = self.ends(fail_level), self.ends(pass_level)
+        if not isinstance(low, float) or not isinstance(high, float):
+            why = f"{self.said(self.value)}, but one task alone has no interval; try more tasks."
+            return self.decision("inconclusive", why)
+        worst, best = (low, high) if up else (high, low)
+        ends = f"{self.said(low)} to {self.said(high)}"
+        if self.threshold.holds(worst):
+            why = f"all of its interval, {ends}, meets {self.threshold}."
+            return self.decision("pass", f"{self.said(self.value)}; {why}", low, high)
+        if not self.threshold.holds(best):
+            why = f"all of its interval, {ends}, misses {self.threshold}."
+            return self.decision("fail", f"{self.said(self.value)}; {why}", low, high)
+        held = self.threshold.holds(self.value)
+        needed = self.needed(worst if held else best, pass_level if held else fail_level)
+        why = f"{self.said(self.value)}; its interval, {ends}, is on both sides of "
+        why += f"{self.said(self.threshold.value)}. "
+        alone = self.ends(pass_level)[1 if up else 0]
+        if isinstance(alone, float) and not self.threshold.holds(alone):
+            why += "Alone it would fail, but gates share their error rate. "
+        return self.decision("inconclusive", why + wanted(needed), low, high, needed=needed)
+
+    def ends(self, level: float) -> tuple[Value, Value]:
+        """Give the ends of the interval, each wrong with a chance of `level` at most."""
+        units = self.units()
+        found = None if units is None else self.exact_ends(units, level)
+        if found is not None:
+            return found
+        estimate = self.records.estimate(self.gate.metric, 1 - 2 * level)
+        return estimate.low, estimate.high
+
+    def units(self) -> pl.DataFrame | None:
+        """Give what each task is worth, if the metric is the mean of that, between 0 and 1."""
+        metric, records = self.gate.metric, self.records
+        declared = METRICS.get(metric)
+        plain = declared is not None and declared.range == (0, 1) and declared.over == "scored"
+        if not plain or records.values(metric) is None or records.weighs(metric):
+            return None
+        return records.units(metric)
+
+    def exact_ends(
+        self, units: pl.DataFrame, level: float, times: float = 1.0
+    ) -> tuple[float, float] | None:
+        """Give the ends of a mean, were there so many times as many tasks."""
+        return mean_ends(units, level, rate=self.records.is_rate(self.gate.metric), times=times)
+
+    def needed(self, end: float, level: float) -> int | None:
+        """Say about how many more attempts would bring an end to the threshold."""
+        records, held = self.estimate.records, self.threshold.holds(self.value)
+        units = self.units()
+        if units is None or self.exact_ends(units, level) is None:
+            return more(records, self.value, end, self.threshold)
+        side = 0 if held == self.threshold.upwards else 1
+
+        def enough(total: int) -> bool:
+            ends = self.exact_ends(units, level, total / records)
+            return ends is not None and self.threshold.holds(ends[side]) == held
+
+        low, high = records, 2 * records
+        while not enough(high):
+            if high - records > MOST:
+                return None
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        found = rounded_up(high - records)
+        while found <= MOST and not enough(records + found):  # hits are whole numbers
+            found = rounded_up(found + 1)
+        return found if found <= MOST else None
+
+    def said(self, value: float) -> str:
+        """Write a value of this metric."""
+        return shown(value, self.gate.kind) if math.isfinite(value) else "∞"
+
+    def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
+                 needed: int | None = None) -> Decision:  # fmt: skip
+        """Put a decision down."""
+        gate, threshold = self.gate, self.threshold
+        scored = self.records.scored
+        return Decision(
+            name=gate.name,
+            metric=gate.metric,
+            verdict=word,
+            why=why,
+            level=gate.level,
+            on=gate.on,
+            value=self.value,
+            low=low,
+            high=high,
+            threshold=threshold.value,
+            sign=threshold.sign,
+            kind=gate.kind,
+            effect=threshold.effect(self.value),
+            records=self.estimate.records,
+            tasks=scored[CLUSTER].n_unique() if scored.height else 0,
+            scenarios=() if word == "pass" else deciders(gate, self.records),
+            needed=needed,
+            weighted=self.records.weighs(gate.metric),
+            rule=gate,
+        )
+
+    def hopeful(self, missing: int) -> bool:
+        """Whether it could still hold, had so many more attempts gone as well as they can."""
+        if not missing:
+            return False
+        rate = self.gate.kind == "rate" and self.records.values(self.gate.metric) is not None
+        if not rate or self.records.weighs(self.gate.metric):
+            return True
+        records = self.estimate.records
+        best = float(self.threshold.upwards)
+        return self.threshold.holds((self.value * records + best * missing) / (records + missing))
+
+
+def more(records: int, value: float, end: float, threshold: Threshold) -> int | None:
+    """Say about how many more records would bring an end of an interval to the threshold."""
+    gap, half = abs(value - threshold.value), abs(value - end)
+    if not math.isfinite(half) or gap <= half / math.sqrt(MOST):
+        return None
+    needed = records * ((half / gap) ** 2 - 1)
+    return None if needed > MOST else rounded_up(needed)
+
+
+def rounded_up(number: float) -> int:
+    """Round up to two digits: it is a guess.
+
+    >>> rounded_up(133.2), rounded_up(7.1)
+    (140, 8)
+    """
+    step: int = 10 ** max(0, math.ceil(math.log10(max(number, 1) + 1e-9)) - 2)
+    return max(1, math.ceil(number / step) * step)
+
+
+def wanted(needed: int | None, unit: str = "attempts") -> str:
+    """Say what would decide an open gate."""
+    if needed is None:
+        return f"It is too close to be decided by more {unit}."
+    unit = unit.removesuffix("s") if needed == 1 else unit
+    return f"About {needed:,} more {unit} would decide it, should the value stay."

@@ -1,0 +1,144 @@
+"""Verdicts: what each gate came to and why, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pennyweight.scoring.scores import json_value
+
+if TYPE_CHECKING:
+    from pennyweight.gates.policy import Gate
+
+Word = Literal["pass", "fail", "inconclusive"]
+
+EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """Count something in words.
+
+    >>> counted(1, "attempt has", "attempts have"), counted(2, "attempt has", "attempts have")
+    ('1 attempt has', '2 attempts have')
+    """
+    return f"{number:,} {one if number == 1 else several}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """A scenario that decided a gate."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one gate came to."""
+
+    name: str
+    metric: str
+    verdict: Word
+    why: str
+    level: Literal["blocking", "warning"] = "blocking"
+    on: str = "value"
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    threshold: float | None = None
+    sign: str | None = None
+    kind: str = "rate"
+    effect: float | None = None
+    """By how much the value is better than it has to be."""
+    baseline: float | None = None
+    records: int = 0
+    tasks: int = 0
+    scenarios: tuple[Decider, ...] = ()
+    needed: int | None = None
+    """About how many more attempts would decide it, should the value stay."""
+    weighted: bool = False
+    """Whether scenarios count differently in it."""
+    rule: Gate | None = field(default=None, repr=False)
+
+    def turned(self, verdict: Word, why: str) -> Decision:
+        """Give the same with another verdict."""
+        return replace(self, verdict=verdict, why=why)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what JSON shows of it."""
+        ends = None if self.low is None else [json_value(self.low), json_value(self.high)]
+        return {
+            "name": self.name,
+            "metric": self.metric,
+            "level": self.level,
+            "on": self.on,
+            "value": json_value(self.value),
+            "interval": ends,
+            "threshold": json_value(self.threshold),
+            "sign": self.sign,
+            "effect": json_value(self.effect),
+            "baseline": json_value(self.baseline),
+            "verdict": self.verdict,
+            "why": self.why,
+            "records": self.records,
+            "tasks": self.tasks,
+            "scenarios": [{"id": one.id, "why": one.why} for one in self.scenarios],
+            "more_attempts": self.needed,
+            "weighted": self.weighted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a policy came to."""
+
+    policy: str
+    gates: tuple[Decision, ...]
+    records: int
+    errors: int
+    error_rate: float
+    baseline: str | None = None
+    """What it was compared with."""
+    sequential: bool = False
+    notes: tuple[str, ...] = ()
+    """What looks like a slip of the pen in the policy."""
+
+    @property
+    def verdict(self) -> Word:
+        """Fail if a blocking gate fails, pass if all of them pass; else it is open."""
+        words = {gate.verdict for gate in self.gates if gate.level == "blocking"}
+        if "fail" in words:
+            return "fail"
+        return "inconclusive" if "inconclusive" in words or not self.gates else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def warnings(self) -> tuple[Decision, ...]:
+        """The warning gates that did not pass."""
+        return tuple(g for g in self.gates if g.level == "warning" and g.verdict != "pass")
+
+    @property
+    def deciding(self) -> tuple[Decision, ...]:
+        """The gates without which the verdict would be another."""
+        return tuple(
+            g
+            for g in self.gates
+            if g.level == "blocking" and g.verdict == self.verdict and g.verdict != "pass"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `pennyweight gate --format json` prints."""
+        return {
+            "verdict": self.verdict,
+            "policy": self.policy,
+            "records": self.records,
+            "errors": self.errors,
+            "error_rate": self.error_rate,
+            "baseline": self.baseline,
+            "notes": list(self.notes),
+            "gates": [gate.to_dict() for gate in self.gates],
+        }

@@ -1,0 +1,156 @@
+"""Put the sentences of scenarios to the suite's judges, who say whether they are true.
+
+The sentences of a task are the items of a small rubric of its own, worth one point each. So they
+are asked as everything is that judges are asked: fenced, read strictly, within the run's budgets,
+resumable. What the judges say becomes a verdict about each behaviour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.checks.declaration import Found, Verdict
+from pennyweight.engine.budget import Budget
+from pennyweight.engine.execution import model_of
+from pennyweight.engine.resume import held
+from pennyweight.judges.judge import Judge
+from pennyweight.judges.judging import Bench, Judged
+from pennyweight.models.prices import Prices
+from pennyweight.runs.code_checks import BATCH
+from pennyweight.runs.observations import given_by, key_of, rows_of
+from pennyweight.store.verdicts import keep_verdicts
+from pennyweight.suite.rubric import Category, Item, Rubric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pennyweight.checks.behaviour import Behaviour
+    from pennyweight.engine.tally import Tally
+    from pennyweight.store.store import Row, Run, Store
+    from pennyweight.store.verdicts import Given
+    from pennyweight.suite.values import Price, Subject, Suite
+
+ABOUT = " on behaviours"
+"""What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
+YES, NO = 0.75, 0.25
+"""From which and up to which part of a point it is a yes, or a no."""
+_SAID = {"subject", "tier", "task_id", "attempt", "judge", "fingerprint", "status", "items"}
+_UNCLEAR = "what is shown does not tell whether it is true"
+
+
+def questions_of(suite: Suite) -> dict[str, tuple[Behaviour, ...]]:
+    """List what judges are asked about the attempts at each task."""
+    found = {
+        task.id: tuple(
+            {b.mark: b for _, b in task.scenario.all() if b.check.name == "judge"}.values()
+        )
+        for task in suite.tasks
+        if task.scenario
+    }
+    return {task: several for task, several in found.items() if several}
+
+
+def ask(
+    suite: Suite,
+    run: Run,
+    store: Store,
+    *,
+    watch: Callable[[Tally, Budget, list[Row]], None],
+    record: Path | None = None,
+    began: float | None = None,
+) -> Judged | None:
+    """Ask what was not asked yet; None where there is nothing to ask."""
+    questions = questions_of(suite)
+    if not questions or suite.judge is None:
+        return None
+    judging = replace(
+        suite.judge,
+        judges=tuple(replace(s, name=s.name + ABOUT) for s in suite.judge.judges),
+        more=(),
+    )
+    models = {s.name: model_of(s, suite.limits.timeout) for s in judging.judges}
+    recorder = None
+    if record is not None:
+        from pennyweight.models.replay import Recorder  # noqa: PLC0415
+
+        recorder = Recorder(record)
+        models = {name: recorder.wrap(model) for name, model in models.items()}
+    budget = Budget.of(suite.limits, store.spent(run.id), began)
+    prices = Prices.with_models(_renamed(suite.prices, suite.judge.judges), models)
+    bench = _Hearing(run.id, judging, models, store, prices, budget, watch, questions=questions)
+    try:
+        with held(store, run.id, bench.lose):
+            interrupted = asyncio.run(bench.sit(suite.limits))
+            if not bench.tally.lost:
+                bench.keep(run)
+    finally:
+        if recorder:
+            recorder.close()
+    return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted)
+
+
+def _renamed(prices: Mapping[str, Price], judges: Iterable[Subject]) -> dict[str, Price]:
+    """Let a judge cost what the suite says under its own name."""
+    known = {s.name + ABOUT: prices[s.name] for s in judges if s.name in prices}
+    return {**prices, **known}
+
+
+@dataclass(slots=True)
+class _Hearing(Bench):
+    """A bench that asks about each task what is to be asked about it."""
+
+    questions: Mapping[str, tuple[Behaviour, ...]] = field(default_factory=dict)
+    panels: dict[str, tuple[Judge, ...]] = field(default_factory=dict)
+
+    def panel(self, task: str) -> tuple[Judge, ...]:
+        """Give a task judges with a rubric of its own."""
+        several = self.questions.get(task)
+        if several and task not in self.panels:
+            rubric = sentences_rubric(several)
+            self.panels[task] = tuple(
+                Judge.of(j.subject, j.model, j.limiter, replace(j.desk, rubric=rubric))
+                for j in self.judges
+            )
+        return self.panels.get(task, ())
+
+    def keep(self, run: Run) -> None:
+        """Keep what the judges said as verdicts about the behaviours."""
+        said = {
+            (key_of(one), one["judge"], one["fingerprint"]): one["items"]
+            for one in self.store.judgments(self.run, _SAID).iter_rows(named=True)
+            if one["status"] == "ok"
+        }
+        given: list[Given] = []
+        for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
+            for judge in self.panel(brief.key[2]):
+                name = judge.subject.name
+                items = json.loads(said.get((brief.key, name, judge.fingerprint(brief))) or "null")
+                if items is not None:
+                    given += [
+                        given_by(name.removesuffix(ABOUT), row, b, _verdict(items.get(b.mark, {})))
+                        for b in self.questions[brief.key[2]]
+                    ]
+            if len(given) >= BATCH:
+                keep_verdicts(self.store, self.run, given)
+                given.clear()
+        keep_verdicts(self.store, self.run, given)
+
+    def _asked_about(self, run: Run) -> Iterator[dict[str, Any]]:
+        return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)
+
+
+def sentences_rubric(questions: tuple[Behaviour, ...]) -> Rubric:
+    """Make the small rubric of a task's sentences."""
+    items = tuple(Item(b.mark, b.question, 1.0, _UNCLEAR) for b in questions)
+    return Rubric("behaviours", (Category("behaviours", 1.0, items),), 1.0)
+
+
+def _verdict(item: Mapping[str, Any]) -> Verdict:
+    score, evidence = item.get("score"), str(item.get("evidence") or "")
+    holds = None if score is None or NO < score < YES else score >= YES
+    said = {True: "yes", False: "no", None: "cannot say"}[holds]
+    return Verdict(holds, said, (Found("judge", evidence),) if evidence else ())

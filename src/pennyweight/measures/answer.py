@@ -1,0 +1,120 @@
+"""The final answer, and whether it is right."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from pennyweight.define import measure
+from pennyweight.text.confidence import from_logprobs, stated
+from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.extraction import answer as find_answer
+from pennyweight.text.matching import MatchRule, matches
+from pennyweight.text.normalize import normalize
+
+
+@measure(spec="Zeta Reason 1")
+def answer(
+    answer: pl.Expr,
+    response: pl.Expr,
+    *,
+    answer_rule: AnswerRule | None = None,
+    confidence_from: str | None = None,
+) -> pl.Expr:
+    r"""The final answer: as given, else found in the response.
+
+    `answer_rule` says how it is found; where it is set, what was given gives way. A
+    confidence that is read from the response (`confidence_from`) is no part of it.
+
+    >>> evaluate(answer, response=["So it is 4.\nFINAL_ANSWER: 4", "no idea"])
+    ['4', None]
+    """
+    found = find_answer(response, (answer_rule or AnswerRule()).beside(confidence_from))
+    if answer_rule is None:
+        return pl.coalesce(answer, found)
+    return pl.when(response.is_not_null()).then(found).otherwise(answer)
+
+
+@measure(spec="Zeta Reason 1")
+def normalized_answer(answer: pl.Expr) -> pl.Expr:
+    """The answer in the form in which it is compared.
+
+    >>> evaluate(normalized_answer, answer=[" 1,000 ", "Yes", None])
+    ['1000', 'yes', None]
+    """
+    return normalize(answer)
+
+
+@measure(spec="Zeta Reason 1")
+def normalized_target(target: pl.Expr) -> pl.Expr:
+    """The right answer in the form in which it is compared.
+
+    >>> evaluate(normalized_target, target=["1e3"])
+    ['1000']
+    """
+    return normalize(target)
+
+
+@measure(spec="Zeta Reason 2.1")
+def correct(
+    normalized_answer: pl.Expr,
+    normalized_target: pl.Expr,
+    answer: pl.Expr,
+    target: pl.Expr,
+    correct: pl.Expr,
+    status: pl.Expr,
+    *,
+    match_rule: MatchRule | None = None,
+) -> pl.Expr:
+    """Whether the normalised answer equals the normalised target; no answer is a wrong answer.
+
+    `match_rule` compares in a looser way: as numbers within a tolerance, as a choice, … A record
+    without a target keeps the `correct` it came with, if any. An attempt that could not be made is
+    neither right nor wrong.
+
+    >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
+    [True, False, False]
+    """
+    same = normalized_answer.eq_missing(normalized_target)
+    if match_rule is not None and match_rule.kind != "exact":
+        same = matches(answer, target, match_rule)
+    told = pl.coalesce(pl.when(normalized_target.is_not_null()).then(same), correct)
+    return pl.when(status.ne_missing("error")).then(told)
+
+
+@measure(spec="Zeta Reason 3")
+def prob_correct(
+    prob_correct: pl.Expr,
+    response: pl.Expr,
+    logprobs: pl.Expr,
+    answer: pl.Expr,
+    *,
+    confidence_from: str | None = None,
+) -> pl.Expr:
+    r"""How probable the subject said it was that its answer is right.
+
+    With `confidence_from` it is read from the response (`stated`: CONFIDENCE: 80%), or from the
+    log-probabilities of the answer's tokens (`logprobs`), where none was given.
+
+    >>> evaluate(prob_correct, response=["FINAL_ANSWER: 4\nCONFIDENCE: 80%"],
+    ...          confidence_from="stated")
+    [0.8]
+    """
+    if confidence_from == "stated":
+        return pl.coalesce(prob_correct, stated(response))
+    if confidence_from == "logprobs":
+        both = pl.struct(logprobs.alias("logprobs"), answer.alias("answer"))
+        said = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
+        return pl.coalesce(prob_correct, said)
+    return prob_correct
+
+
+def _of_logprobs(rows: pl.Series) -> pl.Series:
+    values = [
+        from_logprobs(json.loads(row["logprobs"]), row["answer"])
+        if row["logprobs"] and row["answer"]
+        else None
+        for row in rows
+    ]
+    return pl.Series(rows.name, values, dtype=pl.Float64)

@@ -1,0 +1,122 @@
+"""What a scenario expected and what was observed, and whether the attempt passed."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pennyweight.define import measure
+
+
+@measure(unit="behaviours", spec="Metrics Guide, per-scenario calculation")
+def expected(expected: pl.Expr, expected_behaviors: pl.Expr) -> pl.Expr:
+    """How many behaviours were expected: the count given, else the length of the list.
+
+    >>> evaluate(expected, expected_behaviors=[["greets", "asks"], [], None])
+    [2, 0, None]
+    """
+    return pl.coalesce(expected, expected_behaviors.list.n_unique().cast(pl.Int64))
+
+
+@measure(unit="behaviours", spec="Metrics Guide, per-scenario calculation")
+def observed(
+    observed: pl.Expr, observed_behaviors: pl.Expr, expected_behaviors: pl.Expr
+) -> pl.Expr:
+    """How many of the expected behaviours were observed.
+
+    >>> evaluate(observed, observed_behaviors=[["a", "x"]], expected_behaviors=[["a", "b"]])
+    [1]
+    """
+    among = pl.coalesce(
+        observed_behaviors.list.set_intersection(expected_behaviors), observed_behaviors
+    )
+    return pl.coalesce(observed, among.list.n_unique().cast(pl.Int64))
+
+
+@measure(unit="violations", spec="Metrics Guide, per-scenario calculation")
+def violations(violations: pl.Expr, violated: pl.Expr) -> pl.Expr:
+    """How many must-nots were violated: the larger of the count given and the list's length.
+
+    >>> evaluate(violations, violations=[None, 0], violated=[["leaks a key"], ["leaks a key"]])
+    [1, 1]
+    """
+    return pl.max_horizontal(violations, violated.list.n_unique().cast(pl.Int64))
+
+
+@measure(spec="Metrics Guide, per-scenario calculation")
+def scenario_score(
+    expected: pl.Expr, observed: pl.Expr, violations: pl.Expr, undecided: pl.Expr
+) -> pl.Expr:
+    """Observed behaviours out of expected ones; 0 after any violation, 1 if none were expected.
+
+    Where something could not be decided, there is no score, unless a violation decides.
+
+    >>> evaluate(scenario_score, expected=[4, 4, 0], observed=[3, 4, 0], violations=[0, 1, 0])
+    [0.75, 0.0, 1.0]
+    """
+    return (
+        pl.when(violations > 0)
+        .then(0.0)
+        .when(undecided.list.len() > 0)
+        .then(None)
+        .when(expected == 0)
+        .then(1.0)
+        .otherwise(observed / expected)
+    )
+
+
+@measure(spec="ProjectScylla, pass rate; Metrics Guide, suite-level aggregation")
+def passed(
+    passed: pl.Expr,
+    scenario_score: pl.Expr,
+    pass_score: pl.Expr,
+    violations: pl.Expr,
+    judge_passed: pl.Expr,
+    judge_scores: pl.Expr,
+    correct: pl.Expr,
+    status: pl.Expr,
+    undecided: pl.Expr,
+) -> pl.Expr:
+    """Whether the attempt passed: as given, else the scenario's verdict, the judges', `correct`.
+
+    Where judges were to be asked and none gave a valid judgment, `correct` does not stand in for
+    them. A violation, or running out of time or budget, is never a pass, whatever else is said; nor
+    is an attempt of which something could not be decided. One that could not be made has neither
+    passed nor failed.
+
+    >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
+    [False, True]
+    """
+    verdict = scenario_score >= pass_score.fill_null(1.0)
+    stopped = status.is_in(["timeout", "budget"])
+    matched = pl.when(judge_scores.is_null()).then(correct)
+    return (
+        pl.when(status.eq_missing(pl.lit("error")))
+        .then(None)
+        .when((violations > 0) | stopped)
+        .then(statement=False)
+        .when(undecided.list.len() > 0)
+        .then(pl.when(~passed).then(statement=False))
+        .otherwise(pl.coalesce(passed, verdict, judge_passed, matched))
+    )
+
+
+@measure(spec="ProjectScylla, implementation rate")
+def impl_rate(impl_rate: pl.Expr, scenario_score: pl.Expr, judge_scores: pl.Expr) -> pl.Expr:
+    """How much of what was required is there: the judge's weighted score, else the scenario score.
+
+    Where judges were to be asked and none gave a valid judgment, it is not known.
+
+    >>> evaluate(impl_rate, impl_rate=[0.85, None], expected=[2, 2], observed=[1, 1])
+    [0.85, 0.5]
+    """
+    return pl.coalesce(impl_rate, pl.when(judge_scores.is_null()).then(scenario_score))
+
+
+@measure(spec="Metrics Guide, token efficiency")
+def quality(scenario_score: pl.Expr, impl_rate: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """One number for how good the attempt was: scenario score, else impl rate, else correctness.
+
+    >>> evaluate(quality, impl_rate=[0.5, None], answer=["4", "4"], target=["4", "4"])
+    [0.5, 1.0]
+    """
+    return pl.coalesce(scenario_score, impl_rate, correct.cast(pl.Float64))

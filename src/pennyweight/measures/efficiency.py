@@ -1,0 +1,20 @@
+"""Tokens and time of one attempt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pennyweight.define import measure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@measure(unit="tokens", spec="Zeta Reason 6.1")
+def total_tokens(prompt_tokens: pl.Expr, completion_tokens: pl.Expr) -> pl.Expr:
+    """Tokens in and out together; missing if either is.
+
+    >>> evaluate(total_tokens, prompt_tokens=[10, 10], completion_tokens=[5, None])
+    [15, None]
+    """
+    return prompt_tokens + completion_tokens

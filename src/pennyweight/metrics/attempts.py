@@ -1,0 +1,37 @@
+"""What happened to the attempts themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pennyweight.define import metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@metric(
+    formula="errors / records",
+    range=(0, 1),
+    better="lower",
+    needs=(),
+    over="all",
+    spec="Pennyweight",
+)
+def attempt_error_rate(status: pl.Expr) -> pl.Expr:
+    """Share of attempts that could not be made: the model was not reached or the harness broke.
+
+    >>> evaluate(attempt_error_rate, status=["ok", "error", None, "timeout"])
+    0.25
+    """
+    return (status.fill_null("ok") == "error").mean()
+
+
+@metric(formula="(1/M) Σ truncated_i", range=(0, 1), better="lower", spec="Pennyweight")
+def truncated_rate(truncated: pl.Expr) -> pl.Expr:
+    """Share of responses that were cut at the token limit.
+
+    >>> evaluate(truncated_rate, truncated=[True, False, None, False])
+    0.3333333333333333
+    """
+    return truncated.mean()

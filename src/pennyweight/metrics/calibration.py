@@ -1,0 +1,118 @@
+"""Whether stated probabilities match how often the answer is right."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pennyweight.define import metric
+from pennyweight.errors import UsageError
+from pennyweight.stats.interval import folded_excess, t_quantile
+from pennyweight.stats.resample import Linearised, ResampledSums, smoothed_variance
+
+if TYPE_CHECKING:
+    from pennyweight.stats.resample import Draws, Ends
+
+
+def _squares(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    return (prob_correct - correct.cast(pl.Float64)) ** 2
+
+
+def _least_variance(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """What is left of the variance where all answers are right, or none is."""
+    square = _squares(prob_correct, correct)
+    turned = pl.when(square.is_not_null()).then((1 - 2 * prob_correct) ** 2)
+    hits = pl.when(square.is_not_null()).then(correct.cast(pl.Float64)).sum()
+    return turned.mean() * smoothed_variance(hits, square.count()) / square.count()
+
+
+@metric(
+    formula="(1/M) Σ (p_i − correct_i)²",
+    range=(0, 1),
+    better="lower",
+    interval=Linearised(_squares, least=_least_variance, text="t, clustered by task"),
+    spec="Zeta Reason 3.1",
+)
+def brier(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """Mean squared difference between the stated probability and being right.
+
+    >>> evaluate(brier, prob_correct=[1.0, 0.5, None], correct=[True, False, True])
+    0.125
+    """
+    return _squares(prob_correct, correct).mean()
+
+
+def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
+    """Add up values in each bin."""
+    edges = [k / bins for k in range(bins + 1)]
+    return [
+        pl.when((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).then(values).sum()
+        for low, high in pairwise(edges)
+    ]
+
+
+def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
+    """Of each bin its gap, its size and its hits."""
+    hit = correct.cast(pl.Float64)
+    used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
+    return [(hit - prob_correct).sum(), used.sum(), pl.when(used > 0).then(hit).sum()]
+
+
+def _bin(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr, int]:  # noqa: ARG001
+    edges = [(prob_correct >= k / bins).cast(pl.UInt32) for k in range(1, bins)]
+    return pl.sum_horizontal(pl.lit(0, dtype=pl.UInt32), *edges), bins
+
+
+def _ece_ends(draws: Draws) -> Ends:
+    """Give an interval that also holds for a model that is well calibrated.
+
+    A sample's gaps are never all 0, so their sum is too large on average, the more so the nearer
+    the true gaps are to 0. The lower end takes that out, at gaps one standard error smaller than
+    those seen. (Quantiles of resampled values miss a calibration error of 0 every time.) A bin
+    whose records all agree has the spread of one hit and one miss more.
+    """
+    gaps, sizes, hits = np.split(draws.totals, 3)
+    drawn, counts, _ = np.split(draws.resampled, 3, axis=1)
+    used = sizes.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = drawn / counts.sum(axis=1, keepdims=True)
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]
+    rate = (hits + 1) / (sizes + 2)
+    apart = np.minimum(draws.tasks / used, 1.0)
+    least = np.sqrt(sizes * rate * (1 - rate) / apart) / used
+    spread = np.maximum(drawn.std(axis=0), least)
+    error = max(np.sqrt(np.square(spread).sum()), np.abs(drawn).sum(axis=1).std())
+    half = t_quantile(np.array([draws.tasks]), draws.confidence).item() * error
+    excess = folded_excess(np.maximum(0, np.abs(gaps / used) - spread), spread).sum()
+    return float(draws.value - excess - half), float(draws.value + half)
+
+
+@metric(
+    formula="Σ_k |S_k|/M · |acc_k − conf_k|",
+    range=(0, 1),
+    better="lower",
+    interval=ResampledSums(
+        _ece_sums,
+        _ece_ends,
+        _bin,
+        text="bootstrap over tasks, resampling the sums of each bin; bias taken out below",
+    ),
+    spec="Zeta Reason 3.2",
+)
+def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
+    """Expected calibration error: the mean gap between confidence and accuracy, bin by bin.
+
+    The bins are [k/K, (k+1)/K), the last one closed.
+
+    >>> evaluate(ece, prob_correct=[1.0, 1.0, 0.25, 0.25], correct=[True, True, True, False])
+    0.125
+    """
+    if not 1 <= bins <= 10_000:
+        raise UsageError(f"bins is {bins}; there must be at least 1, and at most 10,000.")
+    used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
+    gap = correct.cast(pl.Float64) - prob_correct
+    gaps = pl.sum_horizontal(total.abs() for total in _by_bin(prob_correct, gap, bins))
+    return pl.when(used > 0).then(gaps / used)

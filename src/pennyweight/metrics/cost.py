@@ -1,0 +1,171 @@
+"""Repeated runs: how often they pass, how good they are, and what a pass costs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pennyweight.define import metric
+from pennyweight.stats.interval import wilson_interval, z_quantile
+from pennyweight.stats.resample import Linearised, ResampledSums, percentiles
+
+if TYPE_CHECKING:
+    from pennyweight.stats.resample import Draws, Ends
+
+GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
+"""The grades with the lowest score that earns each; below the last it is F."""
+
+
+@metric(
+    formula="passed / records",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, pass rate; Metrics Guide, pass rate",
+)
+def pass_rate(passed: pl.Expr) -> pl.Expr:
+    """Share of attempts that passed.
+
+    >>> evaluate(pass_rate, passed=[True] * 8 + [False] * 2)
+    0.8
+    """
+    return passed.mean()
+
+
+@metric(
+    formula="(1/M) Σ impl_rate_i",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, implementation rate",
+)
+def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
+    """Mean of how much of what was required is there.
+
+    >>> evaluate(impl_rate_mean, impl_rate=[0.5, 1.0, None])
+    0.75
+    """
+    return impl_rate.mean()
+
+
+@metric(
+    formula="(1/M) Σ cost_usd_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    spec="ProjectScylla, cost",
+)
+def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
+    """Mean cost of an attempt.
+
+    >>> evaluate(cost_usd_mean, cost_usd=[0.25, 0.75])
+    0.5
+    """
+    return cost_usd.mean()
+
+
+def _whole_bill(cost_usd: pl.Expr) -> pl.Expr:
+    return cost_usd * cost_usd.count()
+
+
+@metric(
+    formula="Σ cost_usd_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    over="all",
+    interval=Linearised(_whole_bill, text="t, clustered by task, for as many attempts again"),
+    spec="ProjectScylla, cost",
+)
+def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
+    """What all attempts cost together, those that ended in an error included.
+
+    Its interval is about the total to expect of another run like this one.
+
+    >>> evaluate(cost_usd_total, cost_usd=[0.25, 0.75, None])
+    1.0
+    """
+    return pl.when(cost_usd.count() > 0).then(cost_usd.sum())
+
+
+def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
+    both = cost_usd.is_not_null() & passed.is_not_null()
+    return [cost_usd.filter(both).sum(), passed.filter(both).sum(), both.sum()]
+
+
+def _cost_for_each(draws: Draws) -> Ends:
+    """Take quantiles of resampled values, and at least what the pass rate's own interval allows.
+
+    Where all passed, or none did, every resample says the same; that is not certainty.
+    """
+    spent, passes, _ = draws.resampled.T
+    cost = np.full(len(spent), math.inf)
+    np.divide(spent, passes, out=cost, where=passes > 0)
+    ends = percentiles(cost, draws)
+    if ends is None:
+        return None
+    total, passed, records = draws.totals
+    rate, tasks = np.array([passed / records]), np.array([min(draws.tasks, records)])
+    low, high = wilson_interval(rate, tasks, z_quantile(draws.confidence))
+    mean = total / records
+    least = mean / high.item() if high.item() > 0 else math.inf
+    most = mean / low.item() if low.item() > 0 else math.inf
+    return min(ends[0], least), max(ends[1], most)
+
+
+@metric(
+    formula="Σ cost_usd_i / Σ passed_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    interval=ResampledSums(
+        _spent_and_passes,
+        _cost_for_each,
+        text="bootstrap over tasks of cost and passes; where none passed, from a lower bound to ∞",
+    ),
+    spec="ProjectScylla, cost of pass",
+)
+def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
+    """What one pass costs, failed attempts included; infinity if nothing passed.
+
+    >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
+    0.5
+    """
+    spent, passes, records = _spent_and_passes(cost_usd, passed)
+    some = records > 0
+    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
+
+
+@metric(
+    formula="median of composite_score_i",
+    range=(0, 1),
+    better="higher",
+    spec="ProjectScylla, composite score",
+)
+def composite_median(composite_score: pl.Expr) -> pl.Expr:
+    """Median of the composite scores of the attempts.
+
+    >>> evaluate(composite_median, passed=[True, True, False], impl_rate=[0.8, 1.0, 0.4])
+    0.9
+    """
+    return composite_score.median()
+
+
+@metric(
+    formula="A ≥ .95, B ≥ .85, C ≥ .75, D ≥ .65, else F",
+    spec="ProjectScylla, letter grade assignment",
+)
+def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:
+    """Letter grade of the median composite score.
+
+    `grades` gives other letters with the lowest score that earns each. Scores are compared to nine
+    digits: 0.65 that came out as 0.6499999999999999 is 0.65.
+
+    >>> evaluate(grade, passed=[True], impl_rate=[0.85])
+    'B'
+    """
+    letter = pl.lit("F")
+    for name, least in sorted((grades or GRADES).items(), key=lambda item: item[1]):
+        letter = pl.when(composite_median.round(9) >= least).then(pl.lit(name)).otherwise(letter)
+    return pl.when(composite_median.is_not_null()).then(letter)

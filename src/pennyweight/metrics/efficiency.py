@@ -1,0 +1,124 @@
+"""Tokens and time, over the records that have them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pennyweight.define import metric
+from pennyweight.stats.resample import Linearised, ratio_terms, smoothed_variance
+
+
+def _used(quality: pl.Expr, total_tokens: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    both = quality.is_not_null() & total_tokens.is_not_null()
+    return pl.when(both).then(quality), pl.when(both).then(total_tokens)
+
+
+def _efficiency_terms(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
+    return ratio_terms(*_used(quality, total_tokens))
+
+
+def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
+    """What is left of the variance where all attempts were perfect, or all were worthless."""
+    gained, spent = _used(quality, total_tokens)
+    extreme = (gained.min() == gained.max()) & gained.max().is_in([0.0, 1.0])
+    least = smoothed_variance(gained.sum(), spent.count()) / spent.count() / spent.mean() ** 2
+    return pl.when(extreme).then(least)
+
+
+@metric(
+    formula="(1/M) Σ prompt_tokens_i",
+    unit="tokens",
+    range=(0, None),
+    better="lower",
+    spec="Zeta Reason 6.1",
+)
+def prompt_tokens_mean(prompt_tokens: pl.Expr) -> pl.Expr:
+    """Mean tokens in.
+
+    >>> evaluate(prompt_tokens_mean, prompt_tokens=[10, 20, None])
+    15.0
+    """
+    return prompt_tokens.mean()
+
+
+@metric(
+    formula="(1/M) Σ completion_tokens_i",
+    unit="tokens",
+    range=(0, None),
+    better="lower",
+    spec="Zeta Reason 6.1",
+)
+def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
+    """Mean tokens out.
+
+    >>> evaluate(completion_tokens_mean, completion_tokens=[10, 20])
+    15.0
+    """
+    return completion_tokens.mean()
+
+
+@metric(
+    formula="(1/M) Σ (prompt_tokens_i + completion_tokens_i)",
+    unit="tokens",
+    range=(0, None),
+    better="lower",
+    spec="Zeta Reason 6.1",
+)
+def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
+    """Mean tokens in and out, over the records that have both.
+
+    >>> evaluate(total_tokens_mean, prompt_tokens=[10, 20], completion_tokens=[5, None])
+    15.0
+    """
+    return total_tokens.mean()
+
+
+@metric(
+    formula="(1/M) Σ latency_ms_i",
+    unit="ms",
+    range=(0, None),
+    better="lower",
+    spec="Zeta Reason 6.2",
+)
+def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
+    """Mean time of a call.
+
+    >>> evaluate(latency_mean_ms, latency_ms=[100.0, 300.0])
+    200.0
+    """
+    return latency_ms.mean()
+
+
+@metric(
+    formula="L_(⌈0.95·M⌉), the nearest rank",
+    unit="ms",
+    range=(0, None),
+    better="lower",
+    spec="Zeta Reason 6.2; Metrics Guide, latency",
+)
+def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
+    """The time within which 95 % of the calls ended.
+
+    >>> evaluate(latency_p95_ms, latency_ms=[float(i) for i in range(1, 21)])
+    19.0
+    """
+    return latency_ms.quantile(0.95, interpolation="equiprobable")
+
+
+@metric(
+    formula="Σ quality_i / Σ total_tokens_i",
+    unit="per token",
+    range=(0, None),
+    better="higher",
+    interval=Linearised(_efficiency_terms, least=_least_variance),
+    spec="Metrics Guide, token efficiency",
+)
+def token_efficiency(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
+    """Quality bought by one token: scenario score, else impl rate, else correctness.
+
+    >>> evaluate(token_efficiency, correct=[True, False], prompt_tokens=[60, 60],
+    ...          completion_tokens=[40, 40])
+    0.005
+    """
+    gained, spent = _used(quality, total_tokens)
+    return gained.sum() / pl.when(spent.sum() > 0).then(spent.sum())

@@ -1,0 +1,122 @@
+"""Whether judges agree with each other, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pennyweight.define import metric
+from pennyweight.metrics.cost import _cost_for_each, _spent_and_passes, _whole_bill
+from pennyweight.stats.resample import Linearised, ResampledSums, percentiles
+
+if TYPE_CHECKING:
+    from pennyweight.stats.resample import Draws, Ends
+
+_SAME = 1e-12
+"""A spread below this is rounding: then all scores are one number."""
+
+
+def _ratings(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> list[pl.Expr]:
+    """Add up what alpha is made of: ratings, their sum, their squares, what judges differ by."""
+    n = pl.when(judge_variance.is_not_null()).then(judges.cast(pl.Float64))
+    centred = judge_mean - 0.5  # squares of what lies around 0 lose fewer digits
+    squares = n * (judge_variance + centred * centred)
+    return [n.sum(), (n * centred).sum(), squares.sum(), (n * n * judge_variance / (n - 1)).sum()]
+
+
+def _alphas(draws: Draws) -> Ends:
+    ratings, total, squares, within = draws.resampled.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (ratings * squares - total * total) / (ratings - 1)
+        values = np.where(expected > _SAME * ratings, 1 - within / expected, np.nan)
+    ends = percentiles(values, draws)
+    return None if ends is None or ends[1] - ends[0] < _SAME else ends
+
+
+@metric(
+    formula="1 − D_observed / D_expected, with squared differences",
+    range=(None, 1),
+    better="higher",
+    needs=("judge_variance",),
+    interval=ResampledSums(_ratings, _alphas, text="bootstrap over tasks"),
+    spec="Krippendorff, alpha for interval data",
+)
+def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> pl.Expr:
+    """Krippendorff's alpha of the judges' scores: 1 is agreement, 0 what chance would give.
+
+    Over the attempts that at least two judged. Null where all scores are the same: nothing shows
+    that the judges can tell attempts apart. Without an interval where resampled tasks always give
+    the same alpha, as two do: that is no certainty.
+
+    >>> evaluate(judge_alpha, judge_scores=[[0.0, 0.0], [1.0, 1.0], [0.5]])
+    1.0
+    """
+    ratings, total, squares, within = _ratings(judges, judge_mean, judge_variance)
+    expected = (ratings * squares - total * total) / (ratings - 1)
+    return pl.when(expected > _SAME * ratings).then(1 - within / expected)
+
+
+@metric(
+    formula="(1/M) Σ mean of |score_j − score_k| over pairs of judges",
+    range=(0, 1),
+    better="lower",
+    spec="Pennyweight",
+)
+def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
+    """How far apart two judges of the same attempt are, on average.
+
+    >>> evaluate(judge_mean_absolute_difference, judge_scores=[[0.5, 0.75], [1.0, 1.0], [0.2]])
+    0.125
+    """
+    return judge_difference.mean()
+
+
+@metric(
+    formula="Σ judge_cost_usd_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    over="all",
+    interval=Linearised(_whole_bill, text="t, clustered by task, for as many attempts again"),
+    spec="Pennyweight",
+)
+def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
+    """What judging all attempts cost together; it is not part of `cost_usd_total`.
+
+    >>> evaluate(judge_cost_usd_total, judge_cost_usd=[0.25, None, 0.5])
+    0.75
+    """
+    return pl.when(judge_cost_usd.count() > 0).then(judge_cost_usd.sum())
+
+
+def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
+    return _spent_and_passes(cost_usd + judge_cost_usd, passed)
+
+
+@metric(
+    formula="Σ (cost_usd_i + judge_cost_usd_i) / Σ passed_i",
+    unit="US$",
+    range=(0, None),
+    better="lower",
+    interval=ResampledSums(
+        _with_judges,
+        _cost_for_each,
+        text="bootstrap over tasks, resampling each task's cost and passes; ∞ where none passed",
+    ),
+    spec="Pennyweight; ProjectScylla, cost of pass",
+)
+def cost_of_pass_with_judges(
+    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr
+) -> pl.Expr:
+    """What one pass costs when its judges are paid too; infinity if nothing passed.
+
+    >>> evaluate(cost_of_pass_with_judges, cost_usd=[0.25, 0.25], judge_cost_usd=[0.25, 0.25],
+    ...          passed=[True, False])
+    1.0
+    """
+    spent, passes, records = _with_judges(cost_usd, judge_cost_usd, passed)
+    some = records > 0
+    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)

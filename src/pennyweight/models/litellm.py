@@ -1,0 +1,68 @@
+"""`litellm/…`: the long tail of providers, through the optional package litellm."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import UsageError
+from pennyweight.models import openai
+from pennyweight.models.failure import CallError, from_status
+from pennyweight.models.keys import redact_environment, redact_reply
+
+if TYPE_CHECKING:
+    from pennyweight.models.model import Reply, Request
+
+
+class LiteLLMModel:
+    """A model that litellm calls; it finds its own key in the environment."""
+
+    limit: int | None = None
+
+    def __init__(self, model: str, timeout: float) -> None:
+        if find_spec("litellm") is None:
+            raise UsageError(f"litellm/{model} needs the package litellm: pip install litellm.")
+        self.name = f"litellm/{model}"
+        self.account = f"litellm/{model.partition('/')[0]}"
+        self._model = model
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"LiteLLMModel({self.name})"
+
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Write the request as it will be sent; settings that cannot be written are an error."""
+        return openai.encode(self._model, request)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once."""
+        litellm: Any = importlib.import_module("litellm")
+        _, body = self.encode(request)
+        started = perf_counter()
+        try:
+            answer = await litellm.acompletion(
+                **body, timeout=self._timeout, num_retries=0, drop_params=True
+            )
+        except Exception as wrong:
+            failed = _failed(wrong)
+        else:
+            body = redact_reply(answer.model_dump())
+            return openai.decode(body, (perf_counter() - started) * 1000)
+        raise failed
+
+    async def close(self) -> None:
+        """Its connections are litellm's own."""
+
+
+def _failed(wrong: Exception) -> CallError:
+    said = redact_environment(str(wrong))
+    kind = type(wrong).__name__
+    if kind == "Timeout":
+        return CallError("timeout", said)
+    if kind == "APIConnectionError":
+        return CallError("connection", said)
+    status = getattr(wrong, "status_code", None)
+    headers = getattr(getattr(wrong, "response", None), "headers", None) or {}
+    return from_status(status if isinstance(status, int) else 500, headers, said, kind)

@@ -1,0 +1,164 @@
+"""`local/…`: a GGUF file on this machine, served by llama.cpp and called in OpenAI's format.
+
+A server starts at the first call, is shared by everything in this process that names the same
+file, and ends with the last of them.
+
+With one slot an answer depends on its request alone: the same prompt, settings and seed give the
+same tokens. With several, the server computes the slots' tokens together, and who else is asking
+changes the last digits of the sums, now and then a token. Use `slots=1`, or a recording, where
+that matters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.models import openai
+from pennyweight.models.failure import CallError
+from pennyweight.models.gguf import available, pull, resolve
+from pennyweight.models.remote import RemoteModel
+from pennyweight.models.server import Server
+from pennyweight.models.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from pennyweight.models.model import Reply, Request
+
+__all__ = ["LocalModel", "available", "pull", "serving"]
+
+SLOTS = 8
+CONTEXT = 2048
+TIMEOUT = 600.0
+
+_Wanted = tuple[str, int, int]
+_running: dict[_Wanted, tuple[Server, int]] = {}
+_lock = threading.Lock()
+
+
+class LocalModel:
+    """A model on this machine."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        slots: int | None = None,
+        context: int | None = None,
+        timeout: float | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        if find_spec("xllamacpp") is None:
+            raise UsageError(f"local/{name} needs the package xllamacpp: pip install xllamacpp.")
+        found = resolve(name, folder)
+        self.name = f"local/{name}"
+        self.account = self.name
+        self.limit: int | None = slots or SLOTS
+        file = str(found) if name.endswith(".gguf") else name
+        self._wanted = (file, slots or SLOTS, context or CONTEXT)
+        self._timeout = timeout or TIMEOUT
+        self._starting = asyncio.Lock()
+        self._server: Server | None = None
+        self._remote: RemoteModel | None = None
+        self._broken: CallError | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalModel({self.name})"
+
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Write the request as it will be sent; settings that cannot be written are an error."""
+        return openai.encode(self._wanted[0], request)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once; the first call fetches the file and starts the server."""
+        remote = self._remote
+        if remote is None or self._server is None or not self._server.alive:
+            remote = await self._start()
+        return await remote.call(request)
+
+    async def _start(self) -> RemoteModel:
+        async with self._starting:
+            if self._remote is not None and self._server is not None and self._server.alive:
+                return self._remote
+            if self._broken is not None:  # another start would fail in the same way
+                raise self._broken
+            await self._let_go()
+            server = self._server = await self._taken()
+            self._remote = RemoteModel(
+                self.name,
+                self._wanted[0],
+                f"{server.address}/v1",
+                openai,
+                openai.encode,
+                account=self.account,
+                timeout=self._timeout,
+            )
+            return self._remote
+
+    async def _taken(self) -> Server:
+        """Get the server, from a thread that holds up no end of the process."""
+        threads = Threads(self.name)
+        try:
+            done = await threads.run(_take, self._wanted)
+        finally:
+            threads.close()
+        if isinstance(done.wrong, PennyweightError | OSError):
+            self._broken = CallError("not_found", str(done.wrong), sent=False)
+            raise self._broken
+        if done.wrong is not None:
+            raise done.wrong
+        server: Server = done.value
+        return server
+
+    async def _let_go(self) -> None:
+        remote, self._remote = self._remote, None
+        server, self._server = self._server, None
+        if remote is not None:
+            await remote.close()
+        if server is not None:
+            await asyncio.to_thread(_give_back, self._wanted, server)
+
+    async def close(self) -> None:
+        """Close the connections, and the server if nobody else uses it."""
+        await self._let_go()
+
+
+@asynccontextmanager
+async def serving(name: str, slots: int = SLOTS, context: int = CONTEXT) -> AsyncIterator[str]:
+    """Serve a model for as long as the block runs; gives the address, without `/v1`."""
+    wanted = (name, slots, context)
+    server = await asyncio.to_thread(_take, wanted)
+    try:
+        yield server.address
+    finally:
+        await asyncio.to_thread(_give_back, wanted, server)
+
+
+def _take(wanted: _Wanted) -> Server:
+    """Get the server for a file, started if it does not run yet (or no more)."""
+    name, slots, context = wanted
+    with _lock:
+        server, users = _running.get(wanted, (None, 0))
+        if server is None or not server.alive:
+            path: Path = pull(name)
+            server, users = Server(path, slots, context), 0
+        _running[wanted] = (server, users + 1)
+        return server
+
+
+def _give_back(wanted: _Wanted, server: Server) -> None:
+    """Stop a server when its last user is done; one that died was replaced, and is cleared away."""
+    with _lock:
+        current, users = _running.get(wanted, (None, 0))
+        if current is server and users > 1:
+            _running[wanted] = (server, users - 1)
+            return
+        if current is server:
+            del _running[wanted]
+        server.stop()

@@ -1,0 +1,228 @@
+"""OpenAI's chat format, which most servers speak: a request to JSON, JSON to a reply.
+
+Besides OpenAI's own fields it reads what others add to them: `reasoning_content` (DeepSeek, Qwen,
+GLM, llama.cpp), `reasoning` (OpenRouter, vLLM, Ollama), thinking parts (Mistral), `<think>` tags
+left in the text, DeepSeek's `prompt_cache_hit_tokens`, xAI's reasoning tokens counted apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import UsageError
+from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
+from pennyweight.models.json_values import compact, count, logprob, split_thinking, text_of, word
+from pennyweight.models.model import Reply, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.models.model import Message, Request, Settings
+
+IGNORES: frozenset[str] = frozenset()
+
+_TRUNCATED = {"length", "max_tokens", "model_length", "max_output_tokens"}
+_REFUSED = {"content_filter", "refusal"}
+_EXCUSED = _TRUNCATED | _REFUSED
+_BESIDE = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """Say who is calling."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str, dict[str, Any]]:
+    """Write a request. `limit` is what the server calls the limit of output tokens."""
+    wanted = request.settings
+    body: dict[str, Any] = {"model": model, "messages": [_message(m) for m in request.messages]}
+    if wanted.temperature is not None:
+        body["temperature"] = wanted.temperature
+    if wanted.top_p is not None:
+        body["top_p"] = wanted.top_p
+    if wanted.max_tokens is not None:
+        body[limit] = wanted.max_tokens
+    if wanted.stop:
+        body["stop"] = list(wanted.stop)
+    if wanted.seed is not None:
+        body["seed"] = wanted.seed
+    if wanted.logprobs:
+        body |= {"logprobs": True, "top_logprobs": 1}
+    if wanted.tools:
+        body["tools"] = [_tool(t) for t in wanted.tools]
+    if wanted.schema is not None:
+        body["response_format"] = _format(wanted.schema)
+    if wanted.thinking is not None:
+        body["reasoning_effort"] = _effort(wanted)
+    body.update(wanted.extra)
+    return "/chat/completions", body
+
+
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Read from a request how many tokens may come out of it; None when it sets no limit."""
+    limits = [count(body.get(name)) for name in ("max_completion_tokens", "max_tokens")]
+    known = [limit for limit in limits if limit]
+    return max(known) * (count(body.get("n")) or 1) if known else None
+
+
+def _message(message: Message) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        body["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        body["name"] = message.name
+    return body
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": dict(tool.get("function", tool))}
+
+
+def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    named = {"name": "output", "strict": True, "schema": dict(schema)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _effort(wanted: Settings) -> str:
+    if isinstance(wanted.thinking, str):
+        return wanted.thinking
+    if wanted.thinking == 0:
+        return "none"
+    raise UsageError(
+        f"thinking: {wanted.thinking} is a budget in tokens, and OpenAI's format knows levels "
+        "only. Write a level (minimal, low, medium, high), or put what the provider calls it "
+        "under 'extra'."
+    )
+
+
+def spent(body: Any) -> Usage:
+    """Read what a reply took."""
+    return _usage(body.get("usage"))
+
+
+@total(spent)
+def decode(body: Any, latency_ms: float | None = None) -> Reply:
+    """Read a reply."""
+    choices = body.get("choices")
+    if not choices:
+        raise _without_choices(body)
+    choice = choices[0]
+    if choice.get("finish_reason") == "error" or choice.get("error"):
+        raise _reported(choice.get("error") or {})
+    message, finish = choice["message"], word(choice.get("finish_reason"))
+    text, reasoning = _content(message, excused=finish in _EXCUSED)
+    refusal = message.get("refusal")
+    return Reply(
+        text=text or text_of(refusal),
+        reasoning=reasoning,
+        tool_calls=tuple(_call(c) for c in message.get("tool_calls") or ()),
+        usage=spent(body),
+        truncated=finish in _TRUNCATED,
+        refused=bool(refusal) or finish in _REFUSED,
+        finish=finish,
+        logprobs=_logprobs(choice.get("logprobs")),
+        model=word(body.get("model")),
+        latency_ms=latency_ms,
+    )
+
+
+def _without_choices(body: Mapping[str, Any]) -> CallError:
+    if body.get("error"):
+        return _reported(body["error"])
+    return malformed("it has no choices.")
+
+
+def _reported(error: Any) -> CallError:
+    """Gateways such as OpenRouter report an upstream failure with status 200."""
+    detail = error if isinstance(error, dict) else {"message": str(error)}
+    code = detail.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else 502
+    return from_status(status, {}, str(detail.get("message", "")), str(code or ""))
+
+
+def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | None]:
+    content = message.get("content")
+    if content is None and not excused:
+        _excuse(message)
+    given = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = text_of(given) or None
+    if isinstance(content, list):
+        parts = [_part(p) for p in content]
+        thought = "".join(t for is_thought, t in parts if is_thought)
+        return "".join(t for is_thought, t in parts if not is_thought), reasoning or thought or None
+    text = text_of(content)
+    return (text, reasoning) if reasoning else _apart(text)
+
+
+def _excuse(message: Mapping[str, Any]) -> None:
+    """A message without content must have something else to say; an empty text is an answer."""
+    if not any(message.get(name) for name in _BESIDE):
+        raise KeyError("content")
+
+
+def _apart(text: str) -> tuple[str, str | None]:
+    reasoning, rest = split_thinking(text)
+    return rest, reasoning
+
+
+def _part(part: Any) -> tuple[bool, str]:
+    """Read one part of a content list: whether it is a thought, and its text."""
+    if isinstance(part, str):
+        return False, text_of(part)
+    if part.get("type") == "thinking":
+        inner = part.get("thinking")
+        nested = "".join(_part(p)[1] for p in inner) if isinstance(inner, list) else text_of(inner)
+        return True, nested
+    return False, text_of(part.get("text") or part.get("refusal"))
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    arguments = function.get("arguments")
+    written = text_of(arguments) if isinstance(arguments, str) else compact(arguments or {})
+    return ToolCall(text_of(call.get("id")), text_of(function["name"]), written)
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    of_prompt = _object(usage.get("prompt_tokens_details"))
+    of_completion = _object(usage.get("completion_tokens_details"))
+    cached = count(of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
+    reasoning = count(of_completion.get("reasoning_tokens", usage.get("reasoning_tokens")))
+    if prompt is not None and completion is not None and reasoning:
+        apart = prompt + completion + reasoning == count(usage.get("total_tokens"))
+        completion += reasoning if apart else 0
+    return Usage(prompt, completion, cached, reasoning)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _logprobs(value: Any) -> tuple[tuple[str, float], ...] | None:
+    if not value:
+        return None
+    if value.get("content") is not None:
+        return tuple((text_of(t["token"]), logprob(t["logprob"])) for t in value["content"])
+    if value.get("tokens") is not None:
+        pairs = zip(value["tokens"], value["token_logprobs"], strict=True)
+        return tuple((text_of(t), logprob(p)) for t, p in pairs)
+    return None
+
+
+def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+    """Read an error."""
+    found, detail = read_error(body)
+    code = f"{found.get('code') or ''} {found.get('type') or ''}".strip()
+    return from_status(status, headers, detail, code)

@@ -1,0 +1,203 @@
+"""Find a model by its name: `provider/model`, `local/…`, `litellm/…`, `python:…`, `replay:…`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from pennyweight.errors import UsageError, unknown
+from pennyweight.models.keys import Key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from urllib.parse import SplitResult
+
+    from pennyweight.models.model import Model
+
+DEFAULT_TIMEOUT = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An address that serves models, and the variable that holds its key ("" when it needs none).
+
+    `base_env` names a variable that holds the address, for those who have one each.
+    """
+
+    name: str
+    base_url: str
+    key_env: str = ""
+    wire: Literal["openai", "anthropic", "google"] = "openai"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    base_env: str = ""
+
+
+PROVIDERS: dict[str, Provider] = {
+    provider.name: provider
+    for provider in (
+        Provider(
+            "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", limit="max_completion_tokens"
+        ),
+        Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
+        Provider(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta",
+            "GEMINI_API_KEY",
+            "google",
+        ),
+        Provider("ollama", "http://127.0.0.1:11434/v1"),
+        Provider("vllm", "http://127.0.0.1:8000/v1"),
+        Provider("sglang", "http://127.0.0.1:30000/v1"),
+        Provider("lmstudio", "http://127.0.0.1:1234/v1"),
+        Provider("llamacpp", "http://127.0.0.1:8080/v1"),
+        Provider(
+            "azure",
+            "",
+            "AZURE_OPENAI_API_KEY",
+            limit="max_completion_tokens",
+            base_env="AZURE_OPENAI_ENDPOINT",
+        ),
+        Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+        Provider("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
+        Provider("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+        Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        Provider("glm", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+        Provider("grok", "https://api.x.ai/v1", "XAI_API_KEY"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        Provider("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
+        Provider("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
+        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+        Provider("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+        Provider(
+            "qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"
+        ),
+        Provider("sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    )
+}
+
+_FORMS = (
+    "A model is written provider/model, local/…, litellm/…, python:module:function or replay:FILE."
+)
+
+
+def find(
+    name: str,
+    *,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    timeout: float | None = None,
+    slots: int | None = None,
+    context: int | None = None,
+    folder: Path | None = None,
+) -> Model:
+    """Find a model; what is wrong with its name, its address or its key is said here, not later.
+
+    `slots` (answers at once) and `context` (tokens of each) are for `local/…` only, `folder` (the
+    suite's, where modules and files are looked for first) for `python:…`, `replay:…` and
+    `local/…`. Nothing is sent, fetched or started before the first call.
+    """
+    scheme, colon, rest = name.partition(":")
+    if colon and scheme in {"python", "replay"}:
+        return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT, folder)
+    provider, slash, model = name.partition("/")
+    if not slash or not model:
+        raise UsageError(f"{name!r} names no model. {_FORMS}")
+    if provider == "local":
+        from pennyweight.models.local import LocalModel  # noqa: PLC0415
+
+        return LocalModel(model, slots=slots, context=context, timeout=timeout, folder=folder)
+    if provider == "litellm":
+        from pennyweight.models.litellm import LiteLLMModel  # noqa: PLC0415
+
+        return LiteLLMModel(model, timeout or DEFAULT_TIMEOUT)
+    if provider not in PROVIDERS:
+        known = [*PROVIDERS, "local", "litellm"]
+        raise UsageError(unknown("Provider", provider, known, f"{_FORMS} {_known()}"))
+    return _remote(PROVIDERS[provider], model, base_url, key_env, timeout or DEFAULT_TIMEOUT)
+
+
+def _by_scheme(scheme: str, rest: str, timeout: float, folder: Path | None) -> Model:
+    if scheme == "replay":
+        from pennyweight.models.replay import Recording  # noqa: PLC0415
+
+        return Recording.named(rest, folder)
+    from pennyweight.models.function import FunctionModel  # noqa: PLC0415
+
+    return FunctionModel(rest, timeout, folder)
+
+
+def _known() -> str:
+    return f"Providers: {', '.join(PROVIDERS)}. Any other server: openai/MODEL with base_url."
+
+
+def _remote(
+    provider: Provider, model: str, base_url: str | None, key_env: str | None, timeout: float
+) -> Model:
+    from pennyweight.models import anthropic, google, openai  # noqa: PLC0415
+    from pennyweight.models.remote import RemoteModel  # noqa: PLC0415
+
+    name = f"{provider.name}/{model}"
+    address = _address(provider, base_url)
+    key = _key(provider, name, base_url is not None, key_env)
+    wires = {"anthropic": anthropic, "google": google}
+    own_limit = provider.limit if base_url is None else "max_tokens"
+    wire = wires.get(provider.wire, openai)
+    encode = wire.encode if wire is not openai else partial(openai.encode, limit=own_limit)
+    account = f"{key.variable if key else 'no key'} at {urlsplit(address).netloc}"
+    return RemoteModel(name, model, address, wire, encode, key, account, timeout)
+
+
+def _address(provider: Provider, base_url: str | None) -> str:
+    address = base_url or provider.base_url
+    if not address:
+        resource = os.environ.get(provider.base_env, "").strip().rstrip("/")
+        if not resource:
+            raise UsageError(
+                f"{provider.name} has an address for each customer: set base_url, or the "
+                f"environment variable {provider.base_env}."
+            )
+        address = resource if resource.endswith("/v1") else f"{resource}/openai/v1"
+    parts = _split(address)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"base_url {address!r} is no address; write http://… or https://….")
+    if parts.username or parts.password:
+        raise UsageError("base_url must not hold a user name or password; name a key with key_env.")
+    if parts.query or parts.fragment:
+        raise UsageError(
+            "base_url must end before '?' or '#': paths are added to it. A key goes into the "
+            "variable that key_env names."
+        )
+    return address
+
+
+def _split(address: str) -> SplitResult:
+    """Take an address apart; a wrong one is not repeated where it may hold a password."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        if parts.port != 0:
+            return parts
+    shown = "" if "@" in address else f" {address!r}"
+    raise UsageError(
+        f"base_url{shown} is no address: write http://host:port/… or https://…, with a port of 1 "
+        "to 65535 or without one."
+    )
+
+
+def _key(provider: Provider, name: str, elsewhere: bool, key_env: str | None) -> Key | None:
+    """Read the key. At another address than the provider's own, only a key that was named goes."""
+    variable = key_env or ("" if elsewhere else provider.key_env)
+    if not variable:
+        return None
+    key = Key.read(variable)
+    if key is None:
+        raise UsageError(f"{name} needs a key: set the environment variable {variable}.")
+    return key

@@ -1,0 +1,123 @@
+"""A model behind HTTP: a wire format, an address and a key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.model import Message, Request
+from pennyweight.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pennyweight.models.keys import Key
+    from pennyweight.models.model import Reply, Settings
+
+
+class Wire(Protocol):
+    """A wire format; each is a module of pure functions."""
+
+    IGNORES: frozenset[str]
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Say who is calling."""
+
+    def most_output(self, body: Mapping[str, Any]) -> int | None:
+        """Read from a request how many tokens may come out of it; None when it sets no limit."""
+
+    def decode(self, body: Any, latency_ms: float | None = None) -> Reply:
+        """Read a reply."""
+
+    def error(self, status: int, headers: Mapping[str, str], body: bytes) -> CallError:
+        """Read an error."""
+
+
+class RemoteModel:
+    """A model behind HTTP."""
+
+    limit: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        base_url: str,
+        wire: Wire,
+        encode: Callable[[str, Request], tuple[str, dict[str, Any]]],
+        key: Key | None = None,
+        account: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        self.name = name
+        self.account = account or base_url
+        self.ignores = wire.IGNORES
+        self._model = model
+        self._wire = wire
+        self._encode = encode
+        self._key = key
+        headers = wire.headers(key.reveal() if key else None)
+        self._transport = Transport(base_url, headers, timeout)
+
+    def __repr__(self) -> str:
+        return f"RemoteModel({self.name})"
+
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Write the request as it will be sent; settings that cannot be written are an error."""
+        return self._encode(self._model, request)
+
+    def most_output(self, settings: Settings) -> int | None:
+        """Say how many tokens a reply may have at most; None when nothing limits it."""
+        _, body = self.encode(Request((Message("user", ""),), settings))
+        return self._wire.most_output(body)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once."""
+        path, body = self._encode(self._model, request)
+        try:
+            answer = self._cleaned(await self._transport.post(path, body))
+            if answer.status != 200:
+                raise self._refused(answer)
+            read = parse(answer, exact="tools" in body)
+            return self._wire.decode(read, answer.latency_ms)
+        except CallError as wrong:
+            failed = self._explained(wrong)
+        raise failed
+
+    def _cleaned(self, answer: Answer) -> Answer:
+        if self._key is None:
+            return answer
+        body = self._key.redact_body(answer.body)
+        if body is answer.body:
+            return answer
+        return Answer(answer.status, answer.headers, body, answer.latency_ms)
+
+    def _refused(self, answer: Answer) -> CallError:
+        if answer.status < 400:
+            where = shorten(self._redact(answer.headers.get("location", "nowhere")))
+            said = f"The address answered HTTP {answer.status} and points to {where}."
+            return CallError("bad_request", f"{said} Set base_url.", status=answer.status)
+        return self._wire.error(answer.status, answer.headers, answer.body)
+
+    def _explained(self, wrong: CallError) -> CallError:
+        """Take the key out of an error, and say what to do about one that concerns the key."""
+        message = self._redact(wrong.message)
+        if wrong.kind == "auth":
+            variable = self._key.variable if self._key else None
+            message += f" Check the key in {variable}." if variable else " Name a key with key_env."
+        return CallError(
+            wrong.kind,
+            message,
+            status=wrong.status,
+            retry_after=wrong.retry_after,
+            sent=wrong.sent,
+            usage=wrong.usage,
+            final=wrong.final,
+        )
+
+    def _redact(self, text: str) -> str:
+        return text if self._key is None else self._key.redact(text)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()

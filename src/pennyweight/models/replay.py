@@ -1,0 +1,270 @@
+"""Recorded replies: `replay:FILE` gives them again, and a recorder writes such files.
+
+A file is JSONL. Each line holds the key of a request, the model that answered, and its reply. The
+key is a hash over the model, the messages, the settings, the attempt and who asks (tier and task),
+so a recording never answers for another model, another prompt, or another try, and equal prompts
+have a reply each. Of two replies with one key the later stands: a run that was resumed made the
+attempt again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
+
+from pennyweight.errors import PennyweightError, UsageError, unknown
+from pennyweight.models.failure import CallError
+from pennyweight.models.model import Reply
+from pennyweight.models.paths import beside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pennyweight.models.model import Model, Request
+
+
+_MAKE = "'pennyweight run --record FILE' writes such files."
+_BEGIN = b'{"key": "'
+"""How each line of a recorder begins."""
+
+
+def key_of(model: str, request: Request) -> str:
+    """Give the key under which a reply is kept."""
+    whole = {"model": model, **request.plain()}
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A file of recorded replies, read whole."""
+
+    path: Path
+    replies: Mapping[str, Reply]
+    models: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        """Read a file. A last line that was cut (the recorder died) is left out."""
+        replies: dict[str, Reply] = {}
+        models: dict[str, None] = {}
+        problems: list[str] = []
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise UsageError(f"{path} cannot be read as a recording: {wrong}. {_MAKE}") from wrong
+        for number, line in enumerate(lines[:-1], 1):
+            try:
+                row = json.loads(line)
+                replies[row["key"]] = Reply.of(row["reply"])
+                models[row["model"]] = None
+            except (ValueError, TypeError, KeyError, UsageError) as wrong:
+                problems.append(f"{path}, line {number}: not a recorded reply ({wrong})")
+        if problems:
+            more = f", and {len(problems) - 1:,} more" if problems[1:] else ""
+            raise UsageError(f"{problems[0]}{more}. {_MAKE}")
+        return cls(path, replies, tuple(models))
+
+    @classmethod
+    def named(cls, text: str, folder: Path | None = None) -> ReplayModel:
+        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` when it holds several.
+
+        A file is looked for in `folder`, the suite's, and then here.
+        """
+        file, _, model = text.partition("#")
+        if not file:
+            raise UsageError("replay: names no file; write replay:FILE.")
+        recording = cls.read(beside(folder, file))
+        if model:
+            return recording.model(model)
+        if len(recording.models) == 1:
+            return recording.model(recording.models[0])
+        held = ", ".join(recording.models) or "none"
+        raise UsageError(
+            f"{file} must hold one model to be named alone; it holds {held}. "
+            "Write replay:FILE#MODEL."
+        )
+
+    def model(self, name: str) -> ReplayModel:
+        """Give one of the recorded models."""
+        if name not in self.models:
+            raise UsageError(unknown(f"In {self.path}, model", name, self.models))
+        return ReplayModel(name, self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayModel:
+    """A model that answers as it did when it was recorded, usage and latency included.
+
+    Its name is that of the recorded model: the records come out the same.
+    """
+
+    name: str
+    recording: Recording
+
+    @property
+    def account(self) -> str:
+        """The file: it has no limit of its own."""
+        return f"replay:{self.recording.path}"
+
+    @property
+    def limit(self) -> int | None:
+        """Nothing is waited for."""
+        return None
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once, from the file."""
+        for asked_as in (request, replace(request, label="")):  # older files know no label
+            reply = self.recording.replies.get(key_of(self.name, asked_as))
+            if reply is not None:
+                return reply
+        asked = " ".join(request.text.split())[:60]
+        raise CallError(
+            "replay",
+            f"{self.recording.path} has no reply of {self.name} to this prompt with these "
+            f"settings, attempt {request.attempt} ({asked!r}…). Record it with --record.",
+        )
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class RecordError(PennyweightError):
+    """Replies can no longer be recorded: a full disk, a file that went away."""
+
+    exit_code = 4
+
+
+class Recorder:
+    """Appends replies to a file, each before its caller sees it. Several models may share one.
+
+    When the file can no longer be written, what was answered still reaches its caller, and no
+    further call is made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._error: RecordError | None = None
+        self._lost = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("ab")
+            try:
+                _end_last_line(path, self._file)
+            except BaseException:
+                self._file.close()
+                raise
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"--record {path}: it cannot be written: {reason}.") from error
+
+    def wrap(self, model: Model) -> Model:
+        """Give the same model, with its replies recorded."""
+        return _Recorded(model, self)
+
+    def add(self, model: str, request: Request, reply: Reply) -> None:
+        """Append one reply."""
+        row = {"key": key_of(model, request), "model": model, "attempt": request.attempt}
+        line = json.dumps({**row, "reply": reply.plain()}, ensure_ascii=False)
+        if self._error is None:
+            try:
+                self._file.write(line.encode("utf-8", "replace") + b"\n")
+                self._file.flush()
+            except OSError as error:
+                self._fail(error)
+        if self._error is not None:
+            self._lost += 1
+
+    def check(self) -> None:
+        """Refuse to go on once a reply could not be written."""
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Close the file; says so if it does not hold every reply."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self._fail(error)
+        if self._error is not None:
+            lost = "1 reply is" if self._lost == 1 else f"{self._lost:,} replies are"
+            raise RecordError(f"{self._error} {lost} in the store, but not in this file.")
+
+    def _fail(self, error: OSError) -> None:
+        if self._error is None:
+            self._error = RecordError(
+                f"{self._path} cannot be written any more: {error.strerror or error}. What was "
+                "answered is safe in the store; free some space, then run 'pennyweight run --resume'."
+            )
+
+
+class _Recorded:
+    """A model whose replies are recorded."""
+
+    def __init__(self, model: Model, recorder: Recorder) -> None:
+        self._model = model
+        self._recorder = recorder
+        self.name = model.name
+        self.account = model.account
+        self.limit = model.limit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def call(self, request: Request) -> Reply:
+        """Answer once, and record it."""
+        self._recorder.check()
+        reply = await self._model.call(request)
+        self._recorder.add(self.name, request, reply)
+        return reply
+
+    async def close(self) -> None:
+        """Close the model; the file belongs to the recorder."""
+        await self._model.close()
+
+
+def _is_recorded(line: bytes) -> bool:
+    """Whether a line is a recorded reply."""
+    try:
+        row = json.loads(line)
+        return isinstance(row["key"], str) and isinstance(row["model"], str) and "reply" in row
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _is_recording(start: bytes) -> bool:
+    """Whether a file that starts with this line is a recording; the line may be cut."""
+    if start.endswith(b"\n"):
+        return _is_recorded(start)
+    return start.startswith(_BEGIN) or _BEGIN.startswith(start)
+
+
+def _end_last_line(path: Path, file: IO[bytes]) -> None:
+    """Cut off what a recorder that died left of its last line; touch nothing but a recording."""
+    size = path.stat().st_size
+    if not size:
+        return
+    with path.open("rb") as old:
+        first = old.read(1)
+        if first != b"{" or not _is_recording(first + old.readline()):
+            raise UsageError(
+                f"--record {path}: it is there and is no recording; name another file."
+            )
+        kept = size
+        while kept:
+            start = max(0, kept - 65536)
+            old.seek(start)
+            newline = old.read(kept - start).rfind(b"\n")
+            if newline >= 0:
+                kept = start + newline + 1
+                break
+            kept = start
+        old.seek(kept)
+        tail = old.read()
+    if _is_recorded(tail):
+        file.write(b"\n")
+    elif tail:
+        file.truncate(kept)

@@ -1,0 +1,165 @@
+"""The HTTP that all wire formats share: JSON out, bytes in, one timeout, one limit of size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import orjson
+
+from pennyweight import __version__
+from pennyweight.models.connection import Connection, connect, proxy_for, proxy_login
+from pennyweight.models.failure import CallError, malformed, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from urllib.parse import SplitResult
+
+DEFAULT_TIMEOUT = 120.0
+MAX_BODY = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server sent back, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    latency_ms: float
+
+
+class Transport:
+    """Connections to one address, opened when they are needed and kept for the next call."""
+
+    __slots__ = ("_base", "_head", "_idle", "_prefix", "_starts", "_timeout", "max_body")
+
+    def __init__(
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        timeout: float = DEFAULT_TIMEOUT,
+        max_body: int = MAX_BODY,
+    ) -> None:
+        self._base = urlsplit(base_url.rstrip("/"))
+        self._timeout = timeout
+        self._idle: list[Connection] = []
+        self.max_body = max_body
+        self._head = "".join(
+            f"{name}: {value}\r\n"
+            for name, value in {
+                "Host": _host(self._base),
+                "User-Agent": f"pennyweight/{__version__}",
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                **headers,
+            }.items()
+        )
+        self._prefix: str | None = None
+        self._starts: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Transport({self._base.geturl()})"
+
+    async def post(self, path: str, body: Any) -> Answer:
+        """Send JSON and read the answer to its end; whatever goes wrong is a CallError."""
+        data = _written(body)
+        start = self._starts.get(path) or self._start(path)
+        head = f"{start}{len(data)}\r\n\r\n".encode("latin-1")
+        started = perf_counter()
+        while self._idle and not self._idle[-1].open:
+            self._idle.pop()
+        if self._idle:
+            connection = self._idle.pop()
+        else:
+            connection = await connect(self._base, self.max_body, self._timeout)
+        got = await connection.exchange(head + data, self._timeout)
+        if connection.reusable:
+            self._idle.append(connection)
+        headers = connection.headers
+        if "content-encoding" in headers:
+            got = self._unpacked(got, headers["content-encoding"])
+        return Answer(connection.status, headers, got, (perf_counter() - started) * 1000)
+
+    def _start(self, path: str) -> str:
+        """Write a request's head as far as it is the same for all calls of a path."""
+        if self._prefix is None:
+            self._find_way()
+        target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
+        start = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: "
+        self._starts[path] = start
+        return start
+
+    def _find_way(self) -> None:
+        """Address a proxy, if plain HTTP goes by one; encrypted calls go through a tunnel."""
+        self._prefix = self._base.path
+        if self._base.scheme == "http" and (proxy := proxy_for(self._base)):
+            self._prefix = f"http://{_host(self._base)}{self._base.path}"
+            self._head += proxy_login(proxy)
+
+    def _unpacked(self, body: bytes, encoding: str) -> bytes:
+        """Unpack a body that came packed although we did not ask for it, up to the limit."""
+        if encoding.lower() in {"", "identity"}:
+            return body
+        if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
+            raise malformed(f"it is packed as {shorten(encoding)!r}, which was not asked for.")
+        unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        try:
+            whole = unpack.decompress(body, self.max_body)
+        except zlib.error as wrong:
+            raise malformed(f"it cannot be unpacked ({wrong}).") from None
+        if unpack.unconsumed_tail:
+            limit = f"{self.max_body / 1024 / 1024:g} MB"
+            raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
+        return whole
+
+    async def close(self) -> None:
+        """Close the connections."""
+        while self._idle:
+            self._idle.pop().close()
+        await asyncio.sleep(0)  # the loop lets go of them
+
+
+def _host(base: SplitResult) -> str:
+    """Give the host and port of an address as a header may hold them."""
+    host = base.netloc.rpartition("@")[2]
+    return host if host.isascii() else host.encode("idna").decode()
+
+
+def parse(answer: Answer, *, exact: bool = False) -> Any:
+    """Read the JSON object of an answer, whatever its content type claims.
+
+    Exact are also whole numbers of more than 64 bits; only calls of tools hold such.
+    """
+    value = _read(answer.body, exact)
+    if isinstance(value, dict):
+        return value
+    kind = shorten(answer.headers.get("content-type", "no content type"))
+    start = answer.body[:80].decode(json.detect_encoding(answer.body), "replace")
+    raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")
+
+
+def _read(body: bytes, exact: bool) -> Any:
+    """Read JSON; what the quick way refuses (NaN, half of a character) is read all the same."""
+    if not exact:
+        with suppress(ValueError):
+            return orjson.loads(body)
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _written(body: Any) -> bytes:
+    """Write JSON; what the quick way refuses, such as half of a character, goes as escapes."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode()

@@ -1,0 +1,190 @@
+"""The catalogue of measures and metrics, as a table, a page or data."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from pennyweight.define import Metric
+from pennyweight.errors import UsageError, unknown
+from pennyweight.render.plain import csv_table, markdown_table
+from pennyweight.scoring.shapes import interval_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pennyweight.define import Declaration
+
+
+def render(name: str | None, format: str) -> str:  # noqa: A002
+    """Write the whole catalogue, or all that bears one name, in one of the formats."""
+    if name is None:
+        everything: dict[str, Callable[[], str]] = {
+            "json": lambda: _json({"measures": _all(MEASURES), "metrics": _all(METRICS)}),
+            "csv": lambda: csv_table(_overview()),
+            "markdown": lambda: markdown_table(_overview()),
+            "table": _table,
+        }
+        return everything[format]()
+    found = named(name)
+    if format == "json":
+        return _json({_kind(d): facts(d) for d in found})
+    if format == "csv":
+        rows = [[_kind(d), *map(str, row)] for d in found for row in facts(d).items()]
+        return csv_table([["kind", "field", "value"], *rows])
+    if format == "markdown":
+        return "\n".join(page(d) for d in found)
+    return "\n".join(_card(d) for d in found)
+
+
+def named(name: str) -> list[Declaration]:
+    """Find the metric and the measure of a name; there may be both."""
+    found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]
+    if not found:
+        known = [*METRICS, *MEASURES]
+        raise UsageError(unknown("Metric", name, known, "'pennyweight metrics' lists them all."))
+    return found
+
+
+def facts(declaration: Declaration) -> dict[str, Any]:
+    """Give all that a declaration says, as plain data."""
+    common = {
+        "name": declaration.name,
+        "family": declaration.family,
+        "summary": declaration.summary,
+        "details": declaration.details,
+        "unit": declaration.unit,
+        "reads": list(declaration.inputs),
+        "options": dict(declaration.options),
+        "example": declaration.example,
+        "spec": declaration.spec,
+    }
+    if not isinstance(declaration, Metric):
+        return common
+    return common | {
+        "formula": declaration.formula,
+        "range": list(declaration.range) if declaration.range else None,
+        "better": declaration.better,
+        "interval": interval_text(declaration),
+        "needs": list(declaration.needs or declaration.parts),
+        "over": declaration.over,
+    }
+
+
+def page(declaration: Declaration, level: int = 2) -> str:
+    """Write a declaration as a Markdown section."""
+    lines = [f"{'#' * level} `{declaration.name}`", "", declaration.summary, ""]
+    if declaration.details:
+        lines += [declaration.details, ""]
+    lines += [f"- {label}: {text}" for label, text in _labelled(declaration, code="`")]
+    lines += ["", "```pycon", declaration.example, "```", ""]
+    return "\n".join(lines)
+
+
+def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]:
+    """List what is worth saying about a declaration, with labels."""
+
+    def quoted(names: Any) -> str:
+        return ", ".join(f"{code}{n}{code}" for n in names)
+
+    rows = []
+    if isinstance(declaration, Metric):
+        rows.append(("Formula", f"{code}{declaration.formula}{code}"))
+        rows.append(("Better", declaration.better or "neither way"))
+        if declaration.range:
+            low, high = ("∞" if x is None else f"{x:g}" for x in declaration.range)
+            rows.append(("Range", f"{low} to {high}"))
+    if declaration.unit:
+        rows.append(("Unit", declaration.unit))
+    rows.append(("Reads", quoted(declaration.inputs) or "the metrics named in its weights"))
+    if isinstance(declaration, Metric):
+        if declaration.needs != declaration.inputs and declaration.needs:
+            rows.append(("Leaves out", f"records without {quoted(declaration.needs)}"))
+        over = "all attempts" if declaration.over == "all" else "attempts whose status is not error"
+        rows.append(("Over", over))
+        rows.append(("Interval", interval_text(declaration)))
+    if declaration.options:
+        settings = (f"{n}={d}" for n, d in declaration.options.items())
+        rows.append(("Options", quoted(settings)))
+    rows.append(("Specification", declaration.spec or "—"))
+    return rows
+
+
+def _card(declaration: Declaration) -> str:
+    """Write a declaration for the terminal."""
+    console, out = _console()
+    console.print(Text.assemble((declaration.name, "bold"), (f"  {_kind(declaration)}", "dim")))
+    console.print(declaration.summary)
+    if declaration.details:
+        console.print(declaration.details)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    for row in _labelled(declaration):
+        table.add_row(*row)
+    console.print(table)
+    console.print("Example", style="dim")
+    for line in declaration.example.splitlines():
+        console.print(f"  {line}")
+    return _trimmed(out)
+
+
+def _table() -> str:
+    console, out = _console()
+    families = {**FAMILIES, **{m.family: m.family.capitalize() for m in METRICS.values()}}
+    families.update(FAMILIES)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("metric", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("what it says")
+    arrows = {"higher": "↑", "lower": "↓", None: ""}
+    for family, title in families.items():
+        members = [m for m in chosen(None) if m.family == family]
+        if members:
+            table.add_row(Text(title, style="bold"))
+        for metric in members:
+            table.add_row(f"  {metric.name}", arrows[metric.better], metric.summary)
+    console.print(table)
+    console.print(
+        "↑ higher is better, ↓ lower is better. 'pennyweight metrics NAME' says more.", style="dim"
+    )
+    console.print(f"Measures of one record: {', '.join(MEASURES)}.", style="dim")
+    return _trimmed(out)
+
+
+def _overview() -> list[list[str]]:
+    rows = [["metric", "family", "better", "unit", "formula", "what it says"]]
+    rows += [[m.name, m.family, m.better or "", m.unit, m.formula, m.summary] for m in chosen(None)]
+    return rows
+
+
+def _console() -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    width = max(60, min(shutil.get_terminal_size().columns, 100))
+    tty = sys.stdout.isatty()
+    console = Console(file=out, width=width, highlight=False, markup=False, force_terminal=tty)
+    return console, out
+
+
+def _trimmed(out: io.StringIO) -> str:
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def _all(where: Any) -> list[dict[str, Any]]:
+    return [facts(d) for d in where.values()]
+
+
+def _kind(declaration: Declaration) -> str:
+    return "metric" if isinstance(declaration, Metric) else "measure"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,99 @@
+"""Write the records of a run to a file, with the answers found in them."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING
+
+import polars as pl
+
+from pennyweight.catalogue import MEASURES
+from pennyweight.define import add_measures, measure_passes
+from pennyweight.errors import InputError, UsageError
+from pennyweight.record import COLUMNS
+from pennyweight.render.plain import csv_table
+from pennyweight.runs.source import RunSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pennyweight.store.store import Run, Store
+
+FOUND = ("answer", "cot", "prob_correct")
+"""What is found in a response when it is scored."""
+
+
+def export(run: Run, store: Store, output: Path | None, *, judgments: bool = False) -> None:
+    """Write JSONL, CSV (its cells guarded) or Parquet, by the name of the file.
+
+    With `judgments` what each judge said is written in place of the records.
+    """
+    source = RunSource(run, store)
+    kind = output.suffix if output else ".jsonl"
+    if kind not in {".jsonl", ".csv", ".parquet"}:
+        raise UsageError(f"-o {output}: the name must end in .jsonl, .csv or .parquet.")
+    frames: Iterator[pl.DataFrame] = (_with_answers(f, source) for f in source.frames())
+    if judgments:
+        said = store.judgments(run.id)
+        if said.is_empty():
+            raise InputError([f"run {run.id} has no judgments; 'pennyweight judge' makes them."])
+        frames = iter([said])
+    if kind == ".parquet":
+        beside = output.parent if output else None
+        with (
+            _replacing(output) as file,
+            TemporaryDirectory(prefix=".pennyweight", dir=beside) as folder,
+        ):
+            if not _write_parquet(frames, file, Path(folder)):
+                raise InputError([f"run {run.id} has no records yet."])
+        return
+    with _replacing(output) as file:
+        for index, frame in enumerate(frames):
+            if kind == ".jsonl":
+                file.write(frame.write_ndjson().encode())
+            else:
+                head = [frame.columns] if index == 0 else []
+                file.write(csv_table([*head, *frame.rows()]).encode())
+
+
+def _write_parquet(frames: Iterator[pl.DataFrame], file: IO[bytes], folder: Path) -> bool:
+    """Write frames as one table, by way of files of their own: a table need not fit in memory."""
+    parts = []
+    for number, frame in enumerate(frames):
+        parts.append(folder / f"{number:08}.parquet")
+        frame.write_parquet(parts[-1])
+    if parts:
+        pl.scan_parquet(parts).sink_parquet(file)
+    return bool(parts)
+
+
+def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
+    known = {c.name for c in COLUMNS}
+    missing = [n for n in FOUND if n not in frame.columns and n in known]
+    table = frame.lazy().with_columns(pl.lit(None, dtype=_TYPES[n]).alias(n) for n in missing)
+    passes = measure_passes([MEASURES[n] for n in FOUND], source.options())
+    return add_measures(table, passes).collect()
+
+
+_TYPES = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
+
+
+@contextmanager
+def _replacing(path: Path | None) -> Iterator[IO[bytes]]:
+    """Write a file under another name first, so that it is there whole or not at all."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be written: {error.strerror or error}."]) from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,235 @@
+"""Write a report and what belongs to it: pages, PDF, charts and tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pennyweight.errors import InputError, UsageError
+from pennyweight.render.charts import charts
+from pennyweight.render.plain import csv_table
+from pennyweight.render.report import html, markdown
+from pennyweight.render.svg import alone
+from pennyweight.render.view import difference, families, probability
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.render.report import Report
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    *("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-quic", "--no-pdf-header-footer"),
+)
+PATIENCE = 120
+"""Seconds in which a browser must have printed."""
+
+
+def write_report(report: Report, path: Path, pictures: Sequence[Path] = ()) -> None:
+    """Write the report in the form that the file's name says; Markdown shows given pictures."""
+    if path.suffix == ".pdf":
+        _write(path, _pdf(html(report)))
+    elif path.suffix == ".html":
+        _write(path, html(report).encode())
+    elif path.suffix == ".md":
+        _write(path, markdown(report, _beside(path, pictures)).encode())
+    else:
+        raise UsageError(f"-o {path}: the name must end in .html, .md or .pdf.")
+
+
+def _beside(path: Path, pictures: Sequence[Path]) -> dict[str, str]:
+    """Give the way from a report to each picture, by its name."""
+    folder = path.resolve().parent
+    ways = {p.stem: os.path.relpath(p.resolve(), folder) for p in pictures if p.suffix == ".svg"}
+    return {name: quote(Path(way).as_posix()) for name, way in ways.items()}
+
+
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be written: {error.strerror or error}."]) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def browser() -> str | None:
+    """Find a browser that can print."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+def _pdf(page: str) -> bytes:
+    program = browser()
+    if program is None:
+        raise UsageError(
+            "A PDF is printed by Chromium, which is not installed here; install it, or write "
+            "-o report.html and print that."
+        )
+    with tempfile.TemporaryDirectory(prefix="pennyweight-print-") as name:
+        folder = Path(name)
+        (folder / "report.html").write_text(page, encoding="utf-8")
+        target = folder / "report.pdf"
+        root = ["--no-sandbox"] if _is_root() else []
+        command = [
+            *(program, *FLAGS, *root, f"--user-data-dir={folder / 'profile'}"),
+            *(f"--print-to-pdf={target}", (folder / "report.html").as_uri()),
+        ]
+        try:
+            done = subprocess.run(  # noqa: S603
+                command, capture_output=True, timeout=PATIENCE, check=False, text=True
+            )
+        except subprocess.TimeoutExpired:
+            raise UsageError(f"{program} did not print in {PATIENCE} s.") from None
+        if not target.exists():
+            said = clean(done.stderr.strip().rpartition("\n")[2])
+            raise UsageError(f"{program} could not print: {said}")
+        return target.read_bytes()
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def write_charts(digest: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write each chart as SVG, and as PNG where resvg is installed."""
+    _make(folder)
+    try:
+        import resvg_py  # noqa: PLC0415
+    except ModuleNotFoundError:
+        resvg_py = None  # type: ignore[assignment]
+    written = []
+    for chart in charts(digest):
+        picture = alone(chart.svg, chart.title)
+        path = folder / f"{chart.name}.svg"
+        _write(path, picture.encode())
+        written.append(path)
+        if resvg_py is not None:
+            drawn = resvg_py.svg_to_bytes(svg_string=picture)
+            _write(path.with_suffix(".png"), bytes(drawn))
+            written.append(path.with_suffix(".png"))
+    return written
+
+
+def write_tables(digest: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write metrics and paired differences as CSV and LaTeX, and each chart's numbers as CSV."""
+    _make(folder)
+    rows = _metric_rows(digest)
+    written = {folder / "metrics.csv": csv_table(rows), folder / "metrics.tex": latex(digest)}
+    pairs = (digest["comparison"] or {}).get("pairs")
+    if pairs:
+        written[folder / "pairs.csv"] = csv_table(_pair_rows(pairs))
+        written[folder / "pairs.tex"] = latex_pairs(pairs)
+    for chart in charts(digest):
+        written[folder / f"{chart.name}.csv"] = csv_table(chart.rows)
+    for path, text in written.items():
+        _write(path, text.encode())
+    return list(written)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError([f"{folder}: cannot be made: {error.strerror or error}."]) from error
+
+
+def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
+    names = digest["by"]
+    rows: list[list[Any]] = [[*names, "metric", "value", "low", "high", "records", "left_out"]]
+    for group in (digest["whole"], *digest["sides"]):
+        place = [group["group"].get(n) for n in names]
+        rows += [[*place, name, *cells] for name, cells in group["estimates"].items()]
+    return rows
+
+
+def latex(digest: Mapping[str, Any]) -> str:
+    r"""Write the metrics that have a value as LaTeX tables, for `\input`: the whole, each side."""
+    tables = [_latex_metrics(digest["whole"], "")]
+    tables += [_latex_metrics(side, side["name"]) for side in digest["sides"]]
+    return "\n".join(tables)
+
+
+def _latex_metrics(group: Mapping[str, Any], side: str) -> str:
+    rows: list[tuple[str, ...] | str] = []
+    for family in families(group, known=True):
+        rows.append(family["title"])
+        rows += [
+            (r["name"], r["value"], r["interval"], f"{r['records']:,}") for r in family["rows"]
+        ]
+    return _tabular("lrrr", ("metric", "value", "interval", "records"), rows, side)
+
+
+def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    names = ("a", "b", "metric", "difference")
+    rest = ("p", "p_adjusted", "tasks", "method", "detectable")
+    rows: list[list[Any]] = [[*names, "low", "high", *rest]]
+    for pair in pairs:
+        ends = pair["interval"] or (None, None)
+        rows.append([*(pair[n] for n in names), *ends, *(pair.get(n) for n in rest)])
+    return rows
+
+
+def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
+    r"""Write paired differences as a LaTeX table, for `\input`."""
+    heads = ("pair", "metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
+    rows = [
+        (
+            *(f"{p['b']} − {p['a']}", p["metric"], *difference(p)),
+            *(probability(p["p"]), probability(p["p_adjusted"]), f"{p['tasks']:,}"),
+        )
+        for p in pairs
+    ]
+    return _tabular("llrrrrr", heads, rows)
+
+
+def _tabular(
+    columns: str, heads: Sequence[str], rows: Sequence[Sequence[str] | str], title: str = ""
+) -> str:
+    """Write a table; a row that is one text is a heading."""
+    wide = len(columns)
+    lines = [rf"\begin{{tabular}}{{{columns}}}"]
+    if title:
+        lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(title)}}}}} \\")
+    lines.append(f"{' & '.join(heads)} \\\\ \\hline")
+    for row in rows:
+        if isinstance(row, str):
+            lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(row)}}}}} \\")
+        else:
+            lines.append(f"{' & '.join(map(_tex, row))} \\\\")
+    return "\n".join([*lines, r"\end{tabular}", ""])
+
+
+_TEX = {
+    **{sign: rf"\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "∞": r"$\infty$",
+    "−": "$-$",
+    "<": "$<$",
+    "·": r"$\cdot$",
+    "—": "---",
+    "–": "--",
+    "[": "{[}",
+    "]": "{]}",
+}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(sign, sign) for sign in clean(text))
+
+
+def titles(sources: Sequence[Any]) -> str:
+    """Name what is reported."""
+    runs = [s.run.suite for s in sources if hasattr(s, "run")]
+    names = list(dict.fromkeys(runs)) or [Path(str(s)).name for s in sources]
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")

@@ -1,0 +1,127 @@
+"""The report as one file that stands alone: HTML, Markdown or PDF."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pennyweight import __version__
+from pennyweight.render.charts import charts
+from pennyweight.render.page import environment, stylesheet, visible
+from pennyweight.render.plain import markdown_table, markdown_text
+from pennyweight.render.view import families, key_figures, side_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.render.chart import Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report shows: a digest, the runs behind it, and how to compute it again."""
+
+    title: str
+    digest: Mapping[str, Any]
+    runs: Sequence[Sequence[Sequence[str]]]
+    again: str
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    """What a policy came to, for each side."""
+
+
+def html(report: Report) -> str:
+    """Write the report as one HTML file without scripts and without addresses."""
+    style = stylesheet()
+    digest = hashlib.sha256(style.encode()).digest()
+    template = environment().get_template("report.html")
+    return template.render(
+        title=report.title,
+        digest=report.digest,
+        style=style,
+        style_hash=f"sha256-{base64.b64encode(digest).decode()}",
+        figures=key_figures(report.digest["whole"]),
+        charts=charts(report.digest),
+        families=families(report.digest["whole"]),
+        sides=side_rows(report.digest),
+        verdicts=report.verdicts,
+        runs=report.runs,
+        again=report.again,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        version=__version__,
+    )
+
+
+def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
+    """Write the report as Markdown; charts are shown where there are pictures of them."""
+    whole = report.digest["whole"]
+    lines = [f"# {markdown_text(report.title)}", "", f"{whole['records']:,} records.", ""]
+    rows = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
+    lines += [markdown_table([["", "value", "interval"], *rows], right=(1, 2))]
+    for verdict in report.verdicts:
+        lines += _verdict(verdict)
+    if pictures:
+        lines += _pictures(charts(report.digest), pictures)
+    if report.digest["sides"]:
+        words = (report.digest["comparison"] or {}).get("words", ())
+        lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
+        lines.append(markdown_table(_side_cells(report.digest), right=range(1, 40)))
+    lines += ["## Every metric", ""]
+    cells = [["metric", "value", "interval", "records"]]
+    for family in families(whole):
+        cells += [
+            [r["name"], r["value"], r["interval"], f"{r['records']:,}"] for r in family["rows"]
+        ]
+    lines.append(markdown_table(cells, right=(1, 2, 3)))
+    if report.digest["telling"]:
+        lines += ["## The most telling records", ""]
+    for record in report.digest["telling"]:
+        lines += _telling(record)
+    for facts in report.runs:
+        lines += ["## The run", "", markdown_table([["", ""], *map(list, facts)])]
+    return (
+        "\n".join(lines).rstrip() + f"\n\nComputed again by `pennyweight score {report.again}`.\n"
+    )
+
+
+def _pictures(drawn: Sequence[Chart], pictures: Mapping[str, str]) -> list[str]:
+    lines = ["## Charts", ""]
+    for chart in drawn:
+        title = markdown_text(chart.title)
+        if chart.name in pictures:
+            shown = f"![{title}]({pictures[chart.name]})"
+            lines += [f"### {title}", "", markdown_text(chart.note), "", shown, ""]
+    return lines
+
+
+def _verdict(verdict: Mapping[str, Any]) -> list[str]:
+    side = f" on {markdown_text(verdict['side'])}" if verdict["side"] else ""
+    names = ("name", "value", "interval", "threshold", "why")
+    rows = [[f"{g['sign']} {g['verdict']}", *(str(g[n]) for n in names)] for g in verdict["gates"]]
+    heads = ["", "gate", *names[1:]]
+    table = markdown_table([heads, *rows], right=(2, 3, 4))
+    return [f"## The verdict{side}", "", markdown_text(verdict["headline"]), "", table]
+
+
+def _side_cells(digest: Mapping[str, Any]) -> list[list[str]]:
+    rows = [["metric", *(s["name"] for s in digest["sides"])]]
+    for family in side_rows(digest):
+        for row in family["rows"]:
+            cells = (f"{c['value']} {c['interval']}".strip() for c in row["cells"])
+            rows.append([row["name"], *cells])
+    return rows
+
+
+def _telling(record: Mapping[str, Any]) -> list[str]:
+    place = " · ".join(
+        markdown_text(str(record[n])) for n in ("task_id", "subject", "tier") if record.get(n)
+    )
+    lines = [f"**{record['why'].capitalize()}** ({place})", ""]
+    for name in ("input", "response", "answer", "target", "error"):
+        text = record.get(name)
+        if text:
+            quoted = "\n".join(f"    {line}" for line in visible(text)[:2000].splitlines())
+            lines += [f"{name}:", "", quoted, ""]
+    return lines

@@ -1,0 +1,269 @@
+"""A verdict as a terminal table, JSON, Markdown, JUnit XML, or annotations for GitHub."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from pennyweight.gates.threshold import SHOWN, shown
+from pennyweight.render.plain import markdown_code, markdown_table, markdown_text, one_line, unheard
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pennyweight.gates.verdict import Decision, Verdict
+
+FORMATS = ("table", "json", "markdown", "junit", "github")
+MARK = "<!-- pennyweight gate -->"
+"""By which a comment on a pull request is found again."""
+TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
+_SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+_WIDTH = 80
+OPEN = 3
+"""So many scenarios are shown in a comment without being unfolded."""
+MOST = 10
+"""How many of the scenarios that decided a gate are shown to people; JSON and JUnit have all."""
+
+
+def render(verdict: Verdict, format: str) -> str:  # noqa: A002
+    """Write a verdict in one of the formats."""
+    ways: dict[str, Callable[[Verdict], str]] = {
+        "table": as_table,
+        "json": as_json,
+        "markdown": as_markdown,
+        "junit": as_junit,
+        "github": as_github,
+    }
+    return ways[format](verdict)
+
+
+def as_json(verdict: Verdict) -> str:
+    """Write strict JSON; the one bracket that a CI runner could hear is escaped."""
+    text = json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    return text.replace("##[", "##\\u005b") + "\n"
+
+
+def as_table(verdict: Verdict) -> str:
+    """Write a line for each gate, and below those that did not pass why and by which scenarios.
+
+    No text of a record is taken for a command of the CI system that shows it.
+    """
+    head = ("  gate", "value", "interval", "threshold", "effect")
+    rows = [
+        (
+            f"{sign(g)} {one_line(name_of(g), 36)}",
+            value_of(g),
+            ends_of(g),
+            threshold_of(g),
+            effect_of(g),
+        )
+        for g in verdict.gates
+    ]
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = [_line(head, widths)]
+    for gate, row in zip(verdict.gates, rows, strict=True):
+        lines.append(_line(row, widths))
+        if gate.verdict != "pass":
+            lines += _wrapped(gate.why, "    ")
+            for one in gate.scenarios[:MOST]:
+                lines += _wrapped(f"{one.id}: {one.why}", "    · ")
+            lines += [f"    · {more}" for more in _more(gate)]
+    lines += ["", *_wrapped(headline(verdict), "")]
+    for note in verdict.notes:
+        lines += _wrapped(f"Note: {note}", "")
+    return unheard("\n".join(lines) + "\n")
+
+
+def _more(gate: Decision) -> list[str]:
+    """Say how many scenarios are not shown, if any."""
+    left = len(gate.scenarios) - MOST
+    return [f"… and {left:,} more"] if left > 0 else []
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Put cells under each other, names and thresholds to the left, numbers to the right."""
+    sides = ("<", ">", ">", "<", ">")
+    padded = (f"{c:{side}{w}}" for c, side, w in zip(cells, sides, widths, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def headline(verdict: Verdict) -> str:
+    """Say in one sentence what the policy came to."""
+    counts = "1 record" if verdict.records == 1 else f"{verdict.records:,} records"
+    if verdict.errors:
+        counts += f", {verdict.errors:,} of them errors"
+    blocking = [gate.verdict for gate in verdict.gates if gate.level == "blocking"]
+    words = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
+    warned = len(verdict.warnings)
+    gates = f"{len(verdict.gates)} gates" if len(verdict.gates) != 1 else "1 gate"
+    parts = [f"{TITLES[verdict.verdict]}: {clean(verdict.policy)} on {counts}"]
+    told = ", ".join(f"{number} {word}" for word, number in words.items() if number)
+    parts.append(f"{told} of {gates}" if told else gates)
+    if warned:
+        parts.append(f"{warned} warning{'s' if warned > 1 else ''}")
+    if verdict.baseline:
+        parts.append(f"compared with {clean(verdict.baseline)}")
+    return "; ".join(parts) + "."
+
+
+def sign(gate: Decision) -> str:
+    """Mark how a gate ended."""
+    return "!" if gate.level == "warning" and gate.verdict != "pass" else _SIGNS[gate.verdict]
+
+
+def name_of(gate: Decision) -> str:
+    """Name a gate; a weighted rate says so, since it is not what `pennyweight score` shows."""
+    return f"{gate.name} (weighted)" if gate.weighted else gate.name
+
+
+def value_of(gate: Decision) -> str:
+    """Write a gate's value."""
+    return amount(gate, gate.value)
+
+
+def ends_of(gate: Decision) -> str:
+    """Write a gate's interval."""
+    if gate.low is None:
+        return ""
+    low, high = amount(gate, gate.low), amount(gate, gate.high)
+    return f"{low.removesuffix(' pp')} … {high}"
+
+
+def effect_of(gate: Decision) -> str:
+    """Write by how much a gate's value is better than it has to be."""
+    if gate.effect is None or not math.isfinite(gate.effect):
+        return ""
+    return amount(gate, gate.effect, difference=True)
+
+
+def threshold_of(gate: Decision) -> str:
+    """Write a gate's threshold."""
+    if gate.threshold is None:
+        return "—"
+    return f"{SHOWN.get(gate.sign or '', gate.sign)} {amount(gate, gate.threshold)}"
+
+
+def amount(gate: Decision, value: float | None, *, difference: bool = False) -> str:
+    """Write a value; a difference of rates has a sign and is in percentage points."""
+    if value is None:
+        return "—"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    paired = difference or (gate.rule is not None and gate.rule.paired)
+    text = shown(abs(value), gate.kind)
+    if gate.kind == "rate":
+        unit = "pp" if paired else "%"
+        text = f"{abs(value) * 100:.1f}".removesuffix(".0") + f" {unit}"
+    return f"−{text}" if value < 0 else f"+{text}" if paired and value > 0 else text
+
+
+def _wrapped(text: str, first: str) -> list[str]:
+    flat = " ".join(clean(text).split())
+    return textwrap.wrap(
+        flat, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+    ) or [first.rstrip()]
+
+
+def as_markdown(verdict: Verdict) -> str:
+    """Write a comment for a pull request."""
+    rows = [["", "gate", "value", "interval", "threshold", "effect"]]
+    for gate in verdict.gates:
+        cells = [value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
+        mark = sign(gate).replace("!", "⚠")
+        rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
+    word = TITLES[verdict.verdict]
+    title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {word.lower()}\n"
+    said = headline(verdict).removeprefix(f"{word}: {clean(verdict.policy)} ")
+    parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(said)}\n"]
+    parts.append(markdown_table(rows, right=(2, 3, 5)))
+    for gate in verdict.gates:
+        if gate.verdict == "pass":
+            continue
+        level = " (warning)" if gate.level == "warning" else ""
+        parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(gate.why)}\n")
+        if gate.scenarios:
+            parts.append(_markdown_list(gate))
+    parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
+    return unheard("\n".join(parts))
+
+
+def _markdown_list(gate: Decision) -> str:
+    """List the scenarios that decided a gate; a long list is folded."""
+    named = [f"- {markdown_code(one.id)}: {markdown_text(one.why)}" for one in gate.scenarios]
+    lines = "\n".join([*named[:MOST], *(f"- {more}" for more in _more(gate))]) + "\n"
+    if len(named) <= OPEN:
+        return lines
+    head = f"<details><summary>{len(named):,} scenarios</summary>"
+    return f"{head}\n\n{lines}\n</details>\n"
+
+
+def as_junit(verdict: Verdict) -> str:
+    """Write JUnit XML: a failed gate is a failure, an open one an error, a warning is skipped."""
+    words = [_junit_word(gate) for gate in verdict.gates]
+    counts = {
+        "tests": str(len(words)),
+        "failures": str(words.count("failure")),
+        "errors": str(words.count("error")),
+        "time": "0",
+    }
+    name = f"pennyweight.{_xml(verdict.policy)}"
+    root = Element("testsuites", {"name": "pennyweight", **counts})
+    suite = SubElement(
+        root, "testsuite", {"name": name, "skipped": str(words.count("skipped")), **counts}
+    )
+    for gate, word in zip(verdict.gates, words, strict=True):
+        case = SubElement(suite, "testcase", name=_xml(gate.name), classname=name, time="0")
+        if not word:
+            continue
+        told = SubElement(case, word, message=_xml(gate.why))
+        if word != "skipped":
+            told.set("type", gate.verdict)
+        told.text = "\n".join(_xml(f"- {one.id}: {one.why}") for one in gate.scenarios) or None
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _junit_word(gate: Decision) -> str:
+    if gate.verdict == "pass":
+        return ""
+    if gate.level == "warning":
+        return "skipped"
+    return "failure" if gate.verdict == "fail" else "error"
+
+
+def _xml(text: str) -> str:
+    return unheard(_NOT_XML.sub("�", clean(text)))
+
+
+def as_github(verdict: Verdict) -> str:
+    """Write workflow commands, which GitHub shows beside the policy's lines."""
+    lines = []
+    for gate in verdict.gates:
+        if gate.verdict == "pass":
+            continue
+        place = gate.rule.place if gate.rule else None
+        level = "warning" if gate.level == "warning" else "error"
+        where = f"file={_property(place.file)},line={place.line}," if place else ""
+        word = "" if gate.verdict == "fail" else " (inconclusive)"
+        told = [f"{one.id}: {one.why}" for one in gate.scenarios[:MOST]]
+        named = "".join(f"\n{line}" for line in (*told, *_more(gate)))
+        title = _property(f"Pennyweight: {gate.name}{word}")
+        lines.append(f"::{level} {where}title={title}::{_message(gate.why + named)}")
+    lines += [f"::notice title=Pennyweight::{_message(note)}" for note in verdict.notes]
+    lines.append(f"::notice title=Pennyweight::{_message(headline(verdict))}")
+    return "\n".join(lines) + "\n"
+
+
+def _message(text: str) -> str:
+    kept = "\n".join(clean(line) for line in text.splitlines())
+    return kept.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,86 @@
+"""The verdicts of a policy in a report: of each side, each gate on a scale with its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.render import verdict as writing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.gates.verdict import Decision, Verdict
+
+WIDTH = 220
+
+
+def verdicts(
+    sources: Sequence[Any], policies: Sequence[str], digest: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Decide on each side that a digest has: gates decide on one subject in one tier."""
+    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
+    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
+    from pennyweight.gates.records import read_records  # noqa: PLC0415
+
+    loaded = load_policies(policies)
+    metrics = needed_metrics(loaded)
+    sides = [side["group"] for side in digest["sides"]] or [{}]
+    found = []
+    for side in sides:
+        where = {name: str(value) for name, value in side.items() if value is not None}
+        records = read_records(list(sources), metrics, loaded.options, where=where)
+        told = shown(decide(loaded, records))
+        found.append({**told, "side": " · ".join(where.values())})
+    return found
+
+
+def shown(verdict: Verdict) -> dict[str, Any]:
+    """Arrange a verdict for a page or a report."""
+    rows = [
+        {
+            "name": writing.name_of(gate),
+            "level": gate.level,
+            "verdict": gate.verdict,
+            "sign": writing.sign(gate),
+            "value": writing.value_of(gate),
+            "interval": writing.ends_of(gate).replace(" … ", " to "),
+            "threshold": writing.threshold_of(gate),
+            "why": gate.why,
+            "scenarios": gate.scenarios[:50],
+            "failing": len(gate.scenarios),
+            "scale": scale(gate),
+        }
+        for gate in verdict.gates
+    ]
+    return {"verdict": verdict, "headline": writing.headline(verdict), "gates": rows}
+
+
+def scale(gate: Decision) -> dict[str, Any] | None:
+    """Place a gate's value, its interval and its threshold on a line."""
+    given = [gate.value, gate.low, gate.high, gate.threshold]
+    known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
+    if gate.value is None or gate.threshold is None or len(known) < 2:
+        return None
+    first, last = (
+        (0.0, 1.0) if gate.kind == "rate" else (min(0.0, *known), max(known) * 1.15 or 1.0)
+    )
+    first, last = min([first, *known]), max([last, *known])
+    span = (last - first) or 1.0
+
+    def place(value: float | None, other: float) -> float:
+        at = other if value is None else min(last, max(first, value))
+        return round(6 + (WIDTH - 12) * (at - first) / span, 1)
+
+    limit = place(gate.threshold, first)
+    right = (gate.sign or "").startswith((">", "≥"))
+    return {
+        "first": writing.amount(gate, first),
+        "last": writing.amount(gate, last),
+        "value": place(gate.value, first),
+        "low": place(gate.low, gate.value),
+        "high": place(gate.high, gate.value),
+        "limit": limit,
+        "from": limit if right else 6.0,
+        "width": round(WIDTH - 6 - limit if right else limit - 6, 1),
+    }

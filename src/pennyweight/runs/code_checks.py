@@ -1,0 +1,70 @@
+"""Run the checks that are code of the suite's writer, once for each attempt, and keep their say.
+
+They run where the suite is, when its run is made. A score only reads what was kept: a store may
+be shared, and nobody's code comes out of it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pennyweight.checks.attempt import Seen
+from pennyweight.runs.observations import CODE, beside, given_by, key_of, rows_of, said_of
+from pennyweight.schema.functions import FOLDER, file_of
+from pennyweight.store.verdicts import keep_verdicts, verdicts_of
+
+if TYPE_CHECKING:
+    from pennyweight.checks.behaviour import Behaviour
+    from pennyweight.store.store import Run, Store
+    from pennyweight.store.verdicts import Given
+    from pennyweight.suite.values import Suite
+
+BATCH = 200
+
+
+def settle(suite: Suite, run: Run, store: Store) -> int:
+    """Run what was not run yet about the responses as they are; says how many checks broke."""
+    tasks = {
+        task.id: [b for _, b in task.scenario.all() if b.check.by == "code"]
+        for task in suite.tasks
+        if task.scenario
+    }
+    if not any(tasks.values()):
+        return 0
+    given = verdicts_of(store, run.id)
+    broken = 0
+    waiting: list[Given] = []
+    with beside(suite.path):
+        changed = {b.mark: written_at(b) for several in tasks.values() for b in several}
+        known = {
+            (g.key, g.mark, g.said_of)
+            for g in given
+            if not g.error and g.at > changed.get(g.mark, 0.0)
+        }
+        for row in rows_of(run, store):
+            for one in tasks.get(row["task_id"], ()):
+                if (key_of(row), one.mark, said_of(row)) not in known:
+                    found = one.run(Seen(row, suite.answer))
+                    broken += found.error
+                    waiting.append(given_by(CODE, row, one, found))
+            if len(waiting) >= BATCH:
+                keep_verdicts(store, run.id, waiting)
+                waiting.clear()
+    keep_verdicts(store, run.id, waiting)
+    return broken
+
+
+def written_at(behaviour: Behaviour) -> float:
+    """Say when the code behind a check was last written; what it said before is out of date."""
+    folder, value = FOLDER.get() or Path.cwd(), behaviour.value
+    if behaviour.check.name == "python":
+        name = str(value.get("function") if isinstance(value, dict) else value)
+        files = [file_of(name.rpartition(":")[0], one) for one in (folder, Path.cwd())]
+    else:
+        run = value.get("run") if isinstance(value, dict) else value
+        words = run if isinstance(run, list) else re.split(r"[\s;|&<>()'\"]+", str(run))
+        files = [folder / str(word) for word in words if word]
+    times = [one.stat().st_mtime for one in files if one and one.is_file()]
+    return max(times, default=0.0)

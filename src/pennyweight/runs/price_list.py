@@ -1,0 +1,116 @@
+"""A file of prices, with which an old run is priced anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.errors import InputError, UsageError
+from pennyweight.models.prices import MILLION, recorded
+from pennyweight.schema.kinds import Named
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node, TreeError, parse, plain
+from pennyweight.suite.declaration import PRICE
+from pennyweight.suite.values import Price
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.store.store import Run
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """Prices by model or subject, as a person wrote them in a file."""
+
+    path: str
+    prices: Mapping[str, Price]
+
+    @classmethod
+    def read(cls, path: str) -> PriceList:
+        """Read YAML or JSON: model or subject, then input and output for a million tokens."""
+        problems = Problems(path)
+        given = Named(PRICE, "a mapping of models to prices").read(
+            _tree(path, problems), "prices", problems
+        )
+        if not problems.found and not given:
+            problems.add(0, "it names no model or subject.")
+        problems.stop()
+        own = {"source": Path(path).name}
+        return cls(path, {name: Price(**(own | values)) for name, values in given.items()})
+
+    def of(self, run: Run) -> dict[str, Price]:
+        """Find the price of each subject of a run that the file names."""
+        models = _models(run)
+        found = {}
+        for subject in run.settings["subjects"]:
+            model = models.get(subject, subject)
+            names = (subject, model, recorded(model))
+            price = next((self.prices[n] for n in names if n in self.prices), None)
+            if price:
+                found[subject] = price
+        if not found:
+            subjects = ", ".join(sorted({*run.settings["subjects"], *models.values()}))
+            raise UsageError(
+                f"--prices {self.path} names no subject or model of run {run.id}. "
+                f"There are: {subjects}."
+            )
+        return found
+
+
+def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
+    """Compute the cost of records anew from their tokens; other subjects keep theirs."""
+    subject = pl.col("subject")
+    named = subject.is_in(list(prices))
+
+    def new(column: str, values: dict[str, Any], kind: Any) -> pl.Expr:
+        found = subject.replace_strict(values, default=None, return_dtype=kind)
+        return pl.when(named).then(found).otherwise(pl.col(column)).alias(column)
+
+    frame = frame.with_columns(
+        new("input_price", {n: p.input for n, p in prices.items()}, pl.Float64),
+        new("output_price", {n: p.output for n, p in prices.items()}, pl.Float64),
+        new("price_source", {n: p.origin for n, p in prices.items()}, pl.String),
+    )
+
+    def part(tokens: str, price: str) -> pl.Expr:
+        """Price some tokens; where they cost nothing, it does not matter how many there were."""
+        return pl.when(pl.col(price) == 0).then(0.0).otherwise(pl.col(tokens) * pl.col(price))
+
+    used = part("prompt_tokens", "input_price") + part("completion_tokens", "output_price")
+    made = named & (pl.col("status") != "error")
+    cost = pl.when(made).then(used / MILLION).otherwise(pl.col("cost_usd"))
+    return frame.with_columns(cost.alias("cost_usd"))
+
+
+def _tree(path: str, problems: Problems) -> Node:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError([f"{path}: cannot be read: {reason}."]) from None
+    try:
+        root, found = parse(text, is_json=path.lower().endswith(".json"))
+    except TreeError as error:
+        raise InputError([f"{path}, line {error.line}: {error}"]) from None
+    for line, what in found:
+        problems.add(line, what)
+    return root
+
+
+def _models(run: Run) -> dict[str, str]:
+    """Read from a run's suite which model each subject is."""
+    try:
+        root, _ = parse(run.text, is_json=run.path.lower().endswith(".json"))
+    except TreeError:
+        return {}
+    given = plain(root)
+    models: dict[str, str] = {}
+    for one in given.get("subjects") or () if isinstance(given, dict) else ():
+        entry = one if isinstance(one, dict) else {"model": one}
+        model = str(entry.get("model", ""))
+        models[str(entry.get("name", model))] = model
+    return models

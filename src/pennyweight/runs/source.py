@@ -1,0 +1,167 @@
+"""Runs as sources: the records of a run, scored by the rules of its suite."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import InputError, UsageError
+from pennyweight.sources.chunks import Rows
+from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.matching import MatchRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Set
+
+    import polars as pl
+
+    from pennyweight.runs.price_list import PriceList
+    from pennyweight.sources.parsing import Names
+    from pennyweight.store.store import Run, Store
+    from pennyweight.suite.values import Suite
+
+
+@dataclass(frozen=True, slots=True)
+class RunSource:
+    """The records of one run."""
+
+    run: Run
+    store: Store
+    prices: PriceList | None = None
+    """With which its records are priced anew."""
+    checks: Suite | None = None
+    """The suite by whose behaviours and checks it is scored, in place of its own."""
+    own: tuple[str, ...] = ()
+    """Columns of the tasks, under their own names, that records are grouped by."""
+
+    @property
+    def path(self) -> str:
+        """What messages call it."""
+        return f"run {self.run.id}"
+
+    @property
+    def planned(self) -> int:
+        """How many attempts each subject in each tier was going to have."""
+        sides = len(self.run.settings["subjects"]) * len(self.run.settings["tiers"])
+        return self.run.attempts // max(1, sides)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The scenarios that its suite requires to pass, whether they were tried or not."""
+        from pennyweight.store.verdicts import scenarios_of  # noqa: PLC0415
+
+        kept = scenarios_of(self.store, self.run.id).items()
+        return tuple(task for task, text in kept if json.loads(text).get("required"))
+
+    def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Read the records, or some of their columns, with what was observed in them."""
+        from pennyweight.runs.observations import FILLED, NEEDED, Observer, beside  # noqa: PLC0415
+
+        observer = None
+        if names is None or any(name in names for name in FILLED):
+            observer = Observer.of(self.run, self.store, self.checks)
+        if observer is None:
+            yield from self._judged(names)
+            return
+        wanted = None if names is None else {*names, *NEEDED}
+        with beside(self.checks.path if self.checks else self.run.path):
+            for frame in self._judged(wanted):
+                yield observer.add(frame)
+
+    def _judged(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with what the judges said of them."""
+        if "judge" not in self.run.settings:
+            return self._billed(names)
+        from pennyweight.runs.panel import NEEDED, Panel  # noqa: PLC0415
+
+        panel = Panel.of(self.run, self.store)
+        frames = self._frames(None if names is None else {*names, *NEEDED})
+        return frames if panel is None else (panel.join(frame) for frame in frames)
+
+    def _billed(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with what judges cost who were only asked about sentences."""
+        if names is not None and "judge_cost_usd" not in names:
+            return self._frames(names)
+        from pennyweight.runs.panel import KEY  # noqa: PLC0415
+        from pennyweight.store.bills import bills_of  # noqa: PLC0415
+
+        bills = bills_of(self.store, self.run.id)
+        if bills.is_empty():
+            return self._frames(names)
+        frames = self._frames(None if names is None else {*names, *KEY})
+        return (f.join(bills, on=KEY, how="left", maintain_order="left") for f in frames)
+
+    def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records some thousand at a time, priced anew where that is wanted."""
+        if self.prices is None:
+            return self.store.records(self.run.id, names)
+        from pennyweight.runs.price_list import priced  # noqa: PLC0415
+
+        prices = self.prices.of(self.run)
+        return (priced(frame, prices) for frame in self.store.records(self.run.id))
+
+    def chunks(self, names: Names) -> Iterator[Rows]:
+        """Cut the records into chunks of the columns that are wanted."""
+        first = 1
+        wanted = None if names.all else frozenset((*names, "extra")) if self.own else names
+        for read in self.frames(wanted):
+            frame = self._with_own(read)
+            yield Rows(self.path, frame.lazy(), range(first, first + frame.height))
+            first += frame.height
+
+    def _with_own(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the tasks' own columns, which records keep as JSON, where they have such."""
+        missing = [name for name in self.own if name not in frame.columns]
+        if not missing or "extra" not in frame.columns:
+            return frame
+        import polars as pl  # noqa: PLC0415
+
+        extras = [json.loads(text) if text else {} for text in frame["extra"]]
+        found = {
+            name: [_written(extra.get(name)) for extra in extras]
+            for name in missing
+            if any(name in extra for extra in extras)
+        }
+        return frame.with_columns(pl.Series(n, v, dtype=pl.String) for n, v in found.items())
+
+    def options(self) -> dict[str, Any]:
+        """Give the options with which its suite wants it scored."""
+        settings = self.run.settings
+        match = settings["match"]
+        return {
+            "answer_rule": AnswerRule.of(settings),
+            "match_rule": MatchRule(
+                match["kind"],
+                Decimal(match["absolute"]),
+                Decimal(match["relative"]),
+                match["separator"],
+                match["each"],
+            ),
+            "confidence_from": settings.get("confidence"),
+        }
+
+
+def _written(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def resolve(names: Sequence[str], store: Store) -> list[str | RunSource]:
+    """Tell paths from runs: what exists as a path is one, else it must be a run."""
+    found: list[str | RunSource] = []
+    problems: list[str] = []
+    for name in names:
+        if name == "-" or Path(name).exists():
+            found.append(name)
+            continue
+        try:
+            found.append(RunSource(store.find(name), store))
+        except UsageError as error:
+            looks = any(s in name for s in (".", "/", "\\"))
+            text = f"{name}: no such file or folder." if looks else f"{name}: no such file. {error}"
+            problems.append(text)
+    if problems:
+        raise InputError(problems)
+    return found

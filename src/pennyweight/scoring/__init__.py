@@ -1,0 +1,1 @@
+"""Scoring: records in, estimates and comparisons out."""

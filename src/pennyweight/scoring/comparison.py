@@ -1,0 +1,276 @@
+"""Sides compared on the same tasks: tiers, subjects, runs or files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.scoring import tiers
+from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, Units
+from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.scores import json_value
+from pennyweight.scoring.sides import ASKED, SIDE, Sides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pennyweight.scoring.estimates import Estimate
+    from pennyweight.scoring.overlap import Overlap
+    from pennyweight.scoring.scores import Group
+    from pennyweight.sources.loader import Source
+
+NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
+"""The metrics that a comparison always has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: its scores, and its composite score against the baseline's."""
+
+    name: str
+    group: Group
+    tier_uplift: float | None
+    composite_difference: float | None
+    attempts: int = 0
+    unpriced: int = 0
+    """So many attempts, of which so many have no cost."""
+
+    def __getitem__(self, metric: str) -> Estimate:
+        return self.group[metric]
+
+    def number(self, metric: str) -> float | None:
+        """Give the value of a metric, where it is a number."""
+        value = self.group[metric].value
+        return value if isinstance(value, float) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `pennyweight compare --format json` prints of it."""
+        scores = self.group.to_dict()
+        del scores["group"]
+        return {
+            "name": self.name,
+            **scores,
+            "grade": self.group["grade"].value,
+            "tier_uplift": json_value(self.tier_uplift),
+            "composite_difference": json_value(self.composite_difference),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `pennyweight compare` found."""
+
+    by: tuple[str, ...]
+    baseline: str
+    confidence: float
+    sides: tuple[Side, ...]
+    across: tiers.Across
+    steps: tuple[tiers.Step, ...]
+    dominated: tuple[tiers.Dominated, ...]
+    pairs: tuple[Pair, ...]
+    tested: tuple[str, ...] = ()
+    """The metrics that are means over records; only these are compared task by task."""
+    overlaps: tuple[Overlap, ...] = field(default=(), repr=False)
+    """What sides have in common that are compared or named together."""
+    without_side: int = 0
+    left_out: int = 0
+    problems: tuple[str, ...] = field(default=(), repr=False)
+    unused: tuple[str, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, name: str) -> Side:
+        for side in self.sides:
+            if side.name == name:
+                return side
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        lines = [f"{', '.join(self.by)}: {', '.join(side.name for side in self.sides)}"]
+        for pair in self.pairs:
+            if pair.difference is not None and pair.low is not None:
+                found = f"{pair.difference:+.4g}  [{pair.low:.4g}, {pair.high:.4g}]"
+                lines.append(f"  {pair.b} − {pair.a}  {pair.metric:<20}{found}  p {pair.p:.3g}")
+        return "\n".join(lines)
+
+    def pair(self, b: str, metric: str, a: str | None = None) -> Pair | None:
+        """Find the comparison of a side with the baseline, or with another one."""
+        wanted = (a or self.baseline, b, metric)
+        return next((p for p in self.pairs if (p.a, p.b, p.metric) == wanted), None)
+
+    def overlap(self, a: str, b: str) -> Overlap | None:
+        """Find what two sides have in common, whichever is named first."""
+        return next((one for one in self.overlaps if {one.a, one.b} == {a, b}), None)
+
+    @property
+    def comparisons(self) -> int:
+        """How many tests the adjusted p-values take into account."""
+        return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def level(self) -> float:
+        """Below which a p-value counts."""
+        return 1 - self.confidence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `pennyweight compare --format json` prints."""
+        across = asdict(self.across)
+        if self.across.frontier:
+            across["frontier"]["cost_of_pass"] = json_value(self.across.frontier.cost_of_pass)
+        return {
+            "baseline": self.baseline,
+            "by": list(self.by),
+            "confidence": self.confidence,
+            "sides": [side.to_dict() for side in self.sides],
+            "across": across
+            | {
+                "marginal": [
+                    {
+                        "from": step.start,
+                        "to": step.end,
+                        "cost_difference": step.cost_difference,
+                        "pass_rate_difference": step.pass_rate_difference,
+                        "cost_of_further_pass": step.cost_of_further_pass,
+                    }
+                    for step in self.steps
+                ],
+                "dominated": [asdict(one) for one in self.dominated],
+            },
+            "comparisons": self.comparisons,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+        }
+
+
+def compare(
+    source: Source | Sequence[str | Path],
+    *,
+    by: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare sides on the tasks that they have in common.
+
+    `source` is what `score` takes. `by` names what tells the sides apart: `tier`, `subject`, `run`
+    or any column; unless told, several sources are sides, else tiers, else subjects. Each side is
+    compared with the `baseline` (`T0`, else the first), or with `all_pairs` each with each.
+    `metrics` names metrics to report; those that are means are tested too.
+
+    >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
+    >>> (pair,) = compare(rows).pairs
+    >>> pair.difference, pair.p, pair.method
+    (1.0, 0.0078125, 'exact McNemar')
+    """
+    sides = Sides.of(source, by)
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
+    also = {*ASKED, "run", "correct", *MEASURED}
+    work = Work.of(source, sides.grouped, wanted, confidence, seed, map, options, also=also)
+    measured = work.measure(source, progress=progress, skip_bad=skip_bad)
+    columns, frame = sides.named(measured.frame)
+    groups, frame = work.score(frame, [SIDE])
+    names = [str(group.group[SIDE]) for group in groups]
+    base = sides.baseline(baseline, names)
+    named = measured.loaded.filled & set(work.plan.wanted.mapped.sources["passed"])
+    compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
+    others = [name for name in ASKED if name not in columns]
+    units = Units.of(frame, compared, others)
+    first = names.index(base)
+    which = [(first, g) for g in range(len(names)) if g != first]
+    if all_pairs:
+        which += [pair for pair in combinations(range(len(names)), 2) if first not in pair]
+    priced = _priced(frame, len(names))
+    made = tuple(
+        _side(name, group, groups[first], *priced[i])
+        for i, (name, group) in enumerate(zip(names, groups, strict=True))
+    )
+    further, dominated = tiers.steps(
+        [(s.name, s.number("cost_usd_mean"), s.number("pass_rate")) for s in made]
+    )
+    named_together = [(one.start, one.end) for one in further]
+    named_together += [(one.by, one.name) for one in dominated]
+    overlaps = {pair: units.overlap(names, *pair) for pair in which}
+    for a, b in ((names.index(a), names.index(b)) for a, b in named_together):
+        if (a, b) not in overlaps and (b, a) not in overlaps:
+            overlaps[a, b] = units.overlap(names, a, b)
+    return Comparison(
+        by=columns,
+        baseline=base,
+        confidence=confidence,
+        sides=made,
+        across=_across(made),
+        steps=tuple(further),
+        dominated=tuple(dominated),
+        pairs=tuple(units.pairs(names, which, overlaps, confidence, seed)),
+        tested=tuple(one.name for one in compared),
+        overlaps=tuple(overlaps.values()),
+        without_side=measured.frame.height - frame.height,
+        left_out=measured.left_out,
+        problems=tuple(measured.loaded.problems),
+        unused=measured.unused,
+    )
+
+
+def _compared(
+    work: Work, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
+) -> list[Compared]:
+    """List what is compared; passing is called accuracy where only answers decide it."""
+    names = list(metrics or PAIRED)
+    same = pl.col("passed").eq_missing(pl.col("correct")).all()
+    if not metrics and not decided and frame.select(same).item():
+        names[0] = "accuracy"
+    if not metrics and _same_time(frame):
+        names.remove("duration_seconds")
+    found = [Compared.of(name, frame.schema, work.options) for name in names]
+    return [one for one in found if one]
+
+
+def _same_time(frame: pl.DataFrame) -> bool:
+    """Whether the durations are the latencies in seconds, so that one of them says it all."""
+    if not {"latency_ms", "duration_seconds"} <= set(frame.columns):
+        return False
+    seconds = pl.col("latency_ms").cast(pl.Float64) / 1000
+    apart = (seconds - pl.col("duration_seconds")).abs() > 1e-3 * seconds.abs() + 1e-3
+    timed = frame.filter(pl.col("duration_seconds").is_not_null())
+    return not timed.select(apart.fill_null(value=True).any()).item()
+
+
+def _priced(frame: pl.DataFrame, sides: int) -> list[tuple[int, int]]:
+    """Count each side's attempts, and those of them without a cost."""
+    fine = frame.filter(pl.col("status").ne_missing("error"))
+    counted = fine.group_by(GROUP).agg(
+        pl.len().alias("attempts"), pl.col("cost_usd").null_count().alias("unpriced")
+    )
+    found = {group: (attempts, unpriced) for group, attempts, unpriced in counted.iter_rows()}
+    return [found.get(side, (0, 0)) for side in range(sides)]
+
+
+def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int) -> Side:
+    own, base = (g["composite_median"].value for g in (group, baseline))
+    assert not isinstance(own, str)
+    assert not isinstance(base, str)
+    return Side(
+        name, group, tiers.uplift(own, base), tiers.difference(own, base), attempts, unpriced
+    )
+
+
+def _across(sides: Sequence[Side]) -> tiers.Across:
+    def medians(measure: str) -> list[float | None]:
+        found = [side.group.statistics[measure] for side in sides]
+        return [None if one is None else one.median for one in found]
+
+    return tiers.Across(
+        pass_rate_variance=tiers.variance(medians("passed")),
+        cost_variance=tiers.variance(medians("cost_usd")),
+        cost_delta=tiers.delta(medians("cost_usd")),
+        frontier=tiers.frontier({side.name: side.number("cost_of_pass") for side in sides}),
+    )

@@ -1,0 +1,191 @@
+"""Estimates: each metric's value with its interval, for every group of records."""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.define import Metric, metric_named
+from pennyweight.errors import UsageError
+from pennyweight.scoring.groups import Grouped
+from pennyweight.scoring.shapes import Shape, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.stats.resample import Ends
+
+Value = float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A metric's value, its interval, how many records it rests on and how many it left out."""
+
+    value: Value
+    low: Value = None
+    high: Value = None
+    records: int = 0
+    skipped: int = 0
+
+
+def estimates(
+    frame: pl.DataFrame,
+    groups: int,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+    confidence: float,
+    seed: int,
+) -> list[dict[str, Estimate]]:
+    """Estimate metrics for each of the groups that a measured frame numbers.
+
+    Records with status `error` enter only the metrics that are declared over all attempts.
+    """
+    wanted = _with_parts(metrics, options)
+    found: dict[str, list[Estimate]] = {}
+    for over in ("all", "scored"):
+        plain = [m for m in wanted if m.over == over and not m.combined]
+        rows = frame if over == "all" else frame.filter(pl.col("status").ne_missing("error"))
+        found |= _estimate(Grouped(rows, groups, options, confidence, seed), plain)
+    for metric in wanted:
+        if metric.combined:
+            found[metric.name] = combine(metric, found, groups, options)
+    return [{m.name: found[m.name][g] for m in metrics} for g in range(groups)]
+
+
+def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[Metric]:
+    """Put the metrics that others are made of before them."""
+    done: dict[str, Metric] = {}
+
+    def visit(metric: Metric, inside: tuple[str, ...] = ()) -> None:
+        for name in metric.part_names(options):
+            if name not in inside:
+                visit(metric_named(name), (*inside, metric.name))
+        done.setdefault(metric.name, metric)
+
+    for metric in metrics:
+        visit(metric)
+    return list(done.values())
+
+
+def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
+    """Estimate metrics that read columns only."""
+    if not metrics:
+        return {}
+    bodies = {m.name: m.expression(grouped.options) for m in metrics}
+    shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
+    means = {n: s.values for n, s in shapes.items() if s.values is not None and s.share is None}
+    quantiles = {n: s for n, s in shapes.items() if s.share is not None}
+    counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
+    missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
+    table = grouped.aggregate([pl.len().alias("len"), *bodies.values(), *missing, *counts])
+    values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
+    scores = {m.name for m in metrics if m.range == (0, 1)}
+    ends = grouped.mean_intervals(means, table, scores) if means else {}
+    ends |= grouped.quantile_intervals(quantiles, table)
+    others = [m for m in metrics if m.name not in ends]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        made = pool.map(lambda m: grouped.other_interval(m, bodies[m.name], values[m.name]), others)
+        ends |= dict(zip((m.name for m in others), made, strict=True))
+    result = {}
+    for metric in metrics:
+        name = metric.name
+        skipped = table[f"{name}/missing"].fill_null(0).to_list()
+        used = (table[f"{name}/n"] if f"{name}/n" in table.columns else table["len"]).fill_null(0)
+        less = [0] * grouped.groups if f"{name}/n" in table.columns else skipped
+        result[name] = [
+            Estimate(v, *_bounded(metric, v, e), n - k, s)
+            for v, e, n, k, s in zip(values[name], ends[name], used, less, skipped, strict=True)
+        ]
+    return result
+
+
+def _missing(metric: Metric) -> pl.Expr:
+    """Count the records that lack something the metric needs.
+
+    One that needs nothing of a record takes them all, unless none has anything for it.
+    """
+    if not metric.needs:
+        there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
+        return pl.when(there > 0).then(0).otherwise(pl.len())
+    return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
+
+
+def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
+    """Keep an interval inside the metric's range."""
+    if value is None or ends is None:
+        return None, None
+    first, last = metric.range or (None, None)
+    low, high = float(ends[0]), float(ends[1])
+    return (
+        low if first is None else max(low, float(first)),
+        high if last is None else min(high, float(last)),
+    )
+
+
+def combine(
+    metric: Metric,
+    found: Mapping[str, list[Estimate]],
+    groups: int,
+    options: Mapping[str, Any],
+) -> list[Estimate]:
+    """Estimate a metric that is made of other metrics, for all groups at once.
+
+    It is taken to rise or fall with each part, so the ends of its interval are its values at the
+    ends of theirs. Where the parts vary together that is exact; else it is wider than need be.
+    """
+    parts = {n: found[n] for n in metric.part_names(options)}
+    for name in (n for n, es in parts.items() if any(isinstance(e.value, str) for e in es)):
+        raise UsageError(f"{metric.name} cannot use {name!r}: it is not a number.")
+    at = {n: [e.value for e in es] for n, es in parts.items()}
+    values = _apply(metric, at, groups, options)
+    worst, best = dict(at), dict(at)
+    for name, es in parts.items():
+        ends = [[e.low for e in es], [e.high for e in es]]
+        low, high = (_apply(metric, {**at, name: end}, groups, options) for end in ends)
+        falls = [
+            isinstance(x, float) and isinstance(y, float) and x > y
+            for x, y in zip(low, high, strict=True)
+        ]
+        pairs = list(zip(*ends, falls, strict=True))
+        worst[name] = [b if down else a for a, b, down in pairs]
+        best[name] = [a if down else b for a, b, down in pairs]
+    lows, highs = (_apply(metric, side, groups, options) for side in (worst, best))
+    result = []
+    for g, value in enumerate(values):
+        own = [es[g] for es in parts.values()]
+        sure = value is not None and all(e.low is not None for e in own)
+        result.append(
+            Estimate(
+                value,
+                lows[g] if sure else None,
+                highs[g] if sure else None,
+                min((e.records for e in own), default=0),
+                max((e.skipped for e in own), default=0),
+            )
+        )
+    return result
+
+
+def _apply(
+    metric: Metric, parts: Mapping[str, list[Value]], groups: int, options: Mapping[str, Any]
+) -> list[Value]:
+    """Compute a metric from the values of its parts, group by group."""
+    index = "\0group"
+    table = {index: range(groups), **parts}
+    frame = pl.DataFrame(table, schema_overrides=dict.fromkeys(parts, pl.Float64), strict=False)
+    made = metric.apply({name: pl.col(name) for name in parts}, options)
+    return [_clean(value) for value in frame.select(index, made)[metric.name]]
+
+
+def _clean(value: Any) -> Value:
+    """Turn what Polars gives into a value: never NaN, never a whole number."""
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    return None if math.isnan(number) else number

@@ -1,0 +1,198 @@
+"""Measured records in groups, and the intervals of metrics over them.
+
+Means and quantiles, nearly all there is, are done for all groups at once; others group by group.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pennyweight.stats.cluster import clustered_error
+from pennyweight.stats.interval import bounded_interval, quantile_ranks, rate_interval, t_interval
+from pennyweight.stats.resample import CLUSTER, ResampledRows, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pennyweight.define import Metric
+    from pennyweight.scoring.shapes import Shape
+    from pennyweight.stats.interval import Floats
+    from pennyweight.stats.resample import Ends
+
+GROUP = "\0group"
+"""The column that numbers the groups of a measured frame, from 0; no user's column is so named."""
+
+_AT = "\0at"
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The rows that some metrics are computed over, with the number of their group."""
+
+    rows: pl.DataFrame
+    groups: int
+    options: Mapping[str, Any]
+    confidence: float
+    seed: int
+
+    @cached_property
+    def clustered(self) -> bool:
+        """Whether some task has several records in one group."""
+        if self.groups == 1:
+            return self.rows[CLUSTER].n_unique() < self.rows.height
+        return self.rows.select(GROUP, CLUSTER).n_unique() < self.rows.height
+
+    @cached_property
+    def parts(self) -> list[pl.DataFrame]:
+        """The rows of each group."""
+        if self.groups == 1:
+            return [self.rows]
+        parts = self.rows.partition_by(GROUP, as_dict=True)
+        return [parts.get((g,), self.rows.clear()) for g in range(self.groups)]
+
+    @cached_property
+    def tasks(self) -> list[int]:
+        """How many tasks each group has."""
+        return self.aggregate([pl.col(CLUSTER).n_unique().alias("k")])["k"].fill_null(0).to_list()
+
+    def aggregate(self, exprs: Sequence[pl.Expr], rows: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Aggregate by group: one row for each, in order, nulls where a group is empty."""
+        rows = self.rows if rows is None else rows
+        if self.groups == 1:
+            return rows.lazy().select(exprs).collect()
+        index = pl.DataFrame({GROUP: range(self.groups)}, schema={GROUP: pl.UInt32})
+        table = rows.group_by(GROUP, maintain_order=True).agg(exprs)
+        return index.join(table, on=GROUP, how="left", maintain_order="left").drop(GROUP)
+
+    def mean_intervals(
+        self, values: Mapping[str, pl.Expr], table: pl.DataFrame, scores: Collection[str]
+    ) -> dict[str, list[Ends]]:
+        """Give the intervals of means: Wilson's for true and false, Student's for numbers.
+
+        `table` holds the value of each mean and, as `name/n`, how many values it has. `scores`
+        are those between 0 and 1: where all of them are the same, that is not certainty either.
+        """
+        error, clusters = self.errors(values)
+        types = self.rows.clear().select(v.alias(n) for n, v in values.items()).schema
+        result: dict[str, list[Ends]] = {}
+        for name in values:
+            mean, k, e = _floats(table[name]), clusters[name], error[name]
+            if types[name] == pl.Boolean:
+                ends = rate_interval(mean, e, _floats(table[f"{name}/n"]), k, self.confidence)
+            else:
+                ends = t_interval(mean, e, k, self.confidence)
+                if name in scores:
+                    wider = bounded_interval(mean, e, k, self.confidence)
+                    low, high = (np.where(e == 0, w, t) for w, t in zip(wider, ends, strict=True))
+                    ends = low, high
+            result[name] = _pairs(*ends)
+        return result
+
+    def errors(self, values: Mapping[str, pl.Expr]) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """Give the standard errors of means, clustered by task, and the numbers of tasks."""
+        if self.clustered:
+            by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(
+                expr
+                for name, v in values.items()
+                for expr in (
+                    v.cast(pl.Float64).sum().alias(f"{name}/s"),
+                    v.count().cast(pl.Float64).alias(f"{name}/n"),
+                )
+            )
+            table = self.aggregate([e for name in values for e in _clustered(name)], by_task)
+        else:
+            table = self.aggregate([e for name, v in values.items() for e in _independent(name, v)])
+        return (
+            {n: _floats(table[f"{n}/e"]) for n in values},
+            {n: _floats(table[f"{n}/k"].fill_null(0)) for n in values},
+        )
+
+    def quantile_intervals(
+        self, shapes: Mapping[str, Shape], table: pl.DataFrame
+    ) -> dict[str, list[Ends]]:
+        """Give the intervals of quantiles: the order statistics that enclose them."""
+        result: dict[str, list[Ends]] = {}
+        for name, shape in shapes.items():
+            assert shape.values is not None
+            assert shape.share is not None
+            n = _floats(table[f"{name}/n"].fill_null(0))
+            worth, clusters = n, n
+            if self.clustered:
+                worth, clusters = self._worth(shape.values, table[name], n)
+            low, high = quantile_ranks(shape.share, n, worth, self.confidence)
+            ordered = shape.values.drop_nulls().sort()
+            exact = self.aggregate([ordered.implode().alias("x")])["x"]
+            result[name] = [
+                _ranked(x, int(a), int(b)) if k > 1 else None
+                for x, a, b, k in zip(exact, low, high, clusters, strict=True)
+            ]
+        return result
+
+    def _worth(self, values: pl.Expr, at: pl.Series, n: Floats) -> tuple[Floats, Floats]:
+        """Give how many independent records the repeated ones are worth, and the tasks."""
+        index = pl.DataFrame({GROUP: range(self.groups), _AT: at}).cast({GROUP: pl.UInt32})
+        rows = self.rows.join(index, on=GROUP, how="left")
+        below = Grouped(rows, self.groups, self.options, self.confidence, self.seed)
+        under = values <= pl.col(_AT)
+        error, clusters = below.errors({"x": under})
+        rate = _floats(below.aggregate([under.mean().alias("x")])["x"])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = n * rate * (1 - rate) / (n - 1) / np.square(error["x"])
+        good = np.isfinite(worth) & (worth > 0)
+        return np.where(good, np.minimum(n, worth), clusters["x"]), clusters["x"]
+
+    def other_interval(self, metric: Metric, body: pl.Expr, values: Sequence[Any]) -> list[Ends]:
+        """Give the intervals that have to be made group by group."""
+        make = metric.interval or ResampledRows()
+        result: list[Ends] = [None] * self.groups
+        for g, value in enumerate(values):
+            if isinstance(value, float) and self.tasks[g] > 1:
+                sample = Sample(
+                    frame=self.parts[g],
+                    value=value,
+                    expression=body,
+                    inputs=metric.inputs,
+                    options=metric.own(self.options),
+                    confidence=self.confidence,
+                    seed=self.seed,
+                    clustered=self.clustered,
+                )
+                result[g] = make(sample)
+        return result
+
+
+def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Give the standard error of independent values, and how many there are."""
+    numbers = values.cast(pl.Float64)
+    error = numbers.std() / numbers.count().cast(pl.Float64).sqrt()
+    return error.alias(f"{name}/e"), numbers.count().alias(f"{name}/k")
+
+
+def _clustered(name: str) -> tuple[pl.Expr, pl.Expr]:
+    """Turn sums and counts by task into a standard error and the number of tasks it rests on."""
+    total, count = pl.col(f"{name}/s"), pl.col(f"{name}/n")
+    error, tasks = clustered_error(total, count)
+    return error.alias(f"{name}/e"), tasks.alias(f"{name}/k")
+
+
+def _ranked(ordered: pl.Series, low: int, high: int) -> Ends:
+    """Take two order statistics; beyond the sample there is no bound."""
+    first = ordered[low - 1] if low >= 1 else -math.inf
+    return float(first), float(ordered[high - 1]) if high <= len(ordered) else math.inf
+
+
+def _floats(series: pl.Series) -> Floats:
+    return series.cast(pl.Float64).to_numpy()
+
+
+def _pairs(low: Floats, high: Floats) -> list[Ends]:
+    return [
+        None if math.isnan(a) or math.isnan(b) else (a, b)
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]

@@ -1,0 +1,398 @@
+"""Records to scores: the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight import catalogue
+from pennyweight.define import (
+    MEASURES,
+    METRICS,
+    dtype,
+    measure_passes,
+    needed_columns,
+    needed_measures,
+)
+from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
+from pennyweight.scoring.estimates import estimates
+from pennyweight.scoring.groups import GROUP, Grouped
+from pennyweight.scoring.per_task import PerTask, PerTaskResult
+from pennyweight.scoring.scores import Group, Scores
+from pennyweight.sources.conversion import LINE, Conform, Mapped
+from pennyweight.sources.loader import FILE, SKIP_HINT, load
+from pennyweight.stats.descriptive import describe, from_row
+from pennyweight.stats.resample import CLUSTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pennyweight.define import Metric
+    from pennyweight.sources.loader import Loaded, Source
+
+DESCRIBED = (
+    "passed",
+    "impl_rate",
+    "cost_usd",
+    "duration_seconds",
+    "cost_of_pass",
+    "composite_score",
+)
+"""The measures of repeated runs, whose whole statistics are reported."""
+
+LABELS = ["normalized_answer", "normalized_target"]
+"""The measures that are only ever compared, and so are kept as codes."""
+
+FEW = ["run", "subject", "tier", "status"]
+"""Columns with few distinct values, which are kept as codes to save memory."""
+
+
+_PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
+
+
+def score(
+    source: Source | Sequence[str | Path],
+    *,
+    by: str | Sequence[str] = (),
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    per_task: str | Path | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Scores:
+    """Compute metrics of records, each with its interval.
+
+    `source` is a path, a folder, `-`, several of them, a Polars frame or an iterable of dicts.
+    `by` names columns to group by, `metrics` the metrics wanted (all unless told). `map` names
+    the foreign column behind a column of the record. `per_task` names a file (JSONL or Parquet)
+    that gets every record with its measures. Other keywords are options of metrics, such as
+    `positive="yes"` or `weights={"accuracy": 1, "safety_rate": 3}`.
+
+    >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
+    0.5
+    """
+    by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    work = Work.of(
+        source, by, metrics, confidence, seed, map, options, everything=per_task is not None
+    )
+    _not_itself(source, per_task)
+    with PerTask.open(per_task) as sink:
+        measured = work.measure(source, sink=sink, progress=progress, skip_bad=skip_bad)
+        groups, _ = work.score(measured.frame, by)
+        if sink:
+            sink.finish(measured.doubles)
+    return Scores(
+        groups=groups,
+        confidence=confidence,
+        left_out=measured.left_out,
+        problems=tuple(measured.loaded.problems),
+        unused=measured.unused,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Records with their measures, no attempt twice, and what was met on the way."""
+
+    frame: pl.DataFrame
+    loaded: Loaded
+    doubles: list[int]
+    unused: tuple[str, ...]
+    """Columns of the source that served for nothing."""
+
+    @property
+    def left_out(self) -> int:
+        """How many bad records were left out."""
+        return self.loaded.bad_records + len(self.doubles)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was asked for, checked, and the plan to get it."""
+
+    metrics: list[Metric]
+    options: dict[str, Any]
+    confidence: float
+    seed: int
+    plan: _Plan
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        by: Sequence[str],
+        metrics: str | Sequence[str] | None,
+        confidence: float,
+        seed: int,
+        map: Mapping[str, str] | None,  # noqa: A002
+        options: Mapping[str, Any],
+        *,
+        everything: bool = False,
+        also: Collection[str] = (),
+    ) -> Work:
+        """Check what was asked for; `also` names columns to keep beside what is grouped by."""
+        metrics = [metrics] if isinstance(metrics, str) else metrics
+        chosen = catalogue.chosen(list(metrics) if metrics else None)
+        options = {**_own_options(source), **options}
+        check_options(options)
+        if seed < 0:
+            raise UsageError(f"The seed is {seed}; it must not be negative.")
+        if not 0 < confidence < 1:
+            raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
+        mapped = Mapped.of(map or {})
+        plan = _Plan.of(chosen, list(by), mapped, options, everything=everything, also=also)
+        return cls(chosen, options, confidence, seed, plan)
+
+    def measure(
+        self,
+        source: Source | Sequence[str | Path],
+        *,
+        sink: PerTask | None = None,
+        progress: Callable[[int], None] | None = None,
+        skip_bad: bool = False,
+    ) -> Measured:
+        """Read the records and compute their measures."""
+        plan = self.plan
+        loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
+        frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
+        unused = () if _own_options(source) else _unused(loaded, plan)
+        return Measured(frame, loaded, doubles, unused)
+
+    def score(
+        self, frame: pl.DataFrame, by: Sequence[str]
+    ) -> tuple[tuple[Group, ...], pl.DataFrame]:
+        """Score measured records by group; also gives them with their group and cluster."""
+        groups, frame = _number_groups(frame, by)
+        asked = self.metrics, self.options, self.confidence, self.seed
+        found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
+        counted = _counted(frame, len(groups))
+        return tuple(Group(g, estimates=e, **counted[i]) for i, (g, e) in enumerate(found)), frame
+
+
+def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
+    """Name the columns that were there and served for nothing."""
+    mapped = plan.wanted.mapped.sources
+    known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
+    own = EXPORTED if "fingerprint" in loaded.present else frozenset()
+    return tuple(sorted(loaded.present - known - set(plan.by) - own))
+
+
+def per_task_results(
+    source: Source | Sequence[str | Path],
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+) -> list[PerTaskResult]:
+    """Give what each record of a source gives, as plain values.
+
+    >>> per_task_results([{"answer": "4", "target": "4", "cot": "2 + 2"}])[0].cot_tokens
+    3
+    """
+    fields = list(PerTaskResult.__dataclass_fields__)
+    plan = _Plan.of([], fields, Mapped.of(map or {}), {}, everything=False)
+    plan = replace(plan, by=[])
+    loaded = load(source, plan.wanted, plan.measure, plan.taker(None), None)
+    frame, _ = _gather(loaded, plan, skip_bad=False)
+    return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to read, which measures to compute, and which columns to keep for the metrics."""
+
+    wanted: Conform
+    passes: list[list[pl.Expr]]
+    keep: list[str]
+    used: set[str]
+    """What of it is still needed once no attempt is there twice."""
+    by: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Sequence[Metric],
+        by: list[str],
+        mapped: Mapped,
+        options: Mapping[str, Any],
+        *,
+        everything: bool,
+        also: Collection[str] = (),
+    ) -> _Plan:
+        inputs = needed_columns(metrics, options) | {*DESCRIBED, *also}
+        behind = needed_measures([*sorted(inputs), *by])
+        read = {*KEY, "status", "error", *by, *inputs, *(n for m in behind for n in m.inputs)}
+        columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
+        others = [n for n in by if n not in BY_NAME and n not in MEASURES and n != FILE]
+        return cls(
+            Conform(mapped, columns, others, everything),
+            measure_passes(MEASURES.values() if everything else behind, options),
+            sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
+            {*by, "task_id", "status", *inputs},
+            by,
+        )
+
+    def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the measures to the records of one chunk, and let go of the long texts."""
+        for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
+            frame = frame.with_columns(one)
+        return frame if self.wanted.everything else frame.select(self.keep)
+
+    def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+        """Give what is done with measured chunks, one after the other."""
+
+        def take(frame: pl.DataFrame) -> pl.DataFrame:
+            if sink:
+                sink.add(frame)
+            return frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
+
+        return take
+
+
+def _not_itself(source: Any, per_task: str | Path | None) -> None:
+    """Refuse to write over what is being read."""
+    sources = [source] if isinstance(source, str | Path) else source
+    if per_task is None or not isinstance(sources, list | tuple):
+        return
+    target = Path(per_task).resolve()
+    for one in sources:
+        if isinstance(one, str | Path) and target in {Path(one).resolve(), *_inside(Path(one))}:
+            raise UsageError(f"--per-task {per_task} is one of the sources; choose another name.")
+
+
+def _inside(path: Path) -> set[Path]:
+    return {p.resolve() for p in path.rglob("*")} if path.is_dir() else set()
+
+
+def _own_options(source: Any) -> dict[str, Any]:
+    """Take the options that a source wants to be scored with: a run's suite says how."""
+    sources = source if isinstance(source, list | tuple) else [source]
+    found: dict[str, Any] = {}
+    for one in sources:
+        if not hasattr(one, "options"):
+            continue
+        own = one.options()
+        if found and own != found:
+            raise UsageError("These runs find or match answers differently; score them apart.")
+        found = own
+    return found
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that no measure or metric has, and weights that make no sense."""
+    known = {name for one in (*MEASURES.values(), *METRICS.values()) for name in one.options}
+    for name in options:
+        if name not in known:
+            where = "'pennyweight metrics NAME' shows a metric's options."
+            raise UsageError(unknown("Option", name, {*known, *_PARAMETERS}, where))
+    for name in options.get("weights") or ():
+        if name == "weighted_score":
+            raise UsageError("weighted_score cannot be one of its own weights.")
+        catalogue.metric_named(name)
+
+
+def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFrame, list[int]]:
+    """Put the chunks together; refuse, or drop, what is wrong. Also gives the rows dropped."""
+    frame = pl.concat(loaded.frames) if loaded.frames else _no_records(plan)
+    loaded.frames.clear()  # so that what is dropped from the whole is freed
+    frame, doubles = _without_doubles(frame, loaded, plan.by)
+    frame = frame.drop(set(plan.keep) - plan.used)
+    if loaded.problem_count and not skip_bad:
+        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
+    for name in plan.by:
+        names = plan.wanted.mapped.sources.get(name, (name,))
+        if not frame.height or frame[name].null_count() < frame.height or name in MEASURES:
+            continue
+        if not loaded.present & set(names):
+            known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
+            where = "It is in none of the records."
+            raise UsageError(unknown("--by column", name, known, where))
+    _some_answers(frame, loaded, plan.wanted.mapped)
+    return frame, doubles
+
+
+def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: Mapped) -> None:
+    """Refuse records with targets and no answer at all: a column was missed, not every question."""
+    if "correct" not in frame.columns or not frame["correct"].count():
+        return
+    there = {c for c in ("target", "answer", "response") if loaded.filled & set(mapped.sources[c])}
+    if there == {"target"}:
+        raise UsageError(
+            "The records have targets but no answers. Name the column that holds them: "
+            "--map answer=COLUMN (or response=COLUMN); --map target= scores the rest."
+        )
+
+
+def _no_records(plan: _Plan) -> pl.DataFrame:
+    types = {n: dtype(n) for n in plan.wanted.columns}
+    types |= dict.fromkeys(plan.wanted.others, pl.String)
+    empty = pl.DataFrame(schema={**types, LINE: pl.UInt32, FILE: pl.UInt32})
+    return plan.taker(None)(plan.measure(empty))
+
+
+def _without_doubles(
+    frame: pl.DataFrame, loaded: Loaded, by: Sequence[str]
+) -> tuple[pl.DataFrame, list[int]]:
+    """Find records of the same attempt; the first of them stays, the others are problems."""
+    key = [n for n in dict.fromkeys((*KEY, *by)) if n != "attempt"]
+    attempt = pl.col("attempt").fill_null(1)
+    hashed = frame.select(pl.struct(*key, attempt).hash())
+    named = frame["task_id"].null_count() < frame.height
+    if not named or hashed.to_series().n_unique() == frame.height:
+        return frame, []
+    row_, first_ = "\0row", "\0first"
+    rows = frame.with_row_index(row_).with_columns(attempt)
+    first = pl.col(row_).first().over(*key, "attempt").alias(first_)
+    again = rows.with_columns(first).filter(
+        pl.col("task_id").is_not_null() & (pl.col(row_) != pl.col(first_))
+    )
+    if again.is_empty():
+        return frame, []
+    for row in again.head(20).iter_rows(named=True):
+        before = frame.row(row[first_], named=True)
+        loaded.problems.append(
+            f"{loaded.place(row[FILE], row[LINE])}: task {row['task_id']!r}: the same attempt "
+            f"({row['attempt']}) as in {loaded.place(before[FILE], before[LINE])}; number repeated "
+            "tries in a column 'attempt', or name theirs with --map attempt=COLUMN."
+        )
+    loaded.problem_count += again.height
+    doubles = again[row_].to_list()
+    return rows.filter(~pl.col(row_).is_in(doubles)).drop(row_), doubles
+
+
+def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
+    """Count the records and errors of each group, and describe the measures of repeated runs."""
+    failed = pl.col("status") == "error"
+    everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
+    counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
+    described = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
+    return [
+        {**count, "statistics": {n: from_row(row) if row else None for n, row in found.items()}}
+        for count, found in zip(counts.to_dicts(), described, strict=True)
+    ]
+
+
+def _number_groups(
+    frame: pl.DataFrame, by: Sequence[str]
+) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Number the groups and the clusters of records: those of one task hang together."""
+    labels = [n for n in LABELS if n in frame.columns]
+    alone = pl.int_range(pl.len(), dtype=pl.UInt64).hash()
+    frame = frame.with_columns(
+        pl.when(pl.col("task_id").is_null())
+        .then(alone)
+        .otherwise(pl.col("task_id").hash())
+        .alias(CLUSTER),
+        pl.col(labels).cast(pl.Categorical),
+    )
+    if not by:
+        return [{}], frame.with_columns(pl.lit(0, dtype=pl.UInt32).alias(GROUP))
+    groups = frame.select(by).unique().sort(by, nulls_last=True)
+    numbered = groups.with_row_index(GROUP)
+    frame = frame.join(numbered, on=list(by), how="left", nulls_equal=True, maintain_order="left")
+    return groups.to_dicts(), frame

@@ -1,0 +1,160 @@
+"""Scores: what `pennyweight score` found, as plain values with several views."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.scoring.estimates import Estimate, Value
+    from pennyweight.stats.descriptive import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSummary:
+    """The metrics of one pass over a data set, with the fields of their specification."""
+
+    accuracy: float | None
+    brier: float | None
+    ece: float | None
+    sce: float | None
+    usr: float | None
+    cot_tokens_mean: float | None
+    cot_chars_mean: float | None
+    step_count_mean: float | None
+    ra_ratio_mean: float | None
+    self_correction_rate: float | None
+    prompt_tokens_mean: float | None
+    completion_tokens_mean: float | None
+    total_tokens_mean: float | None
+    latency_mean_ms: float | None
+    latency_p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The scores of one group of records."""
+
+    group: Mapping[str, Any]
+    records: int
+    errors: int
+    estimates: Mapping[str, Estimate]
+    statistics: Mapping[str, Statistics | None]
+
+    def __getitem__(self, metric: str) -> Estimate:
+        return self.estimates[metric]
+
+    @property
+    def name(self) -> str:
+        """The group in words, such as `tier=T0`."""
+        return clean(", ".join(f"{k}={_shown(v)}" for k, v in self.group.items())) or "all"
+
+    def summary(self) -> MetricsSummary:
+        """Give the metrics of the specification of reasoning metrics, null where not computed."""
+        fields = MetricsSummary.__dataclass_fields__
+        return MetricsSummary(
+            **{n: self.estimates[n].value if n in self.estimates else None for n in fields}  # type: ignore[arg-type]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `pennyweight score --format json` prints for one group."""
+        found = self.estimates.items()
+        return {
+            "group": {name: json_value(value) for name, value in self.group.items()},
+            "records": self.records,
+            "errors": self.errors,
+            "metrics": {n: json_value(e.value) for n, e in found},
+            "intervals": {
+                n: None if e.low is None else [json_value(e.low), json_value(e.high)]
+                for n, e in found
+            },
+            "skipped": {n: e.skipped for n, e in found},
+            "statistics": {
+                n: None if s is None else {k: json_value(v) for k, v in asdict(s).items()}
+                for n, s in self.statistics.items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of all groups; with one group its metrics can be asked for by name."""
+
+    groups: tuple[Group, ...]
+    confidence: float = 0.95
+    left_out: int = 0
+    problems: tuple[str, ...] = field(default=(), repr=False)
+    unused: tuple[str, ...] = field(default=(), repr=False)
+    """Columns of the source that served for nothing."""
+
+    def __getitem__(self, metric: str) -> Estimate:
+        if len(self.groups) != 1:
+            raise KeyError(
+                f"There are {len(self.groups)} groups: use scores.groups[…][{metric!r}]."
+            )
+        return self.groups[0][metric]
+
+    def __repr__(self) -> str:
+        return "\n".join(_lines(group) for group in self.groups)
+
+    def summary(self) -> MetricsSummary:
+        """Give the summary of the only group."""
+        (group,) = self.groups
+        return group.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what `pennyweight score --format json` prints."""
+        return {"groups": [group.to_dict() for group in self.groups]}
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All scores as a table: one row for each group and metric; a grade is text, in `grade`."""
+        rows = [
+            {
+                **group.group,
+                "metric": name,
+                "value": e.value if isinstance(e.value, float) else None,
+                "low": e.low if isinstance(e.low, float) else None,
+                "high": e.high if isinstance(e.high, float) else None,
+                "grade": e.value if isinstance(e.value, str) else None,
+                "records": e.records,
+                "skipped": e.skipped,
+            }
+            for group in self.groups
+            for name, e in group.estimates.items()
+        ]
+        numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
+        return pl.DataFrame(rows, schema_overrides={**numbers, "grade": pl.String}, strict=False)
+
+
+def _shown(value: Any) -> str:
+    return "—" if value is None else str(value)
+
+
+def json_value(value: Value | int) -> Value | int:
+    """Make a value fit for strict JSON: infinity is a string, what overflowed is null."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _lines(group: Group) -> str:
+    lines = [f"{group.name}: {group.records:,} records, {group.errors:,} errors"]
+    for name, e in group.estimates.items():
+        value = (
+            "—" if e.value is None else e.value if isinstance(e.value, str) else f"{e.value:.4g}"
+        )
+        ends = "" if e.low is None else f"  [{_short(e.low)}, {_short(e.high)}]"
+        lines.append(f"  {name:<24}{value:>10}{ends}")
+    return "\n".join(lines)
+
+
+def _short(value: Value) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,0 +1,139 @@
+"""The sides of a comparison: which records stand against which."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.sources.files import find_files
+from pennyweight.sources.loader import FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIDE = "\0side"
+"""The column that names the side of a record."""
+
+SOURCE = "source"
+"""What several sources can be compared by, whatever their records hold."""
+
+ASKED = ("tier", "subject")
+"""The columns that tell sides apart when nothing was said, the first that can."""
+
+MOST = 100
+"""So many sides a report can hold."""
+
+_HELP = "--by COLUMN says what to compare; several sources are compared with each other."
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What tells the sides apart: columns, or the sources themselves."""
+
+    columns: tuple[str, ...]
+    """What was asked for."""
+    sources: tuple[str, ...] = ()
+    """The name of each source, where sources are sides."""
+    files: tuple[int, ...] = ()
+    """Which source each file belongs to."""
+    given: tuple[str, ...] = ()
+    """The sources as they were given."""
+    runs: bool = False
+    """Whether the records are those of runs, which have every column."""
+
+    @classmethod
+    def of(cls, source: Any, by: str | Sequence[str] | None) -> Sides:
+        """Read what was asked for; several sources, or runs, are sides by themselves."""
+        columns = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by or ()))
+        several = _named(source) if columns in {(), ("run",), (SOURCE,)} else []
+        runs = isinstance(source, list | tuple) and any(hasattr(one, "chunks") for one in source)
+        if len(several) < 2:
+            return cls(columns, runs=runs)
+        given = tuple(name for name, _ in several)
+        if same := next((name for name in given if given.count(name) > 1), None):
+            raise UsageError(f"{same} is named twice; a comparison needs two that differ.")
+        files = tuple(i for i, (_, count) in enumerate(several) for _ in range(count))
+        short = [Path(name).name or name for name in given]
+        names = short if len(set(short)) == len(short) else list(given)
+        return cls(columns, tuple(names), files, given, runs)
+
+    @property
+    def grouped(self) -> list[str]:
+        """What records are grouped by while they are read."""
+        return [FILE] if self.sources else list(self.columns)
+
+    def named(self, frame: pl.DataFrame) -> tuple[tuple[str, ...], pl.DataFrame]:
+        """Give each record its side, and say what tells them apart; null where it has none."""
+        if not frame.height:
+            raise InputError(["There are no records to compare."])
+        columns, side = self.columns, None
+        if self.sources:
+            names = {file: self.sources[source] for file, source in enumerate(self.files)}
+            side = pl.col(FILE).replace_strict(names, default=None, return_dtype=pl.String)
+            if columns == ("run",):
+                side = pl.coalesce(pl.col("run").cast(pl.String), side)
+            columns = columns or ("run",)
+        elif not columns:
+            columns = (_first(frame),)
+        if side is None:
+            parts = [pl.col(name).cast(pl.String) for name in columns]
+            side = pl.concat_str(parts, separator=" / ")
+        named = frame.with_columns(side.alias(SIDE))
+        found = [name for name in named[SIDE].unique().to_list() if name is not None]
+        order = [n for n in self.sources if n in found]
+        order += sorted((n for n in found if n not in order), key=_natural)
+        if len(order) < 2:
+            what = ", ".join(columns)
+            only = f": {order[0]!r}" if order else ""
+            raise UsageError(f"There is only one side to compare by {what}{only}. {_HELP}")
+        if len(order) > MOST:
+            what = ", ".join(columns)
+            raise UsageError(f"{what} has {len(order):,} values; at most {MOST} can be compared.")
+        kept = named.drop_nulls(SIDE).with_columns(pl.col(SIDE).cast(pl.Enum(order)))
+        return columns, kept
+
+    def baseline(self, wanted: str | None, names: Sequence[str]) -> str:
+        """Find the side that the others are compared with."""
+        if wanted is None:
+            return "T0" if "T0" in names else names[0]
+        if wanted in names:
+            return wanted
+        for name, given in zip(self.sources, self.given, strict=True):
+            if wanted in {given, Path(given).stem} and name in names:
+                return name
+        listed = f"The sides are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
+        raise UsageError(f"--baseline: {unknown('Side', wanted, names, listed)}")
+
+
+def _named(source: Any) -> list[tuple[str, int]]:
+    """List the sources that stand by themselves, each with how many files it has."""
+    if not isinstance(source, list | tuple) or len(source) < 2:
+        return []
+    found = []
+    for one in source:
+        if hasattr(one, "chunks"):
+            found.append((str(one.path).removeprefix("run "), 1))
+        elif isinstance(one, str | Path):
+            found.append((str(one), len(find_files([one]))))
+        else:
+            return []
+    return found
+
+
+def _first(frame: pl.DataFrame) -> str:
+    """Choose the first column that tells sides apart."""
+    for name in ASKED:
+        if frame[name].drop_nulls().n_unique() > 1:
+            return name
+    raise UsageError(f"The records have neither several tiers nor several subjects. {_HELP}")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort T2 before T10."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(int(p) if p.isascii() and p.isdigit() else -1, p) for p in parts]

@@ -1,0 +1,368 @@
+"""Turn raw cells into records: foreign names, types, and every check on a value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+import pennyweight.measures  # noqa: F401
+from pennyweight.define import MEASURES, dtype
+from pennyweight.errors import UsageError, unknown
+from pennyweight.record import BY_NAME, COLUMNS, STATUSES, Column
+from pennyweight.sources.parsing import Names, Parsed, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LINE = "\0line"
+"""The column that holds a record's line or row number."""
+
+_RAW = {
+    "integer": pl.Float64,
+    "number": pl.Float64,
+    "strings": pl.List(pl.String),
+    "numbers": pl.List(pl.Float64),
+}
+_TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
+_FINE = ["success", "succeeded", "completed", "done"]
+_NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
+_JOINER = "/"
+_EXACT = 2**53
+"""Up to here every whole number is one that a machine's number holds exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Where each column of the record comes from in a foreign table."""
+
+    sources: Mapping[str, tuple[str, ...]]
+    joined: frozenset[str]
+    """Columns whose sources are joined into one key rather than tried in turn."""
+    given: frozenset[str] = frozenset()
+    """Columns whose sources the user named."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Mapped:
+        """Read `--map` entries; without one a column is known by its own name and its aliases."""
+        for column in given:
+            if column not in BY_NAME:
+                message = unknown(
+                    "Column", column, BY_NAME, "'pennyweight score --help' lists them."
+                )
+                raise UsageError(f"--map: {message}")
+        taken = {name for theirs in given.values() for name in theirs.split(",")}
+        own = {
+            c.name: tuple(n for n in (c.name, *c.aliases) if n == c.name or n not in taken)
+            for c in COLUMNS
+        }
+        theirs = {c: tuple(n for n in names.split(",") if n) for c, names in given.items()}
+        joined = frozenset(c for c, names in theirs.items() if len(names) > 1)
+        return cls({**own, **theirs}, joined, frozenset(theirs))
+
+    def check(self, columns: Sequence[str], seen: set[str]) -> None:
+        """Refuse columns of a table (those seen) of which none is known, or one told is missing."""
+        for column in columns:
+            for name in self.sources[column] if column in self.given else ():
+                if name not in seen:
+                    message = unknown("Column", name, seen, "It is in none of the records.")
+                    raise UsageError(f"--map {column}={name}: {message}")
+        if not seen & {name for names in self.sources.values() for name in names}:
+            raise UsageError(
+                f"None of the columns is known ({_shown(', '.join(sorted(seen)))}); "
+                "name them with --map COLUMN=THEIRS. 'pennyweight score --help' lists known names."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Conformed:
+    """Records with the record's types, and the problems of those that were left out."""
+
+    frame: pl.DataFrame
+    problems: list[Problem]
+    bad: int
+
+
+class Check(NamedTuple):
+    """A rule about one column: where `broken` holds, the record is bad."""
+
+    column: str
+    sources: tuple[str, ...]
+    broken: pl.Expr
+    rule: str
+
+
+class _Rules(NamedTuple):
+    """How the cells of one raw table become records."""
+
+    cells: list[pl.Expr]
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class Conform:
+    """Turns raw tables into records.
+
+    `columns` are the record's that are wanted, `others` the foreign ones; `everything` keeps all.
+    """
+
+    mapped: Mapped
+    columns: Sequence[str]
+    others: Sequence[str] = ()
+    everything: bool = False
+    _known: dict[Any, _Rules] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Names:
+        """What has to be read."""
+        types: dict[str, Any] = dict.fromkeys(self.others, pl.String)
+        for column in self.columns:
+            for name in self.mapped.sources[column]:
+                types[name] = _RAW.get(BY_NAME[column].type, pl.String)
+        return Names(types, self.everything)
+
+    def __call__(self, parsed: Parsed) -> Conformed:
+        """Give records their types and check them; bad ones are left out, their problems listed."""
+        raw = parsed.frame
+        key = tuple(raw.schema.items())
+        rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
+        flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(rules.checks)]
+        places = parsed.numbers.alias(LINE).to_frame()
+        table = places.hstack([s for s in raw if s.name != LINE]).lazy()
+        frame, marks = pl.collect_all([table.select(LINE, *rules.cells), table.select(flags)])
+        problems = list(parsed.problems)
+        bad = marks.select(pl.any_horizontal(pl.all())).to_series() if flags else pl.Series([False])
+        count = len(problems) + int(bad.sum())
+        if bad.any():
+            problems += _describe(raw, frame, marks, rules.checks)
+            frame = frame.filter(~bad).rechunk()  # Polars fails on lists next to an empty chunk
+        frame, found = _consistent(frame)
+        return Conformed(_settled(frame), sorted([*problems, *found]), count + len(found))
+
+    def _rules(self, schema: pl.Schema) -> _Rules:
+        cells: list[pl.Expr] = []
+        checks: list[Check] = []
+        used: set[str] = set()
+        for name in self.columns:
+            present = [n for n in self.mapped.sources[name] if n in schema]
+            used.update(present)
+            if not present:
+                cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
+                continue
+            cell = _joined(present) if name in self.mapped.joined else _first(present, schema)
+            typed, rules = _typed(BY_NAME[name], cell, _type_of(present, schema))
+            cells.append(typed.alias(name))
+            checks += [Check(name, tuple(present), broken, rule) for broken, rule in rules]
+        taken = {*used, *self.columns, LINE}
+        rest = [n for n in schema if n in self.others or (self.everything and n not in taken)]
+        cells += [pl.col(n).cast(pl.String) if n in self.others else pl.col(n) for n in rest]
+        absent = [n for n in self.others if n not in schema]
+        cells += [pl.lit(None, dtype=pl.String).alias(n) for n in absent]
+        return _Rules(cells, checks)
+
+
+def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
+    """Leave out the records of which two columns contradict each other."""
+    problems: list[Problem] = []
+    counts = [MEASURES[n].expression({}) for n in ("observed", "expected")]
+    times = [pl.col("start_time"), pl.col("end_time")]
+    for small, large in (counts, times):
+        needed = {*small.meta.root_names(), *large.meta.root_names()}
+        if needed <= set(frame.columns):
+            wrong = (small > large).fill_null(value=False)
+            names = small.meta.output_name(), large.meta.output_name()
+            found = frame.filter(wrong).select(LINE, "task_id", small, large)
+            for place, task, a, b in found.iter_rows():
+                text = f"{names[0]} is {_shown(a)}, but {names[1]} is {_shown(b)}."
+                problems.append((place, _named({"task_id": task}, text)))
+            frame = frame.filter(~wrong)
+    return (frame.rechunk() if problems else frame), problems
+
+
+def _settled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Fill in the status: what is not said went well, unless it left an error."""
+    if "status" not in frame.columns:
+        return frame
+    error = pl.lit(value=False)
+    if "error" in frame.columns:
+        said = pl.col("error").str.strip_chars().str.to_lowercase()
+        error = ~said.is_in(_NO_ERROR).fill_null(value=True)
+    guess = pl.when(error).then(pl.lit("error")).otherwise(pl.lit("ok"))
+    return frame.with_columns(pl.coalesce("status", guess).alias("status"))
+
+
+def _first(present: Sequence[str], schema: pl.Schema) -> pl.Expr:
+    if len({schema[n] for n in present}) == 1:
+        return pl.coalesce(pl.col(n) for n in present)
+    return pl.coalesce(pl.col(n).cast(pl.String) for n in present)
+
+
+def _joined(present: Sequence[str]) -> pl.Expr:
+    return pl.concat_str([pl.col(n).cast(pl.String) for n in present], separator=_JOINER)
+
+
+def _type_of(present: Sequence[str], schema: pl.Schema) -> pl.DataType:
+    types = {schema[n] for n in present}
+    return types.pop() if len(types) == 1 else pl.String()
+
+
+Checks = list[tuple[pl.Expr, str]]
+
+
+def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    """Give a cell its type, and the checks it has to stand."""
+    match column.type:
+        case "string":
+            return _text(column, cell)
+        case "integer" | "number":
+            return _number(column, cell, kind)
+        case "boolean":
+            return _boolean(cell, kind)
+        case "strings":
+            return _strings(cell, kind)
+        case "numbers":
+            return _numbers(column, cell, kind)
+        case "time":
+            return _time(cell, kind)
+
+
+def _text(column: Column, cell: pl.Expr) -> tuple[pl.Expr, Checks]:
+    text = cell.cast(pl.String)
+    if not column.choices:
+        return text, []
+    low = text.str.strip_chars().str.to_lowercase()
+    known = pl.when(low.is_in(_FINE)).then(pl.lit("ok")).otherwise(low)
+    known = pl.when(known != "").then(known)
+    return known, [(~known.is_in(STATUSES), f"it must be one of {', '.join(column.choices)}")]
+
+
+def _number(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind.is_numeric():
+        number, checks = cell.cast(pl.Float64), []
+    else:
+        text = cell.cast(pl.String).str.strip_chars()
+        number = text.cast(pl.Float64, strict=False)
+        checks = [((text != "") & number.is_null(), "it must be a number")]
+    checks.append((~number.is_finite(), "it must be a finite number"))
+    low, high = column.minimum, column.maximum
+    if high is not None:
+        checks.append((~number.is_between(low, high), f"it must be between {low:g} and {high:g}"))
+    elif low is not None:
+        checks.append((number < low, f"it must not be below {low:g}"))
+    if column.type == "integer":
+        checks.append((number > _EXACT, f"it must not be above {_EXACT}"))
+        checks.append((number != number.floor(), "it must be a whole number"))
+        number = number.cast(pl.Int64, strict=False)
+    return number, checks
+
+
+def _boolean(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind == pl.Boolean:
+        return cell, []
+    low = cell.cast(pl.String).str.strip_chars().str.to_lowercase()
+    truth = (
+        pl.when(low.is_in(_TRUE))
+        .then(statement=True)
+        .when(low.is_in(_FALSE))
+        .then(statement=False)
+        .otherwise(None)
+    )
+    return truth, [((low != "") & truth.is_null(), "it must be true or false")]
+
+
+def _strings(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if isinstance(kind, pl.List):
+        return cell.cast(pl.List(pl.String)), []
+    text = cell.cast(pl.String)
+    parsed = text.map_elements(_json_strings, return_dtype=pl.List(pl.String))
+    return parsed, [((text != "") & parsed.is_null(), 'it must be a list such as ["greets"]')]
+
+
+def _json_strings(text: str) -> list[str] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return (
+        [v if isinstance(v, str) else json.dumps(v) for v in value]
+        if isinstance(value, list)
+        else None
+    )
+
+
+def _numbers(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    checks: Checks = []
+    if isinstance(kind, pl.List) and (kind.inner is None or kind.inner.is_numeric()):
+        numbers = cell.cast(pl.List(pl.Float64))
+    else:
+        text = cell.cast(pl.String)
+        numbers = text.map_elements(_json_numbers, return_dtype=pl.List(pl.Float64))
+        checks = [((text != "") & numbers.is_null(), "it must be a list such as [0.5, 0.75]")]
+    low, high = column.minimum, column.maximum
+    outside = (numbers.list.min() < low) | (numbers.list.max() > high)
+    checks.append((outside, f"its numbers must be between {low:g} and {high:g}"))
+    return numbers.list.drop_nulls(), checks
+
+
+def _json_numbers(text: str) -> list[float] | None:
+    try:
+        value = json.loads(text)
+        return [float(v) for v in value if v is not None] if isinstance(value, list) else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _time(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
+    if kind.is_numeric():
+        number = cell.cast(pl.Float64)
+        return number, [(~number.is_finite(), "it must be a finite number")]
+    if isinstance(kind, pl.Datetime):
+        return cell.dt.epoch("us") / 1_000_000, []
+    text = cell.cast(pl.String).str.strip_chars()
+    number = text.cast(pl.Float64, strict=False)
+    written = pl.when(number.is_null() & (text != "")).then(text)
+    moment = pl.coalesce(number, written.map_elements(_seconds, return_dtype=pl.Float64))
+    return moment, [
+        ((text != "") & moment.is_null(), "it must be Unix seconds or an ISO 8601 time"),
+        (~moment.is_finite(), "it must be a finite number"),
+    ]
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _describe(
+    raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[Check]
+) -> list[Problem]:
+    """Say what is wrong with each marked cell, once."""
+    told: dict[tuple[int, str], Problem] = {}
+    for index, check in enumerate(checks):
+        for row in marks[f"?{index}"].arg_true().to_list():
+            source = next(n for n in check.sources if raw[n][row] is not None)
+            where = f" (column {source!r})" if source != check.column else ""
+            text = f"{check.column}{where} is {_shown(raw[source][row])}; {check.rule}."
+            problem = (frame[LINE][row], _named(frame.row(row, named=True), text))
+            told.setdefault((row, check.column), problem)
+    return list(told.values())
+
+
+def _named(row: Mapping[str, Any], text: str) -> str:
+    task = row.get("task_id")
+    return f"task {_shown(task)}: {text}" if task is not None else text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, pl.Series):
+        value = value.to_list()
+    if isinstance(value, float) and abs(value) < _EXACT:
+        value = int(value) if value == int(value) else value
+    text = json.dumps(value, ensure_ascii=True) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,146 @@
+"""Find the files of a source, open them, and tell their format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, cast
+
+from pennyweight.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from _typeshed import WriteableBuffer
+
+Format = Literal["jsonl", "json", "csv", "parquet"]
+
+SUFFIXES: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+}
+COMPRESSED = (".gz", ".zst")
+
+_GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+_PART = 1 << 17
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a file can raise, its decompression included."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a source; `-` is standard input."""
+
+    path: str
+    format: Format | None
+    """Told by the name; None where only the content can tell."""
+
+
+def find_files(sources: Sequence[str | Path]) -> list[File]:
+    """List the files that sources name: files, folders (all record files below), or `-`."""
+    problems, files = [], []
+    for source in sources:
+        path = Path(source)
+        if str(source) == "-":
+            files.append(File("-", None))
+        elif path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and _format_of(p))
+            if not inside:
+                problems.append(
+                    f"{path}: no record files in this folder; "
+                    f"they end in {', '.join(SUFFIXES)}, plain or with .gz or .zst."
+                )
+            files.extend(File(str(p), _format_of(p)) for p in inside)
+        elif not path.exists():
+            problems.append(f"{path}: no such file or folder.")
+        else:
+            files.append(File(str(path), _format_of(path)))
+    if problems:
+        raise InputError(problems)
+    seen: set[str] = set()
+    for file in files:
+        place = file.path if file.path == "-" else str(Path(file.path).resolve())
+        if place in seen:
+            raise UsageError(f"{file.path} is named twice; each file can be read only once.")
+        seen.add(place)
+    return files
+
+
+@contextmanager
+def open_file(file: File) -> Iterator[tuple[IO[bytes], Format]]:
+    """Open a file, decompressed, and tell its format by its name or else its content."""
+    with ExitStack() as stack:
+        try:
+            raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")  # noqa: SIM115
+            stack.enter_context(raw)
+            stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
+            head = stack.enter_context(stream).peek(4096)
+        except UNREADABLE as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError([f"{file.path}: cannot be read: {why}."]) from error
+        yield stream, file.format or _sniff(head)
+
+
+def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
+    head = stream.peek(4)
+    if head.startswith(_GZIP):
+        return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=stream)))
+    if head.startswith(_ZSTD):
+        return io.BufferedReader(_Zstandard(stream))
+    return stream
+
+
+class _Zstandard(io.RawIOBase):
+    """Decompressed frames, one after the other; unlike zstandard's own reader it notices a cut."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        import zstandard  # noqa: PLC0415
+
+        self._stream, self._ready = stream, b""
+        self._new, self._error = zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
+        self._frame = self._new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        while not self._ready:
+            data = self._frame.unused_data or self._stream.read(_PART)
+            if self._frame.eof:
+                if not data:
+                    return 0
+                self._frame = self._new()
+            elif not data:
+                raise EOFError("Compressed file ended before the end of its last frame")
+            try:
+                self._ready = self._frame.decompress(data)
+            except self._error as error:
+                raise OSError(str(error)) from error
+        room = memoryview(buffer).cast("B")
+        size = min(len(room), len(self._ready))
+        room[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+
+def _format_of(path: Path) -> Format | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _sniff(head: bytes) -> Format:
+    if head.startswith(PARQUET):
+        return "parquet"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text.startswith(b"[") else "jsonl" if text.startswith(b"{") else "csv"

@@ -1,0 +1,41 @@
+"""Single tries of both sides: how much chance alone moves a task's difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pennyweight.stats.interval import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """Every try of both sides, unit after unit, in each the first side's before the second's.
+
+    A unit is a task in one configuration; a task's difference is the mean of its units'.
+    """
+
+    values: Floats
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    """The task of each unit, counted from 0."""
+
+    @property
+    def noise(self) -> Floats:
+        """The variance that tries alone give each task's difference, however the sides differ."""
+        counts = np.stack([self.first, self.second], axis=1).ravel()
+        split = np.cumsum(counts) - counts
+        means = np.add.reduceat(self.values, split) / counts
+        apart = np.square(self.values - np.repeat(means, counts))
+        every = self.first + self.second
+        within = np.add.reduceat(apart, split[::2]) / np.maximum(every - 2, 1)
+        units = within * (1 / self.first + 1 / self.second)
+        held = np.bincount(self.tasks).astype(np.float64)
+        added: Floats = np.bincount(self.tasks, weights=units) / held**2
+        return added

@@ -1,0 +1,151 @@
+"""Closed-form confidence intervals, over arrays.
+
+`clusters` is how many independent groups of observations there are: as many as observations
+where each task was tried once, fewer where tasks were repeated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pennyweight.stats.quantiles import binomial_quantile, normal_quantile, student_quantile
+from pennyweight.stats.special import special
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Array = NDArray[Any]
+
+
+def z_quantile(confidence: float) -> float:
+    """Give the normal quantile that leaves half of what is not covered above it."""
+    return normal_quantile(0.5 + confidence / 2)
+
+
+def folded_excess(mean: Array, spread: Array) -> Floats:
+    """Give by how much E|X| exceeds |mean| for a normal X."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(spread > 0, mean / spread, np.inf)
+    density = spread * np.sqrt(2 / np.pi) * np.exp(-np.square(ratio) / 2)
+    excess: Floats = density - 2 * mean * special.ndtr(-ratio)
+    return excess
+
+
+def t_quantile(clusters: Array, confidence: float) -> Floats:
+    """Give Student's quantile for this many independent groups."""
+    degrees, where = np.unique(np.maximum(clusters - 1.0, 1.0), return_inverse=True)
+    found = [student_quantile(one, 0.5 + confidence / 2) for one in degrees.tolist()]
+    quantile: Floats = np.array(found)[where].reshape(np.shape(clusters))
+    return quantile
+
+
+def t_interval(
+    value: Array, error: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give value ± t · standard error; NaN where there are fewer than two clusters."""
+    half = np.where(clusters > 1, t_quantile(clusters, confidence) * error, np.nan)
+    return value - half, value + half
+
+
+def wilson_interval(rate: Array, n: Array, quantile: Array | float) -> tuple[Floats, Floats]:
+    """Give Wilson's score interval of a rate out of n (which need not be whole).
+
+    >>> low, high = wilson_interval(np.array([1.0]), np.array([10.0]), z_quantile(0.95))
+    >>> round(low.item(), 4), high.item()
+    (0.7225, 1.0)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = np.square(quantile) / n
+        centre = (rate + square / 2) / (1 + square)
+        half = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
+    low = np.where(rate == 0, 0.0, np.clip(centre - half, 0, rate))
+    high = np.where(rate == 1, 1.0, np.clip(centre + half, rate, 1))
+    return low, high
+
+
+def rate_interval(
+    rate: Array, error: Array, n: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give Wilson's interval with the sample size that the standard error is worth.
+
+    With one observation a cluster this is Wilson's interval itself. With several, Student's
+    quantile takes the place of the normal one, and each end is made as if one more cluster were
+    there, with the worst or the best value: so many cannot rule it out, however often tried.
+    """
+    t = t_quantile(clusters, confidence)
+    plain = wilson_interval(rate, n, z_quantile(confidence))
+    low = _lower_end(rate, error, clusters, t)
+    high = 1 - _lower_end(1 - rate, error, clusters, t)
+    low, high = (np.where(clusters < n, x, y) for x, y in zip((low, high), plain, strict=True))
+    none = (clusters < 2) | (n < 2)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def _lower_end(rate: Array, error: Array, clusters: Array, quantile: Array) -> Floats:
+    """Give Wilson's lower end of a mean over clusters, one of value 0 being added.
+
+    The mean and variance that its weights give it, were they drawn at random (the Bayesian
+    bootstrap), are those of a rate out of so many: Wilson's interval is of that one. Where all
+    clusters are alike its left tail is longer than a rate's, so the end is no higher either than
+    the share of clusters that is surely like those seen, times the rate.
+    """
+    mean = rate * clusters / (clusters + 1)
+    square = (np.square(rate) + (clusters - 1) * np.square(error)) * clusters / (clusters + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = mean * (1 - mean) * (clusters + 2) / (square - np.square(mean)) - 2
+        size = np.maximum(size, 1e-9)
+        hits = mean * (size + 1)
+        end = wilson_interval(np.minimum(hits / size, rate), size, quantile)[0]
+    seen = wilson_interval(np.ones_like(rate), clusters, quantile)[0]
+    lowest: Floats = np.where(rate > 0, np.fmin(end, seen * rate), 0.0)
+    return lowest
+
+
+def bounded_interval(
+    value: Array, error: Array, clusters: Array, confidence: float
+) -> tuple[Floats, Floats]:
+    """Give Wilson's interval for a value in [0, 1] that is no plain rate, from its standard error.
+
+    Its effective sample size is that of a rate with the same error; where the error is 0 it says
+    nothing, and each cluster counts as one observation. Clusters that were not seen may be all
+    bad, or all good: what so many cannot rule out stays inside.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = value * (1 - value) / np.square(error)
+    effective = np.where((error > 0) & (effective > 0), effective, clusters)
+    quantile = t_quantile(clusters, confidence)
+    low, high = wilson_interval(value, effective, quantile)
+    seen = wilson_interval(np.ones_like(value), clusters, quantile)[0]
+    low, high = np.fmin(low, seen * value), np.fmax(high, 1 - seen * (1 - value))
+    return np.where(clusters > 1, low, np.nan), np.where(clusters > 1, high, np.nan)
+
+
+def quantile_ranks(
+    share: float, n: Array, effective: Array, confidence: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the ranks (from 1) of the order statistics that enclose a quantile.
+
+    A rank of 0 or of n + 1 says that the sample is too small for a bound on that side.
+    """
+    tail = (1 - confidence) / 2
+    size = np.maximum(np.round(effective), 1.0)
+    scale = n / size
+    low = np.floor(_binomial_quantile(tail, size, share) * scale)
+    high = np.ceil((_binomial_quantile(1 - tail, size, share) + 1) * scale)
+    beyond = _binomial_quantile(1 - tail, size, share) >= size
+    high = np.where(beyond, n + 1, np.minimum(high, n))
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def _binomial_quantile(probability: float, n: Array, share: float) -> Floats:
+    """Give the smallest k with P(K ≤ k) ≥ probability."""
+    sizes, where = np.unique(n, return_inverse=True)
+    found = [
+        np.nan if np.isnan(size) else float(binomial_quantile(probability, int(size), share))
+        for size in sizes
+    ]
+    smallest: Floats = np.array(found)[where].reshape(np.shape(n))
+    return smallest

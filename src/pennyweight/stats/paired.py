@@ -1,0 +1,293 @@
+"""Two sides on the same tasks: the paired difference, its interval and its test.
+
+Each task gives one value a side, the mean of its tries, so tasks count once however often they
+were tried. Nothing is taken for granted about a single task: sides may differ there and be equally
+good on the whole. Where each task passed or not, the test is McNemar's and the interval Tango's.
+Otherwise the signs of the tasks' differences are flipped, and the interval is Tango's with the
+sample size that the differences are worth (for shares and scores), or Student's widened for skew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from pennyweight.stats.interval import t_quantile, z_quantile
+from pennyweight.stats.sign_flips import sign_flip
+from pennyweight.stats.special import special
+
+if TYPE_CHECKING:
+    from pennyweight.stats.attempt_noise import Tries
+    from pennyweight.stats.interval import Floats
+
+Kind = Literal["rate", "score", "number"]
+"""What the values are: true or false, numbers between 0 and 1, or any numbers."""
+
+ROUNDING = 1e-9
+"""What varies by less than this share of the values does not vary, but for the last digits."""
+
+MCNEMAR = "exact McNemar"
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two sides' values at the same tasks, and how often each task was tried."""
+
+    a: Floats
+    b: Floats
+    tries_a: Floats
+    tries_b: Floats
+    kind: Kind
+    each: Tries | None = None
+    """Every single try, where sides were tried unevenly and the values are not passes."""
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks both sides have."""
+        return len(self.a)
+
+    @property
+    def once(self) -> bool:
+        """Whether each task passed or not, always: more tries than one told nothing more."""
+        whole = [np.all((side == 0) | (side == 1)) for side in (self.a, self.b)]
+        return self.kind == "rate" and all(whole)
+
+    @property
+    def even(self) -> bool:
+        """Whether both sides were tried equally often at each task, so chance is symmetric."""
+        return bool(np.all(self.tries_a == self.tries_b))
+
+    @property
+    def edge(self) -> float | None:
+        """How often one side passed (or failed), where the other always did; else None.
+
+        That no task went the other way says as much as the number of tasks, not of tries.
+        """
+        if self.kind != "rate" or self.once:
+            return None
+        for side, other in ((self.a, self.b), (self.b, self.a)):
+            if np.all(side == side[0]) and side[0] in {0.0, 1.0}:
+                share = float(other.mean())
+                return share if side[0] else 1 - share
+        return None
+
+    @property
+    def tries(self) -> Floats:
+        """How many tries the two values of a task are worth: the harmonic mean of both numbers."""
+        worth: Floats = 2 / (1 / self.tries_a + 1 / self.tries_b)
+        return worth
+
+    @property
+    def differences(self) -> Floats:
+        """By how much the second side is above the first, task by task."""
+        return self.b - self.a
+
+    @property
+    def discordance(self) -> tuple[float, float]:
+        """How often a try of the second side succeeds where one of the first fails; and reverse."""
+        return float(np.mean(self.b * (1 - self.a))), float(np.mean(self.a * (1 - self.b)))
+
+    @property
+    def variance(self) -> float:
+        """The squared standard error of the mean difference; 0 where only rounding varies.
+
+        Single tries, where there are any, show a long tail that the tasks' differences may miss.
+        """
+        if self.tasks < 2:
+            return 0.0
+        found = float(self.differences.var(ddof=1)) / self.tasks
+        if self.each is not None:
+            noise = float(self.each.noise.sum()) / self.tasks**2
+            found = (found + max(found, noise)) / 2
+        scale = max(float(np.abs(self.a).max()), float(np.abs(self.b).max()))
+        return found if found > (ROUNDING * scale) ** 2 / self.tasks else 0.0
+
+    @property
+    def alike(self) -> bool:
+        """Whether numbers differ by the same at every task, which says nothing of chance."""
+        return self.kind == "number" and self.variance == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference with what is known about it."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    method: str
+
+
+def compare(paired: Paired, confidence: float, seed: int, comparisons: int = 1) -> Difference:
+    """Estimate and test the mean difference; test and interval never contradict each other.
+
+    Numbers that differ by the same at every task have no interval: nothing tells how they vary.
+    With several `comparisons` p is found finely enough to be corrected for them.
+
+    >>> ones, first = np.ones(20), np.zeros(20)
+    >>> found = compare(Paired(first, ones, ones, ones, "rate"), 0.95, 0)
+    >>> found.value, round(found.low, 2), f"{found.p:.2g}", found.method
+    (1.0, 0.68, '1.9e-06', 'exact McNemar')
+    """
+    p, method = tested(paired, seed, (1 - confidence) / comparisons)
+    value = float(paired.differences.mean())
+    ends = None if paired.alike else interval(paired, confidence)
+    if ends is None:
+        return Difference(value, None, None, p, method)
+    low, high = min(ends[0], value), max(ends[1], value)
+    if p > 1 - confidence:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif value > 0:
+        low = max(low, 0.0)
+    else:
+        high = min(high, 0.0)
+    return Difference(value, low, high, p, method)
+
+
+def tested(paired: Paired, seed: int, bar: float) -> tuple[float, str]:
+    """Test that the sides are equal on average over tasks; gives p and how it was found.
+
+    Flipping signs is right for differences that are symmetric, as those of passes tried equally
+    often nearly are. Of others it finds too many, so what the interval says must agree.
+    """
+    differences = paired.differences
+    if paired.once:
+        return mcnemar(int((differences > 0).sum()), int((differences < 0).sum())), MCNEMAR
+    p, method = sign_flip(differences, seed, bar)
+    if (edge := paired.edge) is not None:
+        p = max(p, min(1.0, 2 * edge**paired.tasks))
+    if paired.kind == "rate" and paired.even:
+        return p, method
+    return max(p, touching(paired)), method
+
+
+def touching(paired: Paired) -> float:
+    """Give the level at which the interval of the difference ends at 0; 0 if nothing varies."""
+    value, n = float(paired.differences.mean()), paired.tasks
+    if paired.kind != "rate" and paired.variance == 0:
+        return 0.0
+    ratios = []
+    if paired.kind != "number":
+        more, less = paired.discordance
+        ratios.append(abs(value) / math.sqrt(max(more + less, 1e-300) / worth(paired)))
+    if paired.kind != "rate":
+        skew = _skew(paired) if value > 0 else -_skew(paired)
+        ratio = abs(value) / math.sqrt(n * paired.variance)
+        bent = ratio + skew * ratio**2 / 3 + skew**2 * ratio**3 / 27 + skew / (6 * n)
+        ratios += [math.sqrt(n) * ratio, math.sqrt(n) * max(bent, 0.0)]
+    return 2 * float(special.stdtr(max(n - 1, 1), -min(ratios)))
+
+
+def mcnemar(more: int, less: int) -> float:
+    """Give the exact two-sided p for tasks that one side alone, and the other alone, passed.
+
+    >>> mcnemar(1, 9)
+    0.021484375
+    """
+    tail = float(special.bdtr(min(more, less), more + less, 0.5)) if more + less else 1.0
+    return min(1.0, 2 * tail)
+
+
+def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
+    """Give the interval of the mean difference; None where there is one task."""
+    if paired.tasks < 2:
+        return None
+    if paired.kind == "number":
+        return _skewed_interval(paired, confidence)
+    more, less = paired.discordance
+    if paired.once:
+        return tango(more, less, paired.tasks, z_quantile(confidence))
+    quantile = float(t_quantile(np.array(paired.tasks), confidence))
+    low, high = tango(more, less, worth(paired), quantile)
+    if paired.kind == "score" and paired.variance > 0:
+        ends = _skewed_interval(paired, confidence)
+        low, high = max(-1.0, min(low, ends[0])), min(1.0, max(high, ends[1]))
+    if (edge := paired.edge) is not None:
+        least = ((1 - confidence) / 2) ** (1 / paired.tasks) - edge
+        low, high = (min(low, least), high) if more > less else (low, max(high, -least))
+    return low, high
+
+
+def worth(paired: Paired) -> float:
+    """Give how many independent pairs of tries the tasks are worth.
+
+    Where the tasks' differences do not vary that says nothing, and each task counts as one.
+    """
+    more, less = paired.discordance
+    each = more + less - (more - less) ** 2
+    if paired.variance == 0 or each <= 0:
+        return float(paired.tasks)
+    most = float(paired.tries.sum()) if paired.kind == "rate" else np.inf
+    return min(each / paired.variance, most)
+
+
+def tango(more: float, less: float, n: float, quantile: float) -> tuple[float, float]:
+    """Give Tango's score interval of a paired difference of shares.
+
+    `more` and `less` are the shares of n pairs (which need not be whole) in which only the second
+    side succeeds, and only the first.
+
+    >>> [round(end, 4) for end in tango(0, 0, 10, z_quantile(0.95))]
+    [-0.2775, 0.2775]
+    """
+    low, high = (_root(more, less, n, quantile, end) for end in (-1.0, 1.0))
+    return low, high
+
+
+def _root(more: float, less: float, n: float, quantile: float, end: float) -> float:
+    """Find where the score statistic reaches the quantile, between the value and an end."""
+    inside, outside = more - less, end
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        if abs(_score(more, less, n, middle)) > quantile:
+            outside = middle
+        else:
+            inside = middle
+    return (inside + outside) / 2
+
+
+def _score(more: float, less: float, n: float, at: float) -> float:
+    """Give the score statistic of a paired difference, were it `at`."""
+    b = (2 - more + less) * at - more - less
+    root = math.sqrt(max(b * b + 8 * less * at * (1 - at), 0.0))
+    least = (root - b) / 4
+    variance = max(2 * least + at * (1 - at), 1e-300)
+    return (more - less - at) / math.sqrt(variance / n)
+
+
+def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
+    """Give Student's interval, as wide as Hall's transformation for skew makes it where wider."""
+    n = paired.tasks
+    mean, spread = float(paired.differences.mean()), math.sqrt(n * paired.variance)
+    if spread == 0:
+        return mean, mean
+    quantile = float(t_quantile(np.array(n), confidence)) / np.sqrt(n)
+    skew = _skew(paired)
+    steps = [quantile, -quantile]
+    if abs(skew) > 1e-6:
+        bent = [1 + skew * (step - skew / (6 * n)) for step in steps]
+        steps += [3 / skew * float(np.cbrt(x) - 1) for x in bent]
+    return mean - spread * max(steps), mean - spread * min(steps)
+
+
+def _skew(paired: Paired) -> float:
+    """Give the skewness of the tasks' differences, adjusted for few of them; 0 for two."""
+    values, n = paired.differences, paired.tasks
+    third = float(np.sum((values - values.mean()) ** 3)) * n / ((n - 1) * max(n - 2, 1))
+    return third / math.sqrt(n * paired.variance) ** 3
+
+
+def cliffs_delta(a: Floats, b: Floats) -> float:
+    """Give how much oftener a value of b is above one of a than below it, over all pairs.
+
+    >>> cliffs_delta(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
+    0.5555555555555556
+    """
+    ordered = np.sort(a)
+    above = np.searchsorted(ordered, b, side="left").sum()
+    below = (len(a) - np.searchsorted(ordered, b, side="right")).sum()
+    return float(above - below) / (len(a) * len(b))

@@ -1,0 +1,257 @@
+"""What a comparison could have seen: its power, the smallest difference, the tasks needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pennyweight.stats.interval import t_quantile
+from pennyweight.stats.paired import Paired, worth
+from pennyweight.stats.sign_flips import step
+from pennyweight.stats.special import special
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pennyweight.stats.interval import Floats
+
+POWER = 0.8
+_SHARES = (np.arange(9) + 0.5) / 9
+"""The quantiles at which what is not known for sure is taken."""
+
+COARSE = 20
+"""Where fewer flips than this may be as extreme as the results, what they see is found by draws."""
+
+DRAWS, MOVED = 450, 12
+"""So many are made; of the tasks with the lowest differences, so many are flipped."""
+
+EXACT = 2_000
+MOST = 10_000_000
+"""Beyond so many tasks a difference is out of reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How results vary from task to task, as far as that decides what a comparison can see.
+
+    A difference to be seen is thought to lie evenly around what both sides do now, and to be the
+    smaller the nearer a task is to being passed always or never. How results vary is itself known
+    from few tasks only, so power is averaged over what it may be.
+    """
+
+    once: bool
+    """Whether each task is tried once and passes or not."""
+    discordance: float | None
+    """How often two tries of the sides end differently, were they alike; None for other values."""
+    spread: float
+    """The standard deviation of the tasks' differences, were the sides alike."""
+    seen: int
+    """On how many tasks this rests."""
+    tasks_vary: float = 0.0
+    """The variance of the pass rate from task to task."""
+    middle: float = 0.5
+    """The pass rate."""
+    step: float = 0.0
+    """By which steps a task's difference moves; the coarser, the less flipped signs see."""
+
+    @classmethod
+    def of(cls, paired: Paired) -> Design:
+        """Take it from results; where none differed, as if one had."""
+        tasks = paired.tasks
+        spread = math.sqrt(tasks * paired.variance)
+        if paired.kind == "number" or (paired.kind == "score" and spread > 0):
+            return cls(False, None, spread, tasks)
+        pairs = worth(paired)
+        more, less = paired.discordance
+        alike = max(more + less - (more - less) ** 2 / 2, 1 / pairs)
+        middle = float(paired.a.mean() + paired.b.mean()) / 2
+        vary = max(middle * (1 - middle) - alike / 2, 0.0)
+        least = alike * tasks / pairs  # what varies less than single tries must is partly luck
+        spread = math.sqrt((spread**2 + max(spread**2, least)) / 2) if spread else math.sqrt(least)
+        return cls(paired.once, alike, spread, tasks, vary, middle, step(paired.differences) or 0.0)
+
+    def power(self, tasks: int, difference: float, level: float = 0.05) -> float:
+        """Give how probable it is that so many tasks show a difference of this size.
+
+        `level` is where p is judged: with several comparisons, the level by their number. Holm's
+        method judges at least one there and the others no more strictly.
+        """
+        if 2.0 ** (1 - tasks) > level:
+            return 0.0
+        if self.once:
+            assert self.discordance is not None
+            likely = special.betaincinv(
+                self.discordance * self.seen + 0.5,
+                (1 - self.discordance) * self.seen + 0.5,
+                _SHARES,
+            )
+            powers = [
+                _mcnemar_power(tasks, difference, self._discordance(x, difference), level)
+                for x in likely.tolist()
+            ]
+            return sum(powers) / len(_SHARES)
+        if tasks - 1 < math.log2(COARSE / level):
+            return _few_power(self, tasks, difference, level)
+        spread = self.spread
+        if self.discordance is not None:
+            each = self._discordance(self.discordance, difference) - difference**2
+            spread *= math.sqrt(max(each, 0.0) / self.discordance)
+        shown = _t_power(tasks, difference - self.step / tasks, spread * _likely(self.seen), level)
+        return float(shown.mean())
+
+    def _discordance(self, alike: float, difference: float) -> float:
+        """Give how often two tries end differently once the sides differ."""
+        more = difference**2 / 2 + 2 * difference * self.tasks_vary
+        return min(max(alike + more, difference), 1.0)
+
+    def detectable(self, tasks: int, level: float = 0.05) -> float | None:
+        """Give the smallest difference that so many tasks show with 80 % power.
+
+        None where no difference is large enough, or nothing varied.
+
+        >>> round(Design(once=True, discordance=0.3, spread=0.55, seen=100).detectable(100), 3)
+        0.162
+        """
+        if tasks < 2 or self.spread == 0:
+            return None
+        if self.discordance is not None:
+            return _crossing(lambda x: self.power(tasks, x, level), 1.0)
+        top = self.spread
+        while self.power(tasks, top, level) < POWER:
+            top *= 2
+            if top > self.spread * 1e6:
+                return None
+        return _crossing(lambda x: self.power(tasks, x, level), top)
+
+    def tasks_needed(self, difference: float, level: float = 0.05) -> int | None:
+        """Give how many tasks show a difference of this size with 80 % power.
+
+        >>> Design(once=True, discordance=0.3, spread=0.55, seen=100).tasks_needed(0.05)
+        982
+        """
+        low, high = 2, 4
+        while self.power(high, difference, level) < POWER:
+            low, high = high, high * 2
+            if high > MOST:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.power(middle, difference, level) < POWER:
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+def _likely(seen: int) -> Floats:
+    """Give by which factors a standard deviation found in so many tasks may be off."""
+    degrees = max(seen - 1, 1)
+    factors: Floats = np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
+    return factors
+
+
+def _crossing(power: Callable[[float], float], top: float) -> float | None:
+    """Find where the power reaches what is wanted."""
+    if power(top) < POWER:
+        return None
+    low, high = 0.0, top
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (middle, high) if power(middle) < POWER else (low, middle)
+    return high
+
+
+def _t_power(tasks: int, difference: float, spreads: Floats, level: float) -> Floats:
+    """Give the power of a paired test on the tasks' mean differences, for each spread."""
+    limit = float(t_quantile(np.array(tasks), 1 - level))
+    shifts = max(difference, 0.0) * math.sqrt(tasks) / np.maximum(spreads, 1e-300)
+    sure = shifts > limit + 30
+    missed = special.nctdtr(max(tasks - 1, 1), np.where(sure, 0.0, shifts), limit)
+    power: Floats = np.where(sure, 1.0, 1 - missed)
+    return power
+
+
+def _few_power(design: Design, tasks: int, difference: float, level: float) -> float:
+    """Give the power of flipping the signs of few tasks, in made-up results.
+
+    A flip is as extreme as the results if the differences it turns add up to 0 or less. Few flips
+    may be, and these turn the lowest differences: those of tasks passed nearly always or never.
+    """
+    room, step = _room(tasks, design.middle, design.tasks_vary), design.step
+    noise = np.resize(design.spread * _likely(design.seen), DRAWS)[:, None] ** 2
+    if design.discordance is not None:
+        apart = difference**2 * float(np.square(room).mean()) / 2
+        noise = noise * max(1 - apart / design.discordance, 0.0)
+    noise = np.maximum(noise - step**2 / 12, 0.0)
+    drawn = difference * room + np.sqrt(noise * room) * _normal(tasks)
+    if step:
+        drawn = np.clip(np.rint(drawn / step) * step, -1.0, 1.0)
+    lowest = np.sort(drawn, axis=1)[:, :MOVED].astype(np.float32)
+    turned = np.zeros((DRAWS, 1), dtype=np.float32)
+    for one in lowest.T[:, :, None]:
+        turned = np.concatenate([turned, turned + one], axis=1)
+    extreme = np.count_nonzero(turned <= 1e-5, axis=1)
+    return float(np.mean(extreme <= level * 2.0 ** (tasks - 1)))
+
+
+@lru_cache(maxsize=64)
+def _room(tasks: int, middle: float, vary: float) -> Floats:
+    """Draw how much room tasks have for a difference, 1 on average."""
+    most = middle * (1 - middle)
+    if vary < 1e-3 * most or most == 0:
+        return np.ones((DRAWS, tasks))
+    size = max(most / vary - 1, 0.1)
+    drawn = np.random.default_rng([tasks, 1]).random((DRAWS, tasks))
+    ease = special.betaincinv(middle * size, (1 - middle) * size, drawn)
+    room: Floats = ease * (1 - ease) / float((ease * (1 - ease)).mean())
+    return room
+
+
+@lru_cache(maxsize=64)
+def _normal(tasks: int) -> Floats:
+    return np.random.default_rng(tasks).standard_normal((DRAWS, tasks))
+
+
+def _mcnemar_power(tasks: int, difference: float, discordance: float, level: float) -> float:
+    """Give the power of the exact McNemar test, itself exact up to `EXACT` tasks."""
+    if tasks > EXACT:
+        shift = difference * math.sqrt(tasks) - special.ndtri(1 - level / 2) * discordance**0.5
+        return float(special.ndtr(shift / math.sqrt(max(discordance - difference**2, 1e-12))))
+    middle, reach = tasks * discordance, 8 * math.sqrt(tasks * discordance) + 8
+    first, last = max(0, int(middle - reach)), min(tasks, int(middle + reach))
+    counts = np.arange(first, last + 1, dtype=np.float64)
+    chance = _binomial(counts, tasks, discordance)
+    share = (1 + difference / discordance) / 2
+    limit = _critical(level / 2)[first : last + 1]
+    whole = counts.astype(int)
+    below = np.where(limit >= 0, special.bdtr(np.maximum(limit, 0), whole, share), 0.0)
+    above = np.where(limit >= 0, special.bdtr(np.maximum(limit, 0), whole, 1 - share), 0.0)
+    return float((chance * (below + above)).sum())
+
+
+def _binomial(k: Floats, n: int, share: float) -> Floats:
+    """Give the binomial probabilities."""
+    log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    log = log + special.xlogy(k, share) + special.xlog1py(n - k, -share)
+    chance: Floats = np.exp(log)
+    return chance
+
+
+@lru_cache
+def _critical(tail: float) -> Floats:
+    """Give the largest number of successes whose tail is in `tail`, for each number of fair tries.
+
+    −1 where there is none.
+    """
+    tries = np.arange(EXACT + 1)
+    guess = np.floor(np.nan_to_num(special.bdtrik(tail, np.maximum(tries, 1), 0.5), nan=-1.0))
+    for further in (1, 0):
+        more = guess + further
+        fits = (special.bdtr(np.maximum(more, 0), tries, 0.5) <= tail) & (more >= 0)
+        guess = np.where(fits, more, guess if further else guess - 1)
+    limit: Floats = np.maximum(guess, -1)
+    return limit

@@ -1,0 +1,233 @@
+"""Intervals by resampling tasks, for metrics that no closed form serves.
+
+What is resampled are sums over tasks, never rows, so the cost does not grow with the records:
+beyond `BLOCKS` tasks, tasks are first added up in that many blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from pennyweight.stats.cluster import clustered_error
+from pennyweight.stats.interval import bounded_interval, rate_interval, t_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Ends = tuple[float, float] | None
+
+BLOCKS = 1000
+DRAWS = 1000
+ROWS = 5000
+GROUPS = 32
+
+CLUSTER = "\0cluster"
+"""The column of a sample that says which records belong to the same task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The records of one group as an interval sees them: what a metric reads, and its clusters."""
+
+    frame: pl.DataFrame
+    value: float
+    expression: pl.Expr
+    inputs: Sequence[str]
+    options: dict[str, Any]
+    confidence: float
+    seed: int
+    clustered: bool
+    """Whether some task has several records."""
+
+    @property
+    def clusters(self) -> int:
+        """How many tasks there are."""
+        return self.frame[CLUSTER].n_unique()
+
+
+class Interval(Protocol):
+    """A way to make an interval."""
+
+    @property
+    def text(self) -> str:
+        """How the interval is made, in a few words."""
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Sums over all tasks, and the same sums over resampled tasks (draws × sums)."""
+
+    totals: Floats
+    resampled: Floats
+    value: float
+    confidence: float
+    tasks: float
+    """How many tasks there are, as many as they are worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledSums:
+    """Resample sums over tasks; `ends` makes an interval of them."""
+
+    sums: Callable[..., list[pl.Expr]]
+    ends: Callable[[Draws], Ends]
+    cells: Callable[..., tuple[pl.Expr, int]] | None = None
+    """Into which of how many cells each record falls, where the sums are by cell."""
+    text: str = "bootstrap over tasks"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        columns = [pl.col(n) for n in sample.inputs]
+        exprs = self.sums(*columns, **sample.options)
+        cells = self.cells(*columns, **sample.options) if self.cells else (pl.lit(0), 1)
+        totals = _sums_by_block(sample, exprs, *cells)
+        if len(totals) < 2:
+            return None
+        draws = _weights(len(totals), sample.seed) @ totals
+        tasks = float(sample.clusters)
+        return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence, tasks))
+
+
+def percentiles(values: Floats, draws: Draws) -> Ends:
+    """Take the quantiles of resampled values, infinities included; the value itself is inside."""
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        return None
+    low, high = (_nearest(ordered, (1 + side * draws.confidence) / 2) for side in (-1, 1))
+    return min(low, draws.value), max(high, draws.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ResampledRows:
+    """Evaluate the metric itself on resampled tasks; for any metric, without a declaration.
+
+    Beyond `ROWS` records it is evaluated `GROUPS` times, each time without one group of the tasks
+    (the jackknife), which costs the same however many there are.
+    """
+
+    text: str = "bootstrap over tasks"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        if sample.clusters < 2:
+            return None
+        return self._groups(sample) if sample.frame.height > ROWS else self._draws(sample)
+
+    def _draws(self, sample: Sample) -> Ends:
+        rows = sample.frame.group_by(CLUSTER, maintain_order=True).agg(pl.all())
+        rng = np.random.default_rng(sample.seed)
+        picks = rng.integers(0, rows.height, (DRAWS // 5, rows.height))
+        tables = [rows[p].explode(pl.exclude(CLUSTER)).lazy() for p in picks]
+        frames = pl.collect_all([t.select(sample.expression) for t in tables])
+        values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
+        return percentiles(values, Draws(values, values, sample.value, sample.confidence, 0.0))
+
+    def _groups(self, sample: Sample) -> Ends:
+        numbered = sample.frame.lazy().with_columns(pl.col(CLUSTER).rank("dense").alias(CLUSTER))
+        kept = [numbered.filter(pl.col(CLUSTER) % GROUPS != g) for g in range(GROUPS)]
+        frames = pl.collect_all([f.select(sample.expression) for f in kept])
+        values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
+        if len(values) < GROUPS:
+            return None
+        error = np.sqrt((GROUPS - 1) * values.var())
+        value, spread, count = (np.array([x]) for x in (sample.value, error, GROUPS))
+        low, high = t_interval(value, spread, count, sample.confidence)
+        return low.item(), high.item()
+
+
+@dataclass(frozen=True, slots=True)
+class Linearised:
+    """Treat the metric as a mean of what each record contributes to it (the delta method).
+
+    `terms` gives each record's contribution, or its deviation. `bias` says by how much the value
+    is expected to lie below the truth: the upper end is moved out by it. `least` is the smallest
+    variance that so many independent records can have: where all agree, that is not certainty.
+    """
+
+    terms: Callable[..., pl.Expr]
+    rate: bool = False
+    bias: Callable[..., pl.Expr] | None = None
+    least: Callable[..., pl.Expr] | None = None
+    text: str = "t, linearised, clustered by task"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Give the two ends, or None where there is one task."""
+        columns = [pl.col(n) for n in sample.inputs]
+        least = 0.0
+        if self.least:
+            least = sample.frame.select(self.least(*columns, **sample.options)).item() or 0.0
+        terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), CLUSTER)
+        by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
+        if sample.clustered:
+            by_task = by_task.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "n").sum())
+        if by_task.height < 2:
+            return None
+        total = float(by_task["n"].sum())
+        error, count = by_task.select(*_named(clustered_error(pl.col("x"), pl.col("n")))).row(0)
+        error = max(error, math.sqrt(max(least, 0.0) * total / count))
+        value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
+        if terms["x"].dtype == pl.Boolean:
+            ends = rate_interval(value, spread, n, tasks, sample.confidence)
+        elif self.rate:
+            ends = bounded_interval(value, spread, tasks, sample.confidence)
+        else:
+            ends = t_interval(value, spread, tasks, sample.confidence)
+        low, high = (end.item() for end in ends)
+        wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
+        return low, high + sample.frame.select(wider).item()
+
+
+def _named(exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
+    return [expr.alias(str(index)) for index, expr in enumerate(exprs)]
+
+
+def smoothed_variance(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    """Give the variance of a rate with one hit and one miss more than were seen."""
+    rate = (total + 1) / (count + 2)
+    return rate * (1 - rate)
+
+
+def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:
+    """Give each record's deviation in the ratio of two sums; both are null where it is not used."""
+    total = bottom.sum()
+    return (top - bottom * (top.sum() / total)) * bottom.count() / total
+
+
+def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: int) -> Floats:
+    """Add up by task (beyond `BLOCKS` tasks by block of tasks), cell after cell in each sum."""
+    named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
+    many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
+    block = (pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)).alias("block")
+    rows = sample.frame.lazy().with_columns(block, cell.fill_null(0).alias("cell"))
+    table = rows.group_by("block", "cell", maintain_order=True).agg(named).collect()
+    where = table.select(pl.col("block").rank("dense") - 1, "cell").to_numpy().astype(int)
+    sums = np.zeros((int(where[:, 0].max(initial=-1)) + 1, len(named), cells))
+    sums[where[:, 0], :, where[:, 1]] = table.drop("block", "cell").to_numpy()
+    whole = sums.reshape(len(sums), -1)
+    return whole[np.lexsort(whole.T)]
+
+
+@lru_cache(maxsize=4)
+def _weights(count: int, seed: int) -> Floats:
+    """Draw how often each of `count` units is picked, for each of `DRAWS` resamples."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(np.float64)
+
+
+def _nearest(ordered: Floats, share: float) -> float:
+    """Give a nearest-rank quantile of ordered values, infinities included."""
+    rank = int(np.ceil(share * len(ordered)))
+    return float(ordered[min(max(rank, 1), len(ordered)) - 1])

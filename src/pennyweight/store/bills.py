@@ -1,0 +1,58 @@
+"""What judging cost, by the ledger; and which of a judge's judgments was taken up last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from sqlalchemy import bindparam, func, select, update
+
+from pennyweight.store.connection import guarded
+from pennyweight.store.store import ROWS, now
+from pennyweight.store.tables import CALL, JUDGMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pennyweight.store.store import Store
+    from pennyweight.store.verdicts import Key
+
+_KEY = ("subject", "tier", "task_id", "attempt")
+_SCHEMA = dict(
+    zip(
+        (*_KEY, "judge_cost_usd"),
+        (pl.String, pl.String, pl.String, pl.Int64, pl.Float64),
+        strict=True,
+    )
+)
+
+
+def bills_of(store: Store, run: str) -> pl.DataFrame:
+    """Add up what the judges of each attempt were paid; null if an answer's cost is not known."""
+    c = CALL.c
+    unknown = func.count().filter(c.status == "ok", c.cost_usd.is_(None))
+    query = (
+        select(*(c[name] for name in _KEY), func.sum(c.cost_usd), unknown)
+        .where(c.run == run, c.kind == "judge")
+        .group_by(*(c[name] for name in _KEY))
+    )
+    parts = [pl.DataFrame(schema=_SCHEMA)]
+    with guarded(store.address), store.engine.connect() as connection:
+        for part in connection.execution_options(yield_per=ROWS).execute(query).partitions():
+            rows = [(*row[:4], None if row[5] else row[4]) for row in part]
+            parts.append(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
+    return pl.concat(parts)
+
+
+def renew(store: Store, run: str, judgments: Sequence[tuple[Key, str, str]]) -> None:
+    """Take up judgments again that stand: each becomes the latest of its judge."""
+    c = JUDGMENT.c
+    same = [c[name] == bindparam(f"of_{name}") for name in (*_KEY, "judge", "fingerprint")]
+    query = update(JUDGMENT).where(c.run == run, *same).values(at=now())
+    values = [
+        {f"of_{n}": v for n, v in zip((*_KEY, "judge", "fingerprint"), (*key, *rest), strict=True)}
+        for key, *rest in judgments
+    ]
+    if values:
+        with guarded(store.address), store.engine.begin() as connection:
+            connection.execute(query, values)

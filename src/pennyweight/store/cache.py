@@ -1,0 +1,211 @@
+"""What is kept of runs beside their records: measures for filters, digests for pages, verdicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, func, select
+
+from pennyweight.store.bulk_insert import insert
+from pennyweight.store.connection import guarded
+from pennyweight.store.read_connection import fetch
+from pennyweight.store.store import RUN_COLUMNS, Run, now
+from pennyweight.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import BindParameter, Connection
+
+    from pennyweight.store.store import Store
+
+    Row = tuple[Any, ...]
+
+BATCH = 5_000
+"""Rows that SQLite gets in one transaction, so that no run waits for long."""
+LARGE = 50_000
+"""Rows that PostgreSQL gets in one: there nobody waits."""
+
+_BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "data"})
+_RUN: BindParameter[str] = bindparam("run")
+_NEWEST = select(func.max(CALL.c.id)).where(CALL.c.run == RUN.c.id).scalar_subquery()
+_SPOKEN = select(func.max(VERDICT.c.at)).where(VERDICT.c.run == RUN.c.id).scalar_subquery()
+_STAMP = select(DIGEST.c.stamp).where(DIGEST.c.run == RUN.c.id).scalar_subquery()
+_SAID = (
+    select(func.max(REMARK.c.id))
+    .where(REMARK.c.run == RUN.c.id, REMARK.c.task_id.is_(None))
+    .scalar_subquery()
+)
+_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP, _SAID).where(RUN.c.id == _RUN)
+_DATA = select(DIGEST.c.data).where(DIGEST.c.run == _RUN)
+_LISTED = (
+    select(*(c for c in RUN_COLUMNS if c.name not in {"text", "path", "data_hash"}), *_BRIEF)
+    .select_from(RUN.outerjoin(DIGEST, DIGEST.c.run == RUN.c.id))
+    .order_by(RUN.c.created.desc(), RUN.c.id)
+)
+_DECIDED = (
+    select(
+        *(DECISION.c.run, DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
+        DECISION.c.stamp == DIGEST.c.stamp,
+    )
+    .select_from(DECISION.outerjoin(DIGEST, DIGEST.c.run == DECISION.c.run))
+    .order_by(DECISION.c.run, DECISION.c.policy, DECISION.c.side)
+)
+_DECIDED_OF = _DECIDED.where(DECISION.c.run == _RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A run as it is now, and of which state of it there is a digest."""
+
+    run: Run
+    stamp: str
+    kept: str | None
+    said: int | None
+    """The newest remark about the run."""
+
+
+def state(store: Store, name: str) -> State | None:
+    """Find a run by its whole id, with the mark of its state, in one query."""
+    if not store.exists:
+        return None
+    rows = fetch(store, _STATE, {"run": name})
+    if not rows:
+        return None
+    *values, newest, spoken, kept, said = rows[0]
+    told: dict[str, Any] = dict(zip((c.name for c in RUN_COLUMNS), values, strict=True))
+    run = Run(**{**told, "settings": json.loads(told["settings"])})
+    first, last = _stamped(run.status, run.ended, run.settings)
+    return State(run, f"{first}{json.dumps([newest, spoken])[1:-1]}{last}", kept, said)
+
+
+def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:
+    """Write how a stamp begins and ends; between them stand the newest call and verdict."""
+    rules = [settings.get(n) for n in ("answer", "match", "confidence", "judge")]
+    return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
+
+
+def stamp(store: Store, run: Run) -> str:
+    """Mark the state of a run: it changes with every call and verdict, and with its rules."""
+    found = state(store, run.id)
+    return found.stamp if found else ""
+
+
+LISTED = tuple(_LISTED.selected_columns.keys())
+"""The columns of what `listed` gives."""
+
+
+def listed(store: Store) -> tuple[Row, ...]:
+    """List the runs, the newest first, each with what is kept of it; without long texts."""
+    if not store.exists:
+        return ()
+    return tuple(fetch(store, _LISTED))
+
+
+@lru_cache(4)
+def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
+    """Name the runs that ended, or got other rules, after what is kept of them was computed.
+
+    It is told from what `listed` gave, so that a list needs no query for each of its runs.
+    """
+    names = ("id", "status", "ended", "settings", "stamp")
+    places = [LISTED.index(name) for name in names]
+    found = set()
+    for row in rows:
+        run, status, ended, settings, stamp = (row[at] for at in places)
+        if stamp:
+            first, last = _stamped(status, ended, json.loads(settings))
+            if not (stamp.startswith(first) and stamp.endswith(last)):
+                found.add(run)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict of a policy on a side of a run; `current` unless the run went on since."""
+
+    run: str
+    policy: str
+    side: str
+    verdict: str
+    current: bool
+
+
+def decisions(store: Store, run: str | None = None) -> tuple[Decision, ...]:
+    """Read the verdicts that gates gave, on one run or on all."""
+    if not store.exists:
+        return ()
+    query = _DECIDED if run is None else _DECIDED_OF
+    rows = fetch(store, query, {"run": run})
+    return tuple(Decision(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
+
+
+def keep_measured(
+    store: Store, run: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Keep measures: rows of the columns named. A row that is there is replaced."""
+    columns = ("run", *names)
+    lite = store.engine.dialect.name == "sqlite"
+    size = BATCH if lite else LARGE
+    for start in range(0, len(rows), size):
+        part = [(run, *row) for row in rows[start : start + size]]
+        with guarded(store.address), store.engine.begin() as connection:
+            if lite or len(part) < BATCH:
+                insert(connection, MEASURED, columns, part)
+            else:
+                _copy(connection, columns, part)
+
+
+def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Give PostgreSQL many rows in the way it takes them fastest."""
+    names = ", ".join(columns)
+    key = [c.name for c in MEASURED.primary_key]
+    sets = ", ".join(f"{n} = excluded.{n}" for n in columns if n not in key)
+    connection.exec_driver_sql(
+        f"CREATE TEMPORARY TABLE pennyweight_incoming (LIKE {MEASURED.name}) ON COMMIT DROP"
+    )
+    cursor = connection.connection.cursor()
+    with cursor.copy(f"COPY pennyweight_incoming ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    cursor.close()
+    connection.exec_driver_sql(
+        f"INSERT INTO {MEASURED.name} ({names}) SELECT {names} FROM pennyweight_incoming "  # noqa: S608
+        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}"
+    )
+
+
+def settle(store: Store) -> None:
+    """Let PostgreSQL look at what was written, so that it plans by what is there."""
+    if store.engine.dialect.name == "sqlite":
+        return
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.exec_driver_sql(f"ANALYZE {MEASURED.name}")
+
+
+def keep_digest(store: Store, run: str, **values: Any) -> None:
+    """Keep the digest of a run."""
+    names = tuple(DIGEST.c.keys())
+    row = tuple({**values, "run": run}[n] for n in names)
+    with guarded(store.address), store.engine.begin() as connection:
+        insert(connection, DIGEST, names, [row])
+
+
+def digest(store: Store, run: str) -> str | None:
+    """Read the digest of a run."""
+    rows = fetch(store, _DATA, {"run": run})
+    return str(rows[0][0]) if rows else None
+
+
+def keep_decision(
+    store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
+) -> None:
+    """Keep the verdict of a policy on a side of a run, with the state of the run it is about."""
+    names = tuple(DECISION.c.keys())
+    values: dict[str, Any] = {"run": run, "policy": policy, "side": side, "at": now()}
+    values |= {"verdict": verdict, "stamp": stamp}
+    with guarded(store.address), store.engine.begin() as connection:
+        insert(connection, DECISION, names, [tuple(values[n] for n in names)])

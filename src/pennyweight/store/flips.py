@@ -1,0 +1,102 @@
+"""Tasks that two sides solved to a different degree: the database compares and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from pennyweight.store.queries import SAME
+from pennyweight.store.read_connection import reading
+from pennyweight.store.tables import MEASURED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.store.store import Store
+
+    Chosen = tuple[str, Mapping[str, str]]
+    """A run, with the columns that choose some of its records."""
+
+LEAST = 1e-9
+"""By which shares differ at the least; less is in the last digits of a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A task, and the share of right answers that each side has."""
+
+    task_id: str
+    first: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The tasks that got worse and better, those that did so most first; and how many there are."""
+
+    worse: tuple[Change, ...] = ()
+    better: tuple[Change, ...] = ()
+    worse_count: int = 0
+    better_count: int = 0
+
+
+def changes(
+    store: Store, first: Chosen, second: Chosen, most: int = 200, alike: Sequence[str] = ()
+) -> Changes:
+    """Find the tasks whose share differs between two sides, at most so many in each direction.
+
+    Only tries that have the same value of each column in `alike` are compared, as `compare`
+    does it: what one side alone tried stays out.
+    """
+    values: dict[str, Any] = {"most": most}
+    key = ["task_id", *(_known(name) for name in alike)]
+    parts = [
+        _shares(letter, *side, values, key)
+        for letter, side in zip("ab", (first, second), strict=True)
+    ]
+    same = " AND ".join(f"a.{name} = b.{name}" for name in key)
+    shares = ("avg(a.share)", "avg(b.share)")
+    query = (  # only known names are in it, every value is bound
+        "SELECT task_id, first, second, many FROM (SELECT task_id, first, second, "  # noqa: S608
+        "count(*) OVER (PARTITION BY second > first) AS many, "
+        "row_number() OVER (PARTITION BY second > first "
+        "ORDER BY abs(second - first) DESC, task_id) AS place FROM "
+        f"(SELECT a.task_id AS task_id, {shares[0]} AS first, {shares[1]} AS second "
+        f"FROM {parts[0]} JOIN {parts[1]} ON {same} GROUP BY a.task_id "
+        f"HAVING abs({shares[0]} - {shares[1]}) > {LEAST}) AS d"
+        ") AS ranked WHERE place <= :most ORDER BY place"
+    )
+    with reading(store) as connection:
+        rows = connection.execute(text(query), values).all()
+    worse = [row for row in rows if row[2] < row[1]]
+    better = [row for row in rows if row[2] > row[1]]
+    return Changes(
+        tuple(Change(*row[:3]) for row in worse),
+        tuple(Change(*row[:3]) for row in better),
+        worse[0][3] if worse else 0,
+        better[0][3] if better else 0,
+    )
+
+
+def _known(name: str) -> str:
+    if name not in SAME:
+        raise KeyError(name)
+    return name
+
+
+def _shares(
+    letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any], key: Sequence[str]
+) -> str:
+    """Write the share of right answers to each task of a side, in each configuration."""
+    where = [f"run = :{letter}", "coalesce(correct, passed) IS NOT NULL"]
+    values[letter] = run
+    for index, (name, value) in enumerate(chosen.items()):
+        where.append(f"{_known(name)} = :{letter}{index}")
+        values[f"{letter}{index}"] = value
+    right = "CASE WHEN coalesce(correct, passed) THEN 1.0 ELSE 0.0 END"
+    return (
+        f"(SELECT {', '.join(key)}, avg({right}) AS share FROM {MEASURED.name} "  # noqa: S608
+        f"WHERE {' AND '.join(where)} GROUP BY {', '.join(key)}) {letter}"
+    )

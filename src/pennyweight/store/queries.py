@@ -1,0 +1,356 @@
+"""Look at records a page at a time: the database filters, orders and stops."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from pennyweight.store.read_connection import fetch, reading
+from pennyweight.store.tables import JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pennyweight.store.store import Store
+
+KEY = ("task_id", "subject", "tier", "attempt")
+SAME = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
+"""Columns that a filter can ask to be equal to a text."""
+AMONG = ("answer",)
+"""Columns that a filter can ask to be one of several texts, or missing."""
+RANGES = tuple(
+    c.name for c in MEASURED.c if c.name not in {"run", *KEY} and c.type.python_type in {int, float}
+)
+"""Measures that a filter can ask to lie in a range; the low end counts, the high end does not."""
+RESULT = "result"
+"""Whether an answer was right, or, where there is none to compare, whether the attempt passed."""
+FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
+SHORT = 240
+"""Characters of a text that a list needs."""
+
+SORTS = (*RANGES, *FLAGS, *(n for n in SAME if n != "task_id"), "attempt")
+"""Columns that records can be sorted by."""
+_ON = tuple(f"m.{n} = r.{n}" for n in ("run", *KEY))
+
+Key = tuple[str, str, str, int]
+Place = tuple[Any, ...]
+"""A key, or a value and a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records are wanted."""
+
+    same: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, bool | None] = field(default_factory=dict)
+    """None asks that it is known."""
+    ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    text: str = ""
+    among: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the measures are needed to decide."""
+        return bool(self.flags or self.ranges or self.among or "answer" in self.same)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """By which measure records are ordered; those of one value by their key, those without last."""
+
+    name: str
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some records, a column at a time, and whether there are more on either side."""
+
+    columns: Mapping[str, Sequence[Any]]
+    before: bool
+    after: bool
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The records, each by itself."""
+        names = tuple(self.columns)
+        held = zip(*self.columns.values(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in held]
+
+
+def page(
+    store: Store,
+    run: str,
+    wanted: Filter,
+    *,
+    after: Place | None = None,
+    before: Place | None = None,
+    last: bool = False,
+    limit: int = 50,
+    sort: Sort | None = None,
+    columns: frozenset[str] | None = None,
+) -> Page:
+    """Read the records after a place, before one, the first or the last; all columns unless told.
+
+    A place is the key of a record; where records are sorted, the value that they are sorted by
+    comes first. In the order of keys a page is found by an index. By a measure it is found by
+    reading that measure of the whole run, which is narrow, and then only the page's own records.
+    """
+    back = last or before is not None
+    edge = before if back else after
+    narrow = sort is not None or wanted.measured
+    where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
+    read = _columns(columns)
+    if sort is None:
+        key = [f"{'m' if narrow else 'r'}.{n}" for n in KEY]
+        if edge is not None:
+            where.append(f"({', '.join(key)}) {'<' if back else '>'} ({_marks(values, edge)})")
+        order = ", ".join(f"{n}{' DESC' if back else ''}" for n in key)
+        query = (  # only known names are in it, every value is bound
+            f"SELECT {', '.join(read)} FROM {_tables(narrow=narrow)} WHERE {' AND '.join(where)} "  # noqa: S608
+            f"ORDER BY {order} LIMIT {limit + 1:d}"
+        )
+    else:
+        if edge is not None:
+            where.append(_beyond(sort, edge, values, back=back))
+        name = _known(sort.name, SORTS)
+        read = {**read, f"{_value(name)} AS {name}": name}
+        query = _sorted(sort, where, read, back=back, text=bool(wanted.text), limit=limit + 1)
+    found = fetch(store, query, values)
+    more = len(found) > limit
+    found = found[limit - 1 :: -1] if back else found[:limit]
+    held = _held(tuple(read.values()), found)
+    return Page(held, more, before is not None) if back else Page(held, after is not None, more)
+
+
+def _sorted(
+    sort: Sort, where: Sequence[str], columns: Iterable[str], *, back: bool, text: bool, limit: int
+) -> str:
+    """Write a query that sorts keys alone, and then reads the records of those that are left."""
+    down = " DESC" if sort.down != back else ""
+    name, turn = _known(sort.name, SORTS), " DESC" if back else ""
+    value = _value(name)
+    ends = [f"({value} IS NULL){turn}", f"{value}{down}", *(f"m.{n}{turn}" for n in KEY)]
+    order = ", ".join(ends)
+    tables = _tables(narrow=True) if text else f"{MEASURED.name} m"
+    on = [c for c in where if text or c not in _ON]
+    chosen = ", ".join(f"m.{n} AS {n}" for n in ("run", *KEY))
+    inner = (
+        f"SELECT {chosen} FROM {tables} WHERE {' AND '.join(on)} "  # noqa: S608
+        f"ORDER BY {order} LIMIT {limit:d}"
+    )
+    same = " AND ".join([*(f"m.{n} = k.{n}" for n in ("run", *KEY)), *_ON])
+    return (  # the value that it is sorted by takes the place of the record's own
+        f"SELECT {', '.join(columns)} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
+        f"WHERE {same} ORDER BY {order}"
+    )
+
+
+def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> str:
+    """Write the condition that a record comes after a place, or before it."""
+    value, *key = edge
+    column = _value(_known(sort.name, SORTS))
+    tie = f"({', '.join(f'm.{n}' for n in KEY)}) {'<' if back else '>'} ({_marks(values, key)})"
+    if value is None:
+        return f"({column} IS NOT NULL OR {tie})" if back else f"({column} IS NULL AND {tie})"
+    values["edge"] = value
+    sign = "<" if sort.down != back else ">"
+    missing = "" if back else f" OR {column} IS NULL"
+    return f"({column} {sign} :edge OR ({column} = :edge AND {tie}){missing})"
+
+
+def _marks(values: dict[str, Any], key: Sequence[Any]) -> str:
+    values |= {f"k{i}": part for i, part in enumerate(key)}
+    return ", ".join(f":k{i}" for i in range(len(KEY)))
+
+
+def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Name the columns of what was found; SQLite has numbers for true and false."""
+    cells = zip(*found, strict=True) if found else [()] * len(names)
+    held: dict[str, Sequence[Any]] = dict(zip(names, cells, strict=True))
+    for name in held.keys() & FLAGS:
+        held[name] = [None if value is None else bool(value) for value in held[name]]
+    return held
+
+
+def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
+    """Count records, up to one more than `most`."""
+    narrow = wanted.measured
+    where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
+    tables = _tables(narrow=narrow)
+    inner = f"SELECT 1 FROM {tables} WHERE {' AND '.join(where)} LIMIT {most + 1:d}"  # noqa: S608
+    query = f"SELECT count(*) FROM ({inner}) AS found"  # noqa: S608
+    return int(fetch(store, query, values)[0][0])
+
+
+def _lite(store: Store) -> bool:
+    return store.engine.dialect.name == "sqlite"
+
+
+def _tables(*, narrow: bool) -> str:
+    """Join records and measures; CROSS JOIN keeps SQLite from walking the wide table."""
+    if narrow:
+        return f"{MEASURED.name} m CROSS JOIN {RECORD.name} r"
+    return f"{RECORD.name} r LEFT JOIN {MEASURED.name} m ON {' AND '.join(_ON)}"
+
+
+@cache
+def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
+    """Name what is read: what names and judges a record, and all else, or what is wanted of it."""
+    plain = ("status", "category", "capability", "finish", "prompt_tokens", "completion_tokens",
+             "latency_ms", "cost_usd")  # fmt: skip
+    texts = ("input", "target", "response", "error")
+    own = [c for c in MEASURED.c.keys() if c not in {"run", *KEY, *plain}]  # noqa: SIM118
+    found = {f"r.{n}": n for n in (*KEY, *plain)}
+    found |= {f"substr(r.{n}, 1, {SHORT}) AS {n}": n for n in texts}
+    found |= {f"m.{n}": n for n in own}
+    needed = {*KEY, "status", "error", "correct", "passed"}
+    return {text: n for text, n in found.items() if wanted is None or n in needed or n in wanted}
+
+
+def _conditions(
+    run: str, wanted: Filter, *, lite: bool, narrow: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """Write what records must fulfil; `narrow` walks the table of measures."""
+    outer = "m" if narrow else "r"
+    where, values = [f"{outer}.run = :run"], {"run": run}
+    if narrow:
+        where += _ON
+    parts: dict[str, Any] = values
+    for index, (name, value) in enumerate(wanted.same.items()):
+        where.append(f"{outer}.{_known(name, SAME)} = :s{index}")
+        parts[f"s{index}"] = value
+    for name, flag in wanted.flags.items():
+        true = _value(_known(name, FLAGS))
+        if flag is None:
+            where.append(f"{true} IS NOT NULL")
+        else:
+            value = f"= {1 if flag else 0}" if lite else f"IS {str(flag).upper()}"
+            where.append(f"{true} {value}")
+    for name, texts in wanted.among.items():
+        column = f"m.{_known(name, AMONG)}"
+        marks = [f":{name}{i}" for i, value in enumerate(texts) if value is not None]
+        either = [f"{column} IS NULL"] if None in texts else []
+        either += [f"{column} IN ({', '.join(marks)})"] if marks else []
+        where.append(f"({' OR '.join(either) or '1 = 0'})")
+        parts |= {f"{name}{i}": value for i, value in enumerate(texts) if value is not None}
+    for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
+        if low is not None:
+            where.append(f"m.{_known(name, RANGES)} >= :l{index}")
+            parts[f"l{index}"] = low
+        if high is not None:
+            where.append(f"m.{_known(name, RANGES)} < :h{index}")
+            parts[f"h{index}"] = high
+    if wanted.text:
+        like = "LIKE" if lite else "ILIKE"
+        fields = ("input", "response", "reasoning", "task_id", "error")
+        where.append("(" + " OR ".join(f"r.{n} {like} :text ESCAPE '!'" for n in fields) + ")")
+        plain = re.sub("([!%_])", r"!\1", wanted.text)
+        parts["text"] = f"%{plain}%"
+    return where, parts
+
+
+def _value(name: str) -> str:
+    """Write a known column of the measures, or what stands for several."""
+    return "coalesce(m.correct, m.passed)" if name == RESULT else f"m.{name}"
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """Keep anything but known names out of a query."""
+    if name not in names:
+        raise KeyError(name)
+    return name
+
+
+def record(store: Store, run: str, key: Key) -> dict[str, Any] | None:
+    """Read one record in full."""
+    query = select(RECORD).where(RECORD.c.run == run, *_at(RECORD, key))
+    with reading(store) as connection:
+        found = connection.execute(query).mappings().first()
+        return dict(found) if found else None
+
+
+def value(store: Store, run: str, key: Key, name: str) -> Any:
+    """Read one measure of a record."""
+    both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
+    column = both if _known(name, SORTS) == RESULT else MEASURED.c[name]
+    query = select(column).where(MEASURED.c.run == run, *_at(MEASURED, key))
+    with reading(store) as connection:
+        return connection.scalar(query)
+
+
+def _at(table: Any, key: Key) -> list[Any]:
+    return [table.c[name] == value for name, value in zip(KEY, key, strict=True)]
+
+
+def siblings(
+    store: Store,
+    run: str,
+    task: str,
+    chosen: Mapping[str, str] | None = None,
+    *,
+    limit: int = 200,
+    longest: int = 4_000,
+) -> list[dict[str, Any]]:
+    """Read attempts at one task, with what was measured; `chosen` columns are equal to a text.
+
+    Texts are cut to `longest` characters; `length` is how many a reply has.
+    """
+    c = RECORD.c
+    on = [MEASURED.c[n] == c[n] for n in ("run", *KEY)]
+    texts = [func.substr(c[n], 1, longest).label(n) for n in ("response", "error")]
+    same = [c[_known(n, SAME)] == value for n, value in (chosen or {}).items()]
+    query = (
+        select(*(c[n] for n in (*KEY, "status", "latency_ms", "cost_usd")), *texts)
+        .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
+        .add_columns(func.length(c.response).label("length"))
+        .select_from(RECORD.outerjoin(MEASURED, on[0] & on[1] & on[2] & on[3] & on[4]))
+        .where(c.run == run, c.task_id == task, *same)
+        .order_by(c.subject, c.tier, c.attempt)
+        .limit(limit)
+    )
+    with reading(store) as connection:
+        return [dict(r) for r in connection.execute(query).mappings()]
+
+
+def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
+    """Read what judges said about a record."""
+    query = select(JUDGMENT).where(JUDGMENT.c.run == run, *_at(JUDGMENT, key))
+    with reading(store) as connection:
+        ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
+        return [dict(r) for r in connection.execute(ordered).mappings()]
+
+
+def scenario(store: Store, run: str, task: str) -> str | None:
+    """Read what the attempts at a task are checked for."""
+    query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
+    with reading(store) as connection:
+        found: str | None = connection.scalar(query)
+        return found
+
+
+def given(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
+    """Read the verdicts that others gave about a record."""
+    columns = [c for c in VERDICT.c if c.name != "run"]
+    query = select(*columns).where(VERDICT.c.run == run, *_at(VERDICT, key))
+    with reading(store) as connection:
+        return [dict(r) for r in connection.execute(query).mappings()]
+
+
+def made(store: Store, run: str) -> int:
+    """Count the records of a run, from the index alone."""
+    query = select(func.count()).select_from(RECORD).where(RECORD.c.run == run)
+    with reading(store) as connection:
+        return int(connection.scalar(query) or 0)
+
+
+def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
+    """List the values of a column, from what is measured."""
+    column = MEASURED.c[_known(name, SAME)]
+    query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
+    with reading(store) as connection:
+        return sorted(str(v) for (v,) in connection.execute(query))

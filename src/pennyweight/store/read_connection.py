@@ -1,0 +1,82 @@
+"""Connections that only read: they need no transaction around a query, and none to be ready."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.exc import DBAPIError
+
+from pennyweight.store.connection import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import Connection, Engine, Select
+
+    from pennyweight.store.store import Store
+
+Row = tuple[Any, ...]
+
+_NAMED = re.compile(r":(\w+)")
+
+
+@contextmanager
+def reading(store: Store) -> Iterator[Connection]:
+    """Connect for reading; PostgreSQL is spared the words that begin and end a transaction."""
+    engine = store.engine
+    if engine.dialect.name != "sqlite":
+        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+    with guarded(store.address), engine.connect() as connection:
+        yield connection
+
+
+def fetch(
+    store: Store, query: str | Select[Any], values: Mapping[str, Any] | None = None
+) -> list[Row]:
+    """Fetch the rows of a query, its values written `:name`, as the driver gives them.
+
+    What makes rows and connections comfortable takes longer than many a query. A server is not
+    asked whether it is there before each one: when it was gone, the query is asked once more.
+    """
+    engine = store.reader
+    written = _written(query, named=engine.dialect.name == "sqlite")
+    with guarded(store.address):
+        try:
+            return _fetched(engine, written, values or {})
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        engine.dispose()
+        return _fetched(engine, written, values or {})
+
+
+@lru_cache(256)
+def _written(query: str | Select[Any], *, named: bool) -> str:
+    """Write a query as a driver takes it: values as `:name`, or as `%(name)s`."""
+    if not isinstance(query, str):
+        query = str(query.compile(dialect=DefaultDialect(paramstyle="named")))
+    return query if named else _NAMED.sub(r"%(\1)s", query)
+
+
+def _fetched(engine: Engine, query: str, values: Mapping[str, Any]) -> list[Row]:
+    dialect = engine.dialect
+    assert dialect.loaded_dbapi is not None
+    known, connection = dialect.loaded_dbapi.Error, None
+    try:
+        connection = engine.raw_connection()
+        cursor = connection.cursor()
+        cursor.execute(query, values)
+        return list(cursor.fetchall())
+    except known as error:
+        held = connection and connection.dbapi_connection
+        lost = held is not None and dialect.is_disconnect(error, held, None)
+        if connection and lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(query, None, error, known, False, lost) from error
+    finally:
+        if connection:
+            connection.close()

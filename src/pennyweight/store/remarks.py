@@ -1,0 +1,76 @@
+"""What people say about records and runs, kept with who and when."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, insert, select
+
+from pennyweight.store.connection import guarded
+from pennyweight.store.queries import KEY
+from pennyweight.store.read_connection import fetch
+from pennyweight.store.store import now
+from pennyweight.store.tables import REMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pennyweight.store.queries import Key
+    from pennyweight.store.store import Store
+
+
+def remark(
+    store: Store,
+    run: str,
+    key: Key | None,
+    *,
+    who: str,
+    verdict: str | None = None,
+    note: str | None = None,
+    tags: Sequence[str] | None = None,
+) -> None:
+    """Keep what a person says about a record or a run."""
+    place = dict(zip(KEY, key, strict=True)) if key else {}
+    values = {
+        "run": run,
+        "who": who,
+        "verdict": verdict,
+        "note": note,
+        "tags": None if tags is None else json.dumps(list(tags)),
+        "at": now(),
+        **place,
+    }
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.execute(insert(REMARK).values(values))
+
+
+_OF_RUNS = (
+    select(REMARK.c.run, REMARK.c.note, REMARK.c.tags)
+    .where(REMARK.c.task_id.is_(None))
+    .order_by(REMARK.c.id)
+)
+_OF_ONE = select(REMARK).where(REMARK.c.run == bindparam("run")).order_by(REMARK.c.id.desc())
+_OF_RUN = _OF_ONE.where(REMARK.c.task_id.is_(None))
+_OF_RECORD = _OF_ONE.where(*(REMARK.c[n] == bindparam(n) for n in KEY))
+
+
+def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
+    """Read run, note and tags (as JSON) of what was said about runs; the oldest first."""
+    return tuple((r[0], r[1], r[2]) for r in fetch(store, _OF_RUNS))
+
+
+def tags(store: Store, run: str) -> list[str]:
+    """Read the tags that a run has now."""
+    return next((r["tags"] for r in remarks(store, run) if r["tags"] is not None), [])
+
+
+def remarks(store: Store, run: str, key: Key | None = None) -> list[dict[str, Any]]:
+    """Read what people said about a record, or a run; the newest first."""
+    values = {"run": run, **(dict(zip(KEY, key, strict=True)) if key else {})}
+    names = REMARK.c.keys()
+    rows = [
+        dict(zip(names, r, strict=True))
+        for r in fetch(store, _OF_RECORD if key else _OF_RUN, values)
+    ]
+    return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]

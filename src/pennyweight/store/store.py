@@ -1,0 +1,400 @@
+"""A store of runs: open it, add to it, read from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from sqlalchemy import Double, cast, delete, func, or_, select, update
+
+from pennyweight.errors import UsageError
+from pennyweight.store.bulk_insert import insert, is_there
+from pennyweight.store.connection import (
+    DEFAULT,
+    StoreError,
+    connect,
+    connect_reader,
+    file_of,
+    guarded,
+    shown,
+)
+from pennyweight.store.lease import STALE, Lease, Owner, clock
+from pennyweight.store.tables import (
+    ASIDE,
+    CALL,
+    DECISION,
+    DIGEST,
+    JUDGMENT,
+    MEASURED,
+    RECORD,
+    REMARK,
+    RUN,
+    SCENARIO,
+    VERDICT,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        Callable,
+        Container,
+        Iterable,
+        Iterator,
+        Sequence,
+    )
+
+    from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, Update
+
+ROWS = 2_000
+"""How many records are read at a time: their texts are held as Python's and as Polars' own."""
+PATIENCE = 30.0
+"""Seconds to wait for a database server that went away while a run is being written."""
+Row = tuple[Any, ...]
+Correction = tuple[str, dict[str, Any]]
+"""A task, and what its records are to say."""
+
+RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
+RECORD_COLUMNS = tuple(RECORD.c.keys())
+JUDGMENT_COLUMNS = tuple(JUDGMENT.c.keys())
+CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
+
+_TYPES: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a suite, with everything needed to repeat it."""
+
+    id: str
+    suite: str
+    path: str
+    text: str
+    data_hash: str
+    status: str
+    """`running`, `done`, `stopped` (interrupted or out of budget) or `failed`."""
+    attempts: int
+    created: float
+    ended: float | None
+    settings: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Where its suite is, from here where that is shorter."""
+        return min(self.path, os.path.relpath(self.path), key=len)
+
+
+class Store:
+    """A store at an address; several processes may use it at the same time."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self.address = address or os.environ.get("PENNYWEIGHT_STORE") or DEFAULT
+        self._engine: Engine | None = None
+        self._reader: Engine | None = None
+        self._file: tuple[int, int] | None = None
+        self.leases: dict[str, Lease] = {}
+        """The runs that this process took through this store."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something at the address, without making it."""
+        return "://" in self.address or Path(self.address).exists()
+
+    @property
+    def engine(self) -> Engine:
+        """The connections, opened and upgraded on first use."""
+        if self._engine is None:
+            self._engine = connect(self.address)
+            self._file = file_of(self._engine)
+            weakref.finalize(self, self._engine.dispose)
+        return self._engine
+
+    @property
+    def reader(self) -> Engine:
+        """Connections for what only reads."""
+        if self._reader is None:
+            self._reader = connect_reader(self.engine)
+            weakref.finalize(self, self._reader.dispose)
+        return self._reader
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for engine in (self._reader, self._engine):
+            if engine is not None:
+                engine.dispose()
+        self._reader = self._engine = None
+
+    def add_run(self, run: Run) -> None:
+        """Write a new run down."""
+        values = {
+            **{c.name: getattr(run, c.name) for c in RUN_COLUMNS},
+            "settings": json.dumps(run.settings),
+        }
+        with guarded(self.address), self.engine.begin() as connection:
+            connection.execute(RUN.insert().values(values))
+
+    def set_run(self, run_id: str, *, patience: float | None = None, **values: Any) -> None:
+        """Change what is known about a run, unless it was taken and is no longer ours.
+
+        `patience` is how many seconds a server that went away is waited for.
+        """
+        if "settings" in values:
+            values["settings"] = json.dumps(values["settings"])
+        query = update(RUN).where(RUN.c.id == run_id).values(**values)
+        lease = self.leases.get(run_id)
+        if lease:
+            query = query.where(RUN.c.owner == lease.owner)
+
+        def change(connection: Connection, _: bool) -> None:
+            if not connection.execute(query).rowcount and lease:
+                lease.lose()
+
+        self._change(change, patience)
+
+    def runs(self) -> list[Run]:
+        """List the runs, the newest first."""
+        if not self.exists:
+            return []
+        with guarded(self.address), self.engine.connect() as connection:
+            rows = connection.execute(
+                select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
+            ).mappings()
+            return [Run(**{**row, "settings": json.loads(row["settings"])}) for row in rows]
+
+    def find(self, name: str) -> Run:
+        """Find a run by its id, a unique beginning of it, or `latest`."""
+        runs = self.runs()
+        if name == "latest" and runs:
+            return runs[0]
+        found = [r for r in runs if r.id == name] or [r for r in runs if r.id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(r.id for r in found[:5])
+            raise UsageError(f"{name!r} is the beginning of several runs: {ids}. Give more of it.")
+        where = f"in the store {shown(self.address)}"
+        if not runs:
+            raise UsageError(f"There is no run {where} yet; 'pennyweight run SUITE' makes one.")
+        raise UsageError(f"There is no run {name!r} {where}; 'pennyweight runs' lists them.")
+
+    def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
+        """Write records and calls in one transaction; a record that is there is replaced.
+
+        But not by an error, unless it is one. Of a run that another process has now, only the
+        calls are written: they were paid for.
+        """
+        self._write(RECORD, RECORD_COLUMNS, records, calls)
+
+    def write_judgments(self, judgments: Sequence[Row], calls: Sequence[Row]) -> None:
+        """Write judgments and calls in one transaction; the same judgment is replaced."""
+        self._write(JUDGMENT, JUDGMENT_COLUMNS, judgments, calls)
+
+    def _write(
+        self, table: Table, columns: Sequence[str], rows: Sequence[Row], calls: Sequence[Row]
+    ) -> None:
+        def change(connection: Connection, again: bool) -> None:
+            if rows and self._is_ours(connection, rows[0][0]):
+                insert(connection, table, columns, rows)
+            if again and calls and is_there(connection, CALL, CALL_COLUMNS, calls[0]):
+                return  # it was committed, only the answer got lost
+            insert(connection, CALL, CALL_COLUMNS, calls)
+
+        self._change(change)
+
+    def _is_ours(self, connection: Connection, run_id: str) -> bool:
+        """Whether this process may write the records of a run; asked only after a long silence."""
+        lease = self.leases.get(run_id)
+        if lease is None or lease.is_fresh:
+            return True
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
+        if lease.lost or not connection.execute(query.values(beat=self._clock())).rowcount:
+            lease.lose()
+        return not lease.lost
+
+    def _change(
+        self, change: Callable[[Connection, bool], None], patience: float | None = None
+    ) -> None:
+        """Make a change in one transaction; a server that restarts is waited for."""
+        engine, end = self.engine, None
+        while True:
+            if self._file != file_of(engine):  # SQLite would write to it all the same
+                raise StoreError(
+                    f"The store {shown(self.address)} was removed or replaced while it was written "
+                    "to. What was in it is lost unless it comes back."
+                )
+            try:
+                with guarded(self.address), engine.begin() as connection:
+                    change(connection, end is not None)
+                return
+            except StoreError as error:
+                end = end or time.monotonic() + (PATIENCE if patience is None else patience)
+                if not error.passing or time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+
+    def take(self, run_id: str, owner: str, lost: Callable[[], None] = lambda: None) -> bool:
+        """Take a run for one process; false while another one makes it.
+
+        A run is free when nobody has it, its owner was not heard of for a while, or was a process
+        of this machine that is gone. `lost` is called, in any thread, if it is taken away.
+        """
+        lease = Lease(owner, lost)
+        held = self.holder(run_id)
+        c, now_there = RUN.c, self._clock()
+        stale = or_(c.beat.is_(None), c.beat < now_there - STALE)
+        free = or_(c.owner.is_(None), c.owner == owner, stale)
+        if held is not None and held.is_gone:
+            free = or_(free, c.owner == held.text)
+        query = update(RUN).where(c.id == run_id, free).values(owner=owner, beat=now_there)
+        if taken := self._lease(query) == 1:
+            self.leases[run_id] = lease
+        return taken
+
+    def beat(self, run_id: str, owner: str) -> bool:
+        """Say that the owner of a run is alive; false when the run is no longer its own."""
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
+        when, ours = clock(), self._lease(query.values(beat=self._clock())) == 1
+        if (lease := self.leases.get(run_id)) and lease.owner == owner:
+            lease.heard(when) if ours else lease.lose()
+        return ours
+
+    def release(self, run_id: str, owner: str) -> None:
+        """Let a run go, if it is still the owner's."""
+        if (lease := self.leases.get(run_id)) and lease.owner == owner:
+            del self.leases[run_id]
+        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
+        self._lease(query.values(owner=None, beat=None))
+
+    def holder(self, run_id: str) -> Owner | None:
+        """Say who makes a run now, or did when last heard of."""
+        query = select(RUN.c.owner).where(RUN.c.id == run_id)
+        with guarded(self.address), self.engine.connect() as connection:
+            found = connection.scalar(query)
+            return Owner.of(found) if found else None
+
+    def is_made(self, run_id: str) -> bool:
+        """Whether a process is making a run now: it was heard of lately, and is not gone."""
+        query = select(RUN.c.owner).where(RUN.c.id == run_id, RUN.c.beat >= self._clock() - STALE)
+        with guarded(self.address), self.engine.connect() as connection:
+            found = connection.scalar(query)
+        return found is not None and not Owner.of(found).is_gone
+
+    def _lease(self, query: Update) -> int:
+        """Change a lease at once; a server that is away is not waited for."""
+        with guarded(self.address), self.engine.begin() as connection:
+            return connection.execute(query).rowcount
+
+    def _clock(self) -> Any:
+        """Give the time by the one clock that all who share a store can ask."""
+        if self.engine.dialect.name == "sqlite":
+            return now()
+        return cast(func.extract("epoch", func.clock_timestamp()), Double)
+
+    def correct(self, run_id: str, tasks: Iterable[Correction]) -> None:
+        """Write down anew what records say about their tasks, all or nothing."""
+        c = RECORD.c
+        with guarded(self.address), self.engine.begin() as connection:
+            for task_id, values in tasks:
+                query = update(RECORD).where(c.run == run_id, c.task_id == task_id)
+                connection.execute(query.values(**values))
+
+    def told(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
+        """Give the task of records and what they say about it, each once."""
+        chosen = [RECORD.c.task_id, *(RECORD.c[name] for name in columns)]
+        query = select(*chosen).where(RECORD.c.run == run_id).distinct()
+        with guarded(self.address), self.engine.connect() as connection:
+            for row in connection.execution_options(yield_per=ROWS).execute(query):
+                yield row[0], tuple(row[1:])
+
+    def judgments(self, run_id: str, columns: Container[str] | None = None) -> pl.DataFrame:
+        """Read the judgments of a run, or some of their columns, in a fixed order."""
+        c = JUDGMENT.c
+        chosen = [column for column in c if columns is None or column.name in columns]
+        order = self._order(c.attempt, c.task_id, c.subject, c.tier, c.judge, c.at)
+        query = select(*chosen).where(c.run == run_id).order_by(*order)
+        schema = {column.name: _TYPES[column.type.python_type] for column in chosen}
+        parts = [pl.DataFrame(schema=schema)]
+        with guarded(self.address), self.engine.connect() as connection:
+            rows = connection.execution_options(yield_per=ROWS).execute(query)
+            parts += [
+                pl.DataFrame([tuple(r) for r in part], schema=schema, orient="row")
+                for part in rows.partitions()
+            ]
+        return pl.concat(parts)
+
+    def made(self, run_id: str) -> dict[tuple[str, str, str, int], tuple[str, str]]:
+        """Say which attempts of a run have a record: their fingerprint and status."""
+        c = RECORD.c
+        query = select(c.subject, c.tier, c.task_id, c.attempt, c.fingerprint, c.status)
+        with guarded(self.address), self.engine.connect() as connection:
+            rows = connection.execute(query.where(c.run == run_id))
+            return {(r[0], r[1], r[2], r[3]): (r[4], r[5]) for r in rows}
+
+    def spent(self, run_id: str) -> dict[str, Any]:
+        """Add up the ledger of a run; `unpriced` calls cost something that is not known."""
+        c = CALL.c
+        unknown = c.cost_usd.is_(None) & ((c.status == "ok") | c.held_tokens.is_not(None))
+        query = select(
+            func.count().label("calls"),
+            func.sum(c.cost_usd).label("usd"),
+            func.sum(c.prompt_tokens).label("prompt_tokens"),
+            func.sum(c.completion_tokens).label("completion_tokens"),
+            func.sum(c.held_usd).label("held_usd"),
+            func.sum(c.held_tokens).label("held_tokens"),
+            func.count().filter(unknown).label("unpriced"),
+        ).where(c.run == run_id)
+        with guarded(self.address), self.engine.connect() as connection:
+            row = connection.execute(query).mappings().one()
+            return {n: v if v is None or n.endswith("usd") else int(v) for n, v in row.items()}
+
+    def statuses(self, run_id: str) -> dict[str, int]:
+        """Count the records of a run by status."""
+        query = select(RECORD.c.status, func.count()).where(RECORD.c.run == run_id)
+        with guarded(self.address), self.engine.connect() as connection:
+            return {r[0]: r[1] for r in connection.execute(query.group_by(RECORD.c.status))}
+
+    def records(self, run_id: str, columns: Container[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Read records of a run, some thousand at a time, in the order of their key."""
+        chosen = [c for c in RECORD.c if columns is None or c.name in columns]
+        order = self._order(*RECORD.primary_key)
+        query = select(*chosen).where(RECORD.c.run == run_id).order_by(*order)
+        schema = {c.name: _TYPES[c.type.python_type] for c in chosen}
+        with guarded(self.address), self.engine.connect() as connection:
+            rows = connection.execution_options(yield_per=ROWS).execute(query)
+            assert rows.cursor is not None
+            part: Sequence[Any] = rows.fetchmany(ROWS)  # what was buffered is in it
+            while part:
+                cells = zip(schema.items(), zip(*part, strict=True), strict=True)
+                yield pl.DataFrame([_series(n, held, t) for (n, t), held in cells])
+                # without a Row for each, which takes long
+                part = rows.cursor.fetchmany(ROWS) if rows.cursor else ()
+            rows.close()
+
+    def _order(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
+        """Order text by its code points, as SQLite does, whatever language a server speaks."""
+        lite = self.engine.dialect.name == "sqlite"
+        return [c if lite or c.type.python_type is not str else c.collate("C") for c in columns]
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run with all that belongs to it."""
+        with guarded(self.address), self.engine.begin() as connection:
+            beside = (REMARK, DECISION, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT)
+            for table in (*beside, CALL, ASIDE, RECORD):
+                connection.execute(delete(table).where(table.c.run == run_id))
+            connection.execute(delete(RUN).where(RUN.c.id == run_id))
+
+
+def _series(name: str, held: Sequence[Any], type_: Any) -> pl.Series:
+    """Make a column; SQLite keeps yes and no as numbers."""
+    if type_ is pl.Boolean:
+        held = [None if value is None else bool(value) for value in held]
+    return pl.Series(name, held, dtype=type_)
+
+
+def now() -> float:
+    """Give the time as records keep it: Unix seconds."""
+    return time.time()

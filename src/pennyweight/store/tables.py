@@ -1,0 +1,260 @@
+"""The tables of a store. One schema serves SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+
+METADATA = MetaData()
+
+META = Table("pennyweight_meta", METADATA, Column("version", Integer, nullable=False))
+
+RUN = Table(
+    "pennyweight_run",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("suite", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("data_hash", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("ended", Double),
+    Column("settings", Text, nullable=False),
+    Column("owner", Text),
+    Column("beat", Double),
+)
+"""Owner and beat are the lease of the process that makes a run, and when it was last heard of."""
+
+RECORD = Table(
+    "pennyweight_record",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("error", Text),
+    Column("error_kind", Text),
+    Column("model", Text),
+    Column("input", Text),
+    Column("messages", Text),
+    Column("target", Text),
+    Column("category", Text),
+    Column("capability", Text),
+    Column("response", Text),
+    Column("reasoning", Text),
+    Column("tool_calls", Text),
+    Column("logprobs", Text),
+    Column("finish", Text),
+    Column("truncated", Boolean),
+    Column("refused", Boolean),
+    Column("seed", BigInteger),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cached_tokens", BigInteger),
+    Column("reasoning_tokens", BigInteger),
+    Column("latency_ms", Double),
+    Column("wait_ms", Double),
+    Column("tries", Integer),
+    Column("cost_usd", Double),
+    Column("input_price", Double),
+    Column("output_price", Double),
+    Column("duration_seconds", Double),
+    Column("started", Double),
+    Column("ended", Double),
+    Column("pass_score", Double),
+    Column("extra", Text),
+    Column("passed", Boolean),
+    Column("work", Text),
+    Column("price_source", Text),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
+)
+
+ASIDE = Table(
+    "pennyweight_aside",
+    METADATA,
+    *(Column(c.name, c.type, nullable=c.nullable) for c in RECORD.c),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "fingerprint"),
+)
+"""Records that a changed suite no longer asks for. They were paid for, and may come back."""
+
+JUDGMENT = Table(
+    "pennyweight_judgment",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("error", Text),
+    Column("score", Double),
+    Column("passed", Boolean),
+    Column("confidence", Double),
+    Column("claimed_score", Double),
+    Column("claimed_passed", Boolean),
+    Column("items", Text),
+    Column("reply", Text),
+    Column("tries", Integer),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cost_usd", Double),
+    Column("latency_ms", Double),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "judge", "fingerprint"),
+)
+"""What a judge said about an attempt, item by item; by another rubric it is another judgment."""
+
+CALL = Table(
+    "pennyweight_call",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("model", Text),
+    Column("status", Text, nullable=False),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cost_usd", Double),
+    Column("latency_ms", Double),
+    Column("at", Double, nullable=False),
+    Column("held_usd", Double),
+    Column("held_tokens", BigInteger),
+    Index("pennyweight_call_run", "run"),
+    Index("pennyweight_call_newest", "run", "id").ddl_if(dialect="postgresql"),
+    sqlite_autoincrement=True,
+)
+"""The ledger: a row for each call that was made, whether or not its answer was of use."""
+
+MEASURED = Table(
+    "pennyweight_measured",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("status", Text),
+    Column("category", Text),
+    Column("capability", Text),
+    Column("answer", Text),
+    Column("correct", Boolean),
+    Column("passed", Boolean),
+    Column("truncated", Boolean),
+    Column("self_correcting", Boolean),
+    Column("prob_correct", Double),
+    Column("cot_tokens", BigInteger),
+    Column("step_count", BigInteger),
+    Column("ra_ratio", Double),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("total_tokens", BigInteger),
+    Column("latency_ms", Double),
+    Column("cost_usd", Double),
+    Column("duration_seconds", Double),
+    Column("impl_rate", Double),
+    Column("scenario_score", Double),
+    Column("violations", BigInteger),
+    Column("composite_score", Double),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
+    sqlite_with_rowid=False,
+)
+"""The measures of records, kept for filters. They can be computed again at any time."""
+
+DIGEST = Table(
+    "pennyweight_digest",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("stamp", Text, nullable=False),
+    Column("metric", Text),
+    Column("value", Double),
+    Column("low", Double),
+    Column("high", Double),
+    Column("records", BigInteger, nullable=False),
+    Column("errors", BigInteger, nullable=False),
+    Column("cost_usd", Double),
+    Column("data", Text, nullable=False),
+)
+"""What a page shows of a run, kept. It can be computed again at any time."""
+
+DECISION = Table(
+    "pennyweight_decision",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("policy", Text, primary_key=True),
+    Column("side", Text, primary_key=True),
+    Column("verdict", Text, nullable=False),
+    Column("stamp", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+"""The verdict that a policy gave last on a side of a run, and the state of the run it is about."""
+
+SCENARIO = Table(
+    "pennyweight_scenario",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("scenario", Text, nullable=False),
+    PrimaryKeyConstraint("run", "task_id"),
+)
+"""What the attempts at a task are checked for."""
+
+VERDICT = Table(
+    "pennyweight_verdict",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("mark", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("said_of", Text, nullable=False),
+    Column("holds", Boolean),
+    Column("error", Boolean),
+    Column("why", Text),
+    Column("evidence", Text),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "mark", "who"),
+    Index("pennyweight_verdict_newest", "run", "at"),
+)
+"""What code, a judge or a person said about a behaviour, which no record can say by itself."""
+
+REMARK = Table(
+    "pennyweight_remark",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("task_id", Text),
+    Column("subject", Text),
+    Column("tier", Text),
+    Column("attempt", Integer),
+    Column("verdict", Text),
+    Column("note", Text),
+    Column("tags", Text),
+    Column("who", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("pennyweight_remark_run", "run"),
+    sqlite_autoincrement=True,
+)
+"""What people said about a record, or about a whole run where no task is named."""

@@ -1,0 +1,80 @@
+"""Scenarios and the verdicts that others than the record give, in a store."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from pennyweight.store.bulk_insert import insert
+from pennyweight.store.connection import guarded
+from pennyweight.store.tables import SCENARIO, VERDICT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pennyweight.store.store import Store
+
+Key = tuple[str, str, str, int]
+"""Subject, tier, task and number of an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A verdict that was given about one behaviour of one attempt."""
+
+    subject: str
+    tier: str
+    task_id: str
+    attempt: int
+    mark: str
+    """Which behaviour: a hash of what it says."""
+    who: str
+    said_of: str
+    """A hash of the response it is about; about another it says nothing."""
+    holds: bool | None
+    why: str
+    at: float
+    error: bool = False
+    evidence: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """The attempt it is about."""
+        return self.subject, self.tier, self.task_id, self.attempt
+
+
+def keep_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:
+    """Keep what the attempts of a run are checked for, in place of what was kept before."""
+    rows = [(run, task, text) for task, text in scenarios.items()]
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.execute(delete(SCENARIO).where(SCENARIO.c.run == run))
+        insert(connection, SCENARIO, ("run", "task_id", "scenario"), rows)
+
+
+def scenarios_of(store: Store, run: str) -> dict[str, str]:
+    """Give what the attempts of a run are checked for, by task."""
+    query = select(SCENARIO.c.task_id, SCENARIO.c.scenario).where(SCENARIO.c.run == run)
+    with guarded(store.address), store.engine.connect() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+_COLUMNS = tuple(column.name for column in VERDICT.c)
+
+
+def keep_verdicts(store: Store, run: str, given: Iterable[Given]) -> None:
+    """Keep verdicts; what the same one said before is replaced."""
+    tables = [{"run": run, **asdict(one)} for one in given]
+    rows = [tuple(table[name] for name in _COLUMNS) for table in tables]
+    with guarded(store.address), store.engine.begin() as connection:
+        insert(connection, VERDICT, _COLUMNS, rows)
+
+
+def verdicts_of(store: Store, run: str) -> list[Given]:
+    """Give the verdicts of a run, the oldest first."""
+    names = [name for name in _COLUMNS if name != "run"]
+    query = select(*(VERDICT.c[name] for name in names)).where(VERDICT.c.run == run)
+    with guarded(store.address), store.engine.connect() as connection:
+        rows = connection.execute(query.order_by(VERDICT.c.at, VERDICT.c.who)).mappings()
+        return [Given(**{**row, "error": bool(row["error"])}) for row in rows]

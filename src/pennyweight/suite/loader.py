@@ -1,0 +1,374 @@
+"""Load a suite: read it, check all of it, and only then give it out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import InputError, unknown
+from pennyweight.schema.functions import FOLDER
+from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.tree import Node, TreeError, parse
+from pennyweight.suite.agents import agent_name, read_agent, unset
+from pennyweight.suite.declaration import SETTINGS, SUITE
+from pennyweight.suite.judges import for_tasks, read_judging
+from pennyweight.suite.prompt_checks import finish_tiers
+from pennyweight.suite.task_rows import Source, inline_rows, read_rows
+from pennyweight.suite.tasks import Rows, bad_columns, data_hash, unique
+from pennyweight.suite.tiers import resolve_tiers
+from pennyweight.suite.values import (
+    Agent,
+    Example,
+    Judging,
+    Limits,
+    Message,
+    Price,
+    Subject,
+    Suite,
+    Task,
+    Work,
+)
+from pennyweight.suite.workspaces import WorkReader, has_work
+from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.matching import MatchRule, targets
+from pennyweight.text.rules import regex_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Mistake = tuple[Subject | tuple[str, ...], str]
+    """A subject, or the keys that lead to a place of the suite (none: all of it), and a mistake."""
+
+
+def load_suite(
+    path: str | Path,
+    text: str | None = None,
+    check_subject: Callable[[Subject], str | None] | None = None,
+    check: Callable[[Suite], Iterable[Mistake]] = lambda _: (),
+) -> Suite:
+    """Load a suite; every mistake in it is told at once, before anything is called.
+
+    `text` is used instead of the file's own, as kept by an earlier run. `check_subject` may say
+    what is wrong with a subject, such as a provider that is not known, and `check` with all of it;
+    it gets the subjects that are right.
+    """
+    file = str(path)
+    problems = Problems(file)
+    source = _read_text(file) if text is None else text
+    root = _read_tree(file, source, problems)
+    given = SUITE.read(root, "", problems)
+    reader = _Reader(root, Path(file).parent, problems)
+    suite = reader.suite(file, source, given)
+    right = list(suite.subjects)
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    for subject in (*right, *judges):
+        told = subject.base_url is not None and not _ADDRESS.match(subject.base_url)
+        wrong = check_subject(subject) if check_subject and not told else None
+        if wrong:
+            who = "judge: " if subject in judges else ""
+            problems.add(reader.subject_line(subject), who + wrong)
+        if told or wrong:
+            right = [one for one in right if one is not subject]
+    for place, what in check(replace(suite, subjects=tuple(right))) if suite.tasks else ():
+        line = reader.subject_line(place) if isinstance(place, Subject) else root.line_at(*place)
+        problems.add(line if place else 0, what)
+    problems.stop()
+    return suite
+
+
+def load_judging(
+    path: str | Path, text: str | None = None
+) -> tuple[Judging | None, Limits, dict[str, Price]]:
+    """Load what judging needs of a suite; its tasks and subjects need not be there."""
+    file = str(path)
+    problems = Problems(file)
+    root = _read_tree(file, _read_text(file) if text is None else text, problems)
+    given = SUITE.read(root, "", problems)
+    reader = _Reader(root, Path(file).parent, problems)
+    judging = read_judging(given, reader)
+    judging = replace(judging, scores=True) if judging else None
+    prices = reader.prices(given.get("prices", {}), (), judging)
+    problems.stop()
+    return judging, Limits(**given.get("limits", {})), prices
+
+
+def _read_text(file: str) -> str:
+    try:
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SuiteError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
+    except OSError as error:
+        hint = (
+            "'pennyweight init' writes a first suite."
+            if isinstance(error, FileNotFoundError)
+            else ""
+        )
+        reason = (error.strerror or str(error)).lower()
+        raise SuiteError([f"{file}: cannot be read: {reason}."], hint=hint) from None
+
+
+def _read_tree(file: str, text: str, problems: Problems) -> Node:
+    try:
+        root, found = parse(text, is_json=file.lower().endswith(".json"))
+    except TreeError as error:
+        problems.add(error.line, str(error))
+        problems.stop()
+        raise AssertionError from error
+    for line, what in found:
+        problems.add(line, what)
+    if not isinstance(root.value, dict):
+        problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
+        problems.stop()
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Makes values of what was read, and checks what no single key can tell."""
+
+    root: Node
+    folder: Path
+    problems: Problems
+    lines: list[tuple[Subject, int]] = field(default_factory=list)
+    """The subjects that were read, each with its line."""
+
+    def suite(self, file: str, text: str, given: dict[str, Any]) -> Suite:
+        rules: dict[str, Any] = {
+            k: given[k] for k in ("answer", "match", "confidence") if k in given
+        }
+        rules["answer"] = rules.get("answer", AnswerRule()).beside(rules.get("confidence"))
+        worker = WorkReader(self.folder) if has_work(given) else None
+        tasks = self.tasks(given, worker)
+        subjects = self.subjects(given.get("subjects", []))
+        judging = read_judging(given, self)
+        judging = for_tasks(judging, tasks) if judging else None
+        texts = self.texts(given, ())
+        if worker:
+            texts["work"] = worker.read(given, Work(), self.tell_at())
+        tiers = resolve_tiers(texts, self.tier_texts(given, worker), self.root, self.problems)
+        for subject, wrong in unset(subjects, tiers, given.get("settings", {})):
+            self.problems.add(self.subject_line(subject), wrong)
+        scripted = next((task.id for task in tasks if task.turns), None)
+        for subject in subjects if scripted is not None else ():
+            if subject.agent:
+                what = f"a command is called once; task {scripted!r} goes on after the reply."
+                self.problems.add(self.subject_line(subject), what)
+        self.check_match(tasks, rules.get("match", MatchRule()))
+        tiers = finish_tiers(tiers, tasks, self.root, self.problems)
+        examples = [e for tier in tiers for e in tier.examples]
+        return Suite(
+            name=given.get("suite", ""),
+            path=file,
+            text=text,
+            data_hash=data_hash(tasks, examples) if not self.problems.found else "",
+            tasks=tasks,
+            subjects=subjects,
+            tiers=tiers,
+            settings=given.get("settings", {}),
+            runs=given.get("runs", 1),
+            seed=given.get("seed"),
+            limits=Limits(**given.get("limits", {})),
+            prices=self.prices(given.get("prices", {}), subjects, judging),
+            judge=judging,
+            **rules,
+        )
+
+    def tell_at(self, *path: str | int) -> Callable[[str, str], None]:
+        """Make a teller of mistakes that stand below a place of the suite."""
+
+        def tell(key: str, what: str) -> None:
+            parts = (f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in (*path, key))
+            name = "".join(parts).removeprefix(".")
+            self.problems.add(self.root.line_at(*path, key), f"{name}: {what}")
+
+        return tell
+
+    def tasks(self, given: dict[str, Any], worker: WorkReader | None) -> tuple[Task, ...]:
+        tasks = given.get("tasks")
+        line = self.root.line_at("tasks")
+        if tasks is None:
+            return ()
+        if isinstance(tasks, Node):
+            rows = Rows(inline_rows(tasks), self.problems)
+        else:
+            found = self.rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
+            if found is None:
+                return ()
+            rows = found
+        rows.work, rows.judged = worker, given.get("judge") is not None
+        before = len(self.problems.found)
+        token = FOLDER.set(self.folder)
+        try:
+            made = self.made(lambda: unique(rows.tasks(), rows), line)
+            for name, wrong in self.made(lambda: tuple(rows.missing()), line):
+                self.tell_at("tasks", "columns")(name, wrong)
+        finally:
+            FOLDER.reset(token)
+        if not made and len(self.problems.found) == before:
+            self.problems.add(line, "there are no tasks; at least one is needed.")
+        return made
+
+    def rows(self, data: dict[str, Any], line: int) -> Rows | None:
+        """Open a table of tasks."""
+        columns = data.get("columns", {})
+        for wrong in bad_columns(columns):
+            self.problems.add(self.root.line_at("tasks", "columns"), wrong)
+        if "from" not in data:
+            return None
+        source = Source(data["from"], self.folder, data.get("split"), data.get("config"))
+        try:
+            header: dict[str, None] = {}
+            unit, rows = read_rows(source, self.problems, header)
+        except InputError as error:
+            self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
+            return None
+        return Rows(rows, self.problems, source.path, unit, columns, header, data.get("limit"))
+
+    def made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
+        """Run a reader whose source may turn out unreadable on the way."""
+        try:
+            return make()
+        except InputError as error:
+            self.problems.add(line, "; ".join(error.problems))
+        except (OSError, EOFError) as error:
+            self.problems.add(line, f"a file cannot be read to its end: {error}.")
+        return ()
+
+    def texts(self, given: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+        """Take what may stand in a suite and in a tier; only what is there, so null is kept."""
+        kept: dict[str, Any] = {k: given[k] for k in ("system", "prompt", "extends") if k in given}
+        if "examples" in given:
+            kept["examples"] = self.examples(given["examples"], (*path, "examples"))
+        if "messages" in given:
+            kept["messages"] = tuple(Message(**m) for m in given["messages"] or () if len(m) == 2)
+        if given.get("messages") and given.get("prompt"):
+            line = self.root.line_at(*path, "prompt")
+            self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
+        return kept
+
+    def tier_texts(
+        self, given: dict[str, Any], worker: WorkReader | None
+    ) -> dict[str, dict[str, Any]]:
+        tiers = {name: tier or {} for name, tier in (given.get("tiers") or {"T0": {}}).items()}
+        texts = {
+            name: {**self.texts(tier, ("tiers", name)), "settings": _settings(tier)}
+            for name, tier in tiers.items()
+        }
+        for name, tier in tiers.items():
+            if worker and "files" in tier:
+                own = {"files": tier["files"]}
+                tell = self.tell_at("tiers", name)
+                texts[name]["files"] = partial(worker.read, own, tell=tell)
+        return texts
+
+    def examples(self, given: Any, path: tuple[str, ...]) -> tuple[Example, ...]:
+        line = self.root.line_at(*path)
+        if given is None:
+            return ()
+        if isinstance(given, Node):
+            return tuple(Rows(inline_rows(given), self.problems).examples())
+        source = Source(given, self.folder)
+        try:
+            unit, rows = read_rows(source, self.problems)
+        except InputError as error:
+            self.problems.add(line, f"examples: {'; '.join(error.problems)}")
+            return ()
+        table = Rows(rows, self.problems, source.path, unit)
+        return self.made(lambda: tuple(table.examples()), line)
+
+    def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:
+        path = path or ("subjects",)
+        subjects: list[Subject] = []
+        for index, one in enumerate(given):
+            table = {"model": one} if isinstance(one, str) else one
+            agent = self.agent(table, *path, index) if "command" in table else None
+            if agent is None and "model" not in table:
+                continue
+            line = self.root.line_at(*path, index)
+            table.setdefault("model", "command")
+            name = table.get("name") or (agent_name(agent) if agent else table["model"])
+            if name in {s.name for s in subjects}:
+                what = f"the subject {name!r} is there twice; give one of them another 'name'."
+                self.problems.add(line, what)
+            self.check_address(table, *path, index)
+            settings = _settings(table)
+            address, key = table.get("base_url"), table.get("key_env")
+            made = Subject(name, table["model"], address, key, settings, agent, self.folder)
+            subjects.append(made)
+            self.lines.append((made, line))
+        return tuple(subjects)
+
+    def agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
+        """Read a command with how it is run."""
+        for name in ("base_url", "key_env"):
+            if name in table:
+                what = "a command calls its model itself; 'env' names the variables it may see."
+                self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
+        return read_agent(table, self.folder, self.tell_at(*path))
+
+    def check_address(self, table: dict[str, Any], *path: str | int) -> None:
+        key, url = table.get("key_env"), table.get("base_url")
+        if key is not None and not _VARIABLE.fullmatch(key):
+            self.problems.add(
+                self.root.line_at(*path, "key_env"),
+                "key_env names an environment variable, such as OUR_KEY. "
+                "The key itself does not belong into a suite.",
+            )
+        if url is not None and not _ADDRESS.match(url):
+            self.problems.add(
+                self.root.line_at(*path, "base_url"),
+                f"base_url must begin with http:// or https://, not {url[:40]!r}.",
+            )
+
+    def subject_line(self, subject: Subject) -> int:
+        """Find the line of a subject."""
+        found = (line for one, line in self.lines if one is subject)
+        return next(found, self.root.line_at("subjects"))
+
+    def prices(
+        self, given: dict[str, Any], subjects: tuple[Subject, ...], judging: Judging | None
+    ) -> dict[str, Price]:
+        judges = (*judging.judges, *judging.more) if judging else ()
+        known = {name for s in (*subjects, *judges) for name in (s.name, s.model)}
+        for name in given:
+            if name not in known and subjects:
+                what = unknown(
+                    "The subject or model", name, known, f"There are: {', '.join(sorted(known))}."
+                )
+                self.problems.add(self.root.line_at("prices", name), f"prices: {what}")
+        return {name: Price(**p) for name, p in given.items() if {"input", "output"} <= p.keys()}
+
+    def check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
+        line = self.root.line_at("match")
+        missing = rule.missing()
+        if missing:
+            self.problems.add(line, missing)
+        if "regex" not in {rule.kind, rule.each}:
+            return
+        for task in tasks:
+            several = (
+                targets(task.target or "", rule.separator)
+                if rule.kind == "any_of"
+                else [task.target]
+            )
+            for target in several:
+                wrong = regex_problem(target) if target is not None else None
+                if wrong:
+                    what = (
+                        f"match: the target of task {task.id!r} is no regular expression: {wrong}."
+                    )
+                    self.problems.add(line, what)
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")
+_ADDRESS = re.compile(r"https?://[^\s/]+")
+_KNOWN = tuple(f.name for f in SETTINGS if f.name != "settings")
+
+
+def _settings(table: dict[str, Any]) -> dict[str, Any]:
+    """Take the model's settings out of a subject or tier."""
+    return {**{n: table[n] for n in _KNOWN if n in table}, **table.get("settings", {})}

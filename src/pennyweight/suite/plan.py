@@ -1,0 +1,208 @@
+"""The attempts of a suite, what each would send, and what that would roughly take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.suite.scenarios import LATER
+from pennyweight.suite.tasks import HIDDEN
+from pennyweight.suite.templates import render, variables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Work
+
+CHARACTERS_PER_TOKEN = 4
+ROUNDS = 8
+"""How often in a row tools are answered before the model has to go on without them."""
+SAMPLE = 200
+"""How many tasks an estimate looks at; the rest are taken to be like them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of one subject in one tier at one task."""
+
+    task: Task
+    subject: Subject
+    tier: Tier
+    number: int
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the attempts of one subject in one tier would roughly take."""
+
+    subject: Subject
+    tier: Tier
+    attempts: int
+    prompt_tokens: int
+    output_tokens: int | None
+    """The most that may come out; None where the settings set no limit."""
+    example: list[dict[str, str]]
+
+
+def attempts(suite: Suite) -> Iterator[Attempt]:
+    """List the attempts: run by run, task by task, all subjects and tiers of a task together.
+
+    However early a run is stopped, its tiers have tried the same tasks, but for the last one. The
+    seed depends on task and number alone, so tiers meet the same chance, and more runs keep those
+    that were made.
+    """
+    sides = [(subject, tier) for subject in suite.subjects for tier in suite.tiers]
+    for number in range(1, suite.runs + 1):
+        for task in suite.tasks:
+            seed = _seed(suite.seed, task.id, number)
+            for subject, tier in sides:
+                yield Attempt(task, subject, tier, number, seed)
+
+
+def count(suite: Suite) -> int:
+    """Count the attempts."""
+    return len(suite.tasks) * len(suite.subjects) * len(suite.tiers) * suite.runs
+
+
+def _seed(seed: int | None, task: str, number: int) -> int | None:
+    if seed is None:
+        return None
+    text = f"{seed}\0{number}\0{task}".encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) >> 1
+
+
+def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
+    """Write what one task in one tier sends: system text, examples, earlier turns, the question."""
+    values = variables(task, tier.examples)
+    turns: list[dict[str, str]] = []
+    system = render(tier.system, values) if tier.system else ""
+    if system.strip():
+        turns.append({"role": "system", "content": system})
+    turns += [{"role": m.role, "content": m.content} for m in (*tier.shown, *task.before)]
+    if tier.messages:
+        turns += [{"role": m.role, "content": render(m.content, values)} for m in tier.messages]
+    else:
+        turns.append({"role": "user", "content": render(tier.prompt, values)})
+    return turns + [{"role": LATER, "content": line} for line in task.turns]
+
+
+def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
+    """Give what a template may use; never the target or what is checked."""
+    own = {name: getattr(task, name, None) for name in FIELDS}
+    shown = [
+        {**example.extra, "input": example.input, "output": example.output} for example in examples
+    ]
+    extra = {name: value for name, value in task.extra.items() if name not in HIDDEN}
+    return {**extra, **own, "examples": shown}
+
+
+FIELDS = ("id", "input", "context", "category", "capability", "name")
+
+
+def shows_examples(texts: Sequence[str]) -> bool:
+    """Whether templates show the worked examples themselves."""
+    return any("examples" in variables_of(text) for text in texts)
+
+
+def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, str]]:
+    """Write worked examples as turns: the prompt with each one's own values, and its output."""
+    return [(render(prompt, variables(example)), example.output) for example in examples]
+
+
+def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
+    """Join the settings of a call: the tier's over the subject's over the suite's."""
+    joined = {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
+    return {**joined, "logprobs": True} if suite.confidence == "logprobs" else joined
+
+
+def fingerprint(suite: Suite, attempt: Attempt) -> str:
+    """Hash everything that determines a call: model, address, settings, messages, seed.
+
+    A resumed run compares these to tell which records still stand.
+    """
+    mark = side_mark(attempt, settings(suite, attempt))
+    turns = json.dumps(conversation(attempt.tier, attempt.task))
+    return fingerprint_of(mark, attempt.seed, turns, work_of(attempt))
+
+
+def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
+    """Write down what all calls of one subject in one tier share."""
+    subject = attempt.subject
+    shared = [subject.model, subject.base_url, options]
+    if subject.agent:
+        shared.append(asdict(subject.agent))
+    return json.dumps(shared, sort_keys=True, default=str)
+
+
+def work_of(attempt: Attempt) -> Work | None:
+    """Say where an attempt works and how that is checked; None where nothing is an agent."""
+    tier, task = attempt.tier.work, attempt.task
+    if tier is None:
+        return None
+    return replace(tier.joined(task.work), task=task.id, target=task.target)
+
+
+def fingerprint_of(side: str, seed: int | None, turns: str, work: Work | None = None) -> str:
+    """Hash a call whose parts are at hand, its messages as JSON."""
+    text = f"{side}\0{seed}\0{turns}"
+    if work is not None:
+        text += "\0" + json.dumps(work.identity(), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def tokens_of(turns: Sequence[Mapping[str, str]]) -> int:
+    """Estimate the tokens of messages: one for four characters, and a few for each turn.
+
+    >>> tokens_of([{"role": "user", "content": "How much is 2 + 2?"}])
+    9
+    """
+    return sum(-(-len(t["content"]) // CHARACTERS_PER_TOKEN) + 4 for t in turns)
+
+
+def most_calls(script: Sequence[str]) -> int:
+    """Say how many calls an attempt makes at most; what they may take is reserved before."""
+    if not script:
+        return 1
+    lines = [json.loads(line) for line in script]
+    said = 1 + sum("say" in line for line in lines)
+    return said * (ROUNDS if any("results" in line for line in lines) else 1)
+
+
+def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
+    """Estimate the tokens that are sent: by a script, each call sends all that was said before."""
+    first = [turn for turn in turns if turn["role"] != LATER]
+    sent = so_far = tokens_of(first)
+    for line in (json.loads(turn["content"]) for turn in turns[len(first) :]):
+        if "say" in line:
+            so_far += output + tokens_of([{"content": str(line["say"])}])
+            sent += so_far
+    return sent
+
+
+def estimates(suite: Suite) -> list[Estimate]:
+    """Estimate what each subject in each tier would take, from an even sample of the tasks."""
+    step = max(1, len(suite.tasks) // SAMPLE)
+    sample = suite.tasks[::step]
+    made = len(suite.tasks) * suite.runs
+    found = []
+    for subject in suite.subjects:
+        for tier in suite.tiers:
+            first = Attempt(sample[0], subject, tier, 1)
+            limit = settings(suite, first).get("max_tokens")
+            limit = limit if isinstance(limit, int) else None
+            tokens = sum(_sent(conversation(tier, task), limit or 0) for task in sample)
+            calls = sum(most_calls(task.turns) for task in sample)
+            found.append(
+                Estimate(
+                    subject=subject,
+                    tier=tier,
+                    attempts=made,
+                    prompt_tokens=round(tokens * made / len(sample)),
+                    output_tokens=None if limit is None else limit * calls * made // len(sample),
+                    example=conversation(tier, sample[0]),
+                )
+            )
+    return found

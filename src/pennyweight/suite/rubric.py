@@ -1,0 +1,249 @@
+"""A rubric: what a judge looks for, how much each of it counts, and from which score it passes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.schema.fields import Field, Table
+from pennyweight.schema.kinds import Each, Either, Named, Number, Text
+from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.tree import TreeError, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.schema.tree import Node
+
+PASS_MARK = 0.65
+"""What the specification's scale of grades calls marginal; below it is failing."""
+LONGEST_ID = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to look for, worth some points."""
+
+    id: str
+    text: str
+    points: float = 1.0
+    na_when: str | None = None
+    """When it does not apply; without it, it always does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """Items that belong together, and their weight in the whole."""
+
+    name: str
+    weight: float
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """Everything a judge is to look for."""
+
+    name: str
+    categories: tuple[Category, ...]
+    pass_mark: float = PASS_MARK
+    instructions: str | None = None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All items, in their order."""
+        return tuple(item for category in self.categories for item in category.items)
+
+    @cached_property
+    def mark(self) -> str:
+        """A short hash of what it says; judgments by another rubric do not count."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+_NAME = Text("a name", one_line=True)
+
+ITEM = Table(
+    "an item",
+    (
+        Field("text", Text(), "What is looked for.", required=True),
+        Field("id", _NAME, "What it is called; the category's name, numbered, if missing."),
+        Field("points", Number(0, above=True), "The most points it can earn.", default=1),
+        Field("na_when", Text(), "When it does not apply (N/A); it always does if missing."),
+    ),
+    {
+        "name": "id",
+        "criterion": "text",
+        "description": "text",
+        "question": "text",
+        "max": "points",
+        "max_points": "points",
+        "weight": "points",
+        "na": "na_when",
+    },
+)
+
+CATEGORY = Table(
+    "a category",
+    (
+        Field("weight", Number(0, above=True), "How much it counts.", default=1),
+        Field(
+            "items",
+            Each(Either((ITEM, Text())), "a list of items", lone=True, some=True),
+            "What is looked for: texts worth one point each, or mappings.",
+            required=True,
+        ),
+    ),
+    {"criteria": "items", "checks": "items", "item": "items", "points": "weight"},
+)
+
+RUBRIC = Table(
+    "a rubric",
+    (
+        Field("categories", Named(CATEGORY), "Categories by name.", required=True),
+        Field("rubric", _NAME, "The rubric's name."),
+        Field(
+            "pass_mark",
+            Number(0, 1),
+            "The weighted score from which an attempt passes.",
+            default=PASS_MARK,
+        ),
+        Field("instructions", Text(), "What else a judge should know."),
+    ),
+    {
+        "name": "rubric",
+        "pass_score": "pass_mark",
+        "pass_threshold": "pass_mark",
+        "threshold": "pass_mark",
+        "criteria": "categories",
+    },
+)
+
+
+def load_rubric(path: str | Path) -> Rubric:
+    """Load a rubric from a file; every mistake in it is told at once."""
+    problems = Problems(str(path))
+    rubric = rubric_file(str(path), problems)
+    problems.stop()
+    assert rubric is not None
+    return rubric
+
+
+def rubric_file(path: str, problems: Problems) -> Rubric | None:
+    """Read a rubric from a file; its mistakes go to the problems under its own name."""
+    own = Problems(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+        root, found = parse(text, is_json=path.lower().endswith(".json"))
+    except OSError as error:
+        raise SuiteError(
+            [f"{path}: cannot be read: {(error.strerror or str(error)).lower()}."]
+        ) from None
+    except UnicodeDecodeError:
+        raise SuiteError([f"{path}: bytes that are not UTF-8."]) from None
+    except TreeError as error:
+        raise SuiteError([f"{path}, line {error.line}: {error}"]) from None
+    for line, what in found:
+        own.add(line, what)
+    rubric = read_rubric(root, own, Path(path).stem)
+    problems.found += [(path, line, what) for _, line, what in own.found]
+    return rubric
+
+
+def read_rubric(node: Node, problems: Problems, name: str) -> Rubric | None:
+    """Make a rubric of what was written; tells what is wrong, and then gives nothing."""
+    before = len(problems.found)
+    given = RUBRIC.read(node, "", problems)
+    if not isinstance(given, dict):
+        return None
+    categories = tuple(
+        Category(title, float(one.get("weight", 1.0)), _items(title, one["items"]))
+        for title, one in given.get("categories", {}).items()
+        if "items" in one
+    )
+    if not categories and len(problems.found) == before:
+        problems.add(node.line_at("categories"), "there are no categories; one is needed.")
+    _check_ids(categories, node, problems)
+    if len(problems.found) > before:
+        return None
+    mark, said = given.get("pass_mark", PASS_MARK), given.get("instructions")
+    return Rubric(given.get("rubric", name), categories, mark, said)
+
+
+def _items(category: str, given: list[Any]) -> tuple[Item, ...]:
+    items = []
+    for number, one in enumerate(given, 1):
+        table: Mapping[str, Any] = {"text": one} if isinstance(one, str) else one
+        own = category if len(given) == 1 else f"{category}_{number}"
+        items.append(
+            Item(
+                table.get("id", own),
+                table.get("text", "").strip(),
+                float(table.get("points", 1.0)),
+                table.get("na_when"),
+            )
+        )
+    return tuple(items)
+
+
+def _check_ids(categories: tuple[Category, ...], node: Node, problems: Problems) -> None:
+    seen: dict[str, str] = {}
+    for category in categories:
+        for index, item in enumerate(category.items):
+            line = node.line_at("categories", category.name, "items", index)
+            if item.id in seen:
+                what = f"the item {item.id!r} is already in {seen[item.id]!r}; give another 'id'."
+                problems.add(line, what)
+            elif len(item.id) > LONGEST_ID:
+                problems.add(line, f"an item's id has at most {LONGEST_ID} characters.")
+            seen.setdefault(item.id, category.name)
+
+
+def _one(name: str, weight: float, text: str, na_when: str | None = None) -> Category:
+    return Category(name, weight, (Item(name, text, 1.0, na_when),))
+
+
+DEFAULT = Rubric(
+    "default",
+    (
+        _one(
+            "functional_correctness",
+            2.0,
+            "It does what the task asks, and what it says or computes is right.",
+        ),
+        _one("completeness", 1.5, "Every part of the task is dealt with; nothing is left open."),
+        _one(
+            "code_quality",
+            1.0,
+            "It is written with care: sound structure, right error handling, good style.",
+            "the work contains no code",
+        ),
+        _one("simplicity", 1.0, "It is no more complicated than the task needs."),
+        _one("lack_of_duplication", 0.5, "Nothing is said or done twice."),
+        _one("clarity", 1.0, "A reader follows it at once: good names, order and wording."),
+        _one(
+            "documentation",
+            0.5,
+            "What a user or a later reader must know is written down, and true.",
+            "the task calls for nothing that would need documentation",
+        ),
+        _one(
+            "architectural_cleanliness",
+            0.5,
+            "Parts have one purpose each and depend on each other in one direction.",
+            "the work is too small to have parts",
+        ),
+        _one("efficiency", 0.5, "It wastes no time, memory or words."),
+        _one(
+            "cleanup",
+            1.0,
+            "Nothing is left lying about: no debug output, dead code or stray files.",
+            "the work leaves nothing behind beyond its answer",
+        ),
+    ),
+)
+"""The ten categories of the specification, for code and for prose."""

@@ -1,0 +1,182 @@
+"""The rows of a table of tasks, wherever it is, each with its place."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.errors import InputError
+from pennyweight.schema.tree import Node, TreeError, Written, parse, plain
+from pennyweight.sources.files import find_files, open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pennyweight.schema.problems import Problems
+    from pennyweight.sources.files import File
+
+HUB = "hf:"
+Row = tuple[int, Any]
+"""A line or row number and what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a table is: a file beside the suite, or a data set on the hub."""
+
+    name: str
+    folder: Path
+    split: str | None = None
+    config: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The file's path; a hub address stays as it is."""
+        return self.name if self.name.startswith(HUB) else str(self.folder / self.name)
+
+
+def inline_rows(node: Node) -> Iterator[Row]:
+    """Give the rows that stand in the suite itself."""
+    for below in node.value:
+        yield below.line, plain(below)
+
+
+def read_rows(
+    source: Source, problems: Problems, header: dict[str, None] | None = None
+) -> tuple[str, Iterable[Row]]:
+    """Give the rows of a file, and what their numbers count: `line` or `row`.
+
+    Rows are without their empty cells; `header` gets the names of all columns, where a file says
+    them before its rows.
+    """
+    header = {} if header is None else header
+    if source.name.startswith(HUB):
+        return "row", _hub(source)
+    if Path(source.path).is_dir():
+        raise InputError([f"{source.path}: is a folder; name one file of tasks."])
+    file = find_files([source.path])[0]
+    with open_file(file) as (_, format_):
+        pass
+    return "row" if format_ == "parquet" else "line", _file_rows(file, problems, header)
+
+
+def _file_rows(file: File, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
+    readers = {"jsonl": _json_lines, "json": _json}
+    tables = {"csv": _csv, "parquet": _parquet}
+    with open_file(file) as (stream, format_):
+        if format_ in tables:
+            yield from tables[format_](file.path, stream, problems, header)
+        else:
+            yield from readers[format_](file.path, stream, problems)
+
+
+def _json_lines(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+    decode = json.JSONDecoder(parse_float=Written, parse_constant=_constant).decode
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError as error:
+            problems.add(number, f"byte {error.start + 1} is not UTF-8.", path)
+        except json.JSONDecodeError as error:
+            problems.add(number, f"not JSON: {error.msg} (column {error.colno}).", path)
+        except (ValueError, RecursionError) as error:
+            problems.add(number, f"not JSON that can be read: {error}.", path)
+
+
+def _constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON; write null for a missing value")
+
+
+def _json(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+    try:
+        root, _ = parse(stream.read().decode("utf-8-sig"), is_json=True)
+    except TreeError as error:
+        problems.add(error.line, str(error), path)
+        return
+    except UnicodeDecodeError as error:
+        problems.add(0, f"byte {error.start + 1} is not UTF-8.", path)
+        return
+    if not isinstance(root.value, list):
+        problems.add(root.line, "a list of tasks is needed here.", path)
+        return
+    yield from inline_rows(root)
+
+
+def _csv(
+    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
+) -> Iterator[Row]:
+    try:
+        text = stream.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        problems.add(line, "bytes that are not UTF-8.", path)
+        return
+    head = text.split("\n", 1)[0]
+    separator = max(",;\t", key=head.count)
+    csv.field_size_limit(max(len(text), 131_072))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    columns = next(reader, [])
+    header |= dict.fromkeys(columns)
+    for name in dict.fromkeys(c for c in columns if c and columns.count(c) > 1):
+        problems.add(1, f"the column {name!r} is there twice; give one of them another name.", path)
+    place = reader.line_num + 1
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            what = "a quote is opened in this row and not closed, or text follows a closed one."
+            problems.add(place, what, path)
+            return
+        if not any(map(str.strip, cells)):
+            pass
+        elif len(cells) != len(columns):
+            counted = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            problems.add(place, f"{counted} where the header has {len(columns)}.", path)
+        else:
+            yield place, {c: cell for c, cell in zip(columns, cells, strict=True) if cell}
+        place = reader.line_num + 1
+
+
+def _parquet(
+    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
+) -> Iterator[Row]:
+    try:
+        frame = pl.read_parquet(stream.read())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        problems.add(0, f"not a readable Parquet file: {reason}.", path)
+        return
+    header |= dict.fromkeys(frame.columns)
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        yield number, {name: value for name, value in row.items() if value is not None}
+
+
+def _hub(source: Source) -> Iterator[Row]:
+    try:
+        hub = importlib.import_module("datasets")
+    except ImportError:
+        raise InputError(
+            [f"{source.name} needs the package datasets: pip install 'pennyweight[datasets]'."]
+        ) from None
+    name = source.name.removeprefix(HUB)
+    try:
+        split = source.split
+        if split is None:
+            splits = hub.get_dataset_split_names(name, source.config)
+            split = next((s for s in ("test", "validation", "train") if s in splits), splits[0])
+        rows = hub.load_dataset(name, source.config, split=split)
+    except Exception as error:  # every library below raises its own
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError([f"{source.name}: cannot be loaded: {reason}"]) from error
+    yield from enumerate(rows, 1)

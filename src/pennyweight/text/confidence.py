@@ -1,0 +1,84 @@
+"""How sure the subject was: what it states, and what its token probabilities say."""
+
+from __future__ import annotations
+
+from math import exp, isfinite
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pennyweight.text.thinking import spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WORDS = (
+    r"confidence[*_`\"']{0,3}[ \t]*[:=：][ \t]*[*_`\"']{0,3}[ \t]*"
+    r"([-+]?(?:[0-9]+(?:[.,][0-9]+)*|\.[0-9]+))"
+    r"(?:[ \t]*(%|percent)|[ \t]*/[ \t]*([0-9]+(?:\.[0-9]+)?))?"
+)
+_STATED = f"(?i){_WORDS}"
+_LED = r"[*_`\"']{0,3}(?:\b(?:and|final|my|overall|the|with)[ \t]+)*[*_`\"']{0,3}"
+_WHOLE = rf"{_LED}{_WORDS}[*_`\"']{{0,3}}"
+UNSTATED = rf"(?i)[ \t]*[,;|–—-]?[ \t]*(?:[(\[{{]{_WHOLE}[)\]}}]|{_WHOLE})\.?"
+"""A stated confidence with what leads to it and encloses it: `, with confidence: 80 %`."""
+
+
+def stated(response: pl.Expr) -> pl.Expr:
+    """Read the last confidence that a response states: `CONFIDENCE: 0.8`, `80%` or `8/10`.
+
+    Outside [0, 1], or not a number, it is null: a bare 80 is not taken for a percentage, since
+    nobody can tell whether the writer meant one.
+
+    >>> said = ["Confidence: 0.8", "**CONFIDENCE:** 80 %", "confidence: 8/10", "confidence: 80"]
+    >>> pl.DataFrame({"r": said}).select(stated(pl.col("r")))["r"].to_list()
+    [0.8, 0.8, 0.8, None]
+    """
+    said = spoken(response)
+    return said.map_batches(_stated, return_dtype=pl.Float64, is_elementwise=True)
+
+
+def unstated(text: pl.Series) -> pl.Series:
+    """Leave out what states a confidence: it is no part of an answer.
+
+    >>> said = ["4 (CONFIDENCE: 80 %)", "4, with confidence: 0.8.", "confident"]
+    >>> unstated(pl.Series(said)).to_list()
+    ['4', '4', 'confident']
+    """
+    return text.str.replace_all(UNSTATED, "")
+
+
+def _stated(text: pl.Series) -> pl.Series:
+    last = text.str.extract_all(_STATED).list.last()
+    parts = last.str.extract_groups(_STATED).struct
+    number, percent, whole = (parts.field(name) for name in "123")
+    number, whole = (s.cast(pl.Float64, strict=False) for s in (number, whole))
+    scale = pl.select(pl.when(percent.is_not_null()).then(100.0).otherwise(whole.fill_null(1.0)))
+    value = number / scale.to_series()
+    return pl.select(pl.when(value.is_between(0, 1)).then(value)).to_series()
+
+
+def from_logprobs(tokens: Sequence[tuple[str | bytes, float | None]], answer: str) -> float | None:
+    """Multiply the probabilities of the tokens that make up the answer's last occurrence.
+
+    Tokens may be bytes, since one may hold only a part of a character. None where the answer does
+    not stand in the tokens as it is, or one of its tokens has no probability.
+
+    >>> round(from_logprobs([("The ", -1.0), ("4", -0.1), ("2", -0.2), (".", 0.0)], "42"), 6)
+    0.740818
+    """
+    pieces = [t.encode(errors="surrogatepass") if isinstance(t, str) else t for t, _ in tokens]
+    whole, wanted = b"".join(pieces), answer.strip().encode(errors="surrogatepass")
+    start = whole.rfind(wanted)
+    if start < 0:
+        start = whole.lower().rfind(wanted.lower())
+    if start < 0 or not wanted:
+        return None
+    total, at = 0.0, 0
+    for piece, (_, logprob) in zip(pieces, tokens, strict=True):
+        begins, at = at, at + len(piece)
+        if begins < start + len(wanted) and at > start:
+            if logprob is None or not isfinite(logprob):
+                return None
+            total += logprob
+    return min(1.0, exp(total))

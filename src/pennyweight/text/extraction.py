@@ -1,0 +1,329 @@
+"""Find the final answer in a response, and the chain of thought before it.
+
+Each is an expression over a column of responses. Inside it works on one batch step by step, since
+Polars would compute a part that is used twice two times. Regular expressions run in linear time;
+what none can say (nested braces, JSON) is a plain function that makes one pass.
+
+What a model thinks aloud between `<think>` and `</think>` is reasoning, not answer: the final
+answer is looked for outside it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.errors import UsageError
+from pennyweight.text.confidence import unstated
+from pennyweight.text.rules import check_regex, groups, named, rule_schema
+from pennyweight.text.scanning import json_path, last_boxed, last_json
+from pennyweight.text.thinking import either as _either
+from pennyweight.text.thinking import said, thought
+from pennyweight.text.thinking import where as _where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pennyweight.text.scanning import Found
+
+MARKER = "FINAL_ANSWER:"
+LETTERS = "A-E"
+
+KINDS: dict[str, str] = {
+    "marker": "the rest of the line after the last such marker",
+    "regex": "the first match of a regular expression: its first group, or all of it",
+    "last_line": "the last line that is not blank",
+    "last_number": "the last number, without currency and percent signs",
+    "boxed": r"what is inside the last \boxed{…}",
+    "choice": "the letter of a multiple-choice answer",
+    "json": "a value inside JSON in the response, by its path",
+}
+LITERAL = ("regex", "json")
+"""The kinds that say themselves where an answer ends."""
+_DEFAULTS = {"marker": MARKER, "choice": LETTERS}
+_EXAMPLES = {"marker": MARKER, "regex": "'answer: (.*)'", "choice": "A-J", "json": "$.answer"}
+"""The kinds that take a value, each with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRule:
+    """How the final answer is found in a response."""
+
+    kind: str = "marker"
+    value: str = MARKER
+    """The marker, the pattern, the letters or the path; empty where none is needed."""
+    but_confidence: bool = field(default=False, repr=False)
+    """Whether a confidence that a response states is read by itself, and is no part of the answer.
+
+    A pattern or a path says what it means, and is left to it.
+    """
+
+    @classmethod
+    def parse(cls, given: object) -> AnswerRule:
+        """Read a rule as a suite (`{marker: "X:"}`) or an option (`marker=X:`) writes it.
+
+        >>> AnswerRule.parse("marker=ANSWER:") == AnswerRule.parse({"marker": "ANSWER:"})
+        True
+        >>> AnswerRule.parse("last_number")
+        AnswerRule(kind='last_number', value='')
+        """
+        kind, value = named(given, KINDS, "The way to find an answer")
+        if value is None:
+            value = _DEFAULTS.get(kind, "")
+        if not isinstance(value, str):
+            raise UsageError(f"{kind} needs text, not {value!r}.")
+        if not value.strip() and kind in _EXAMPLES:
+            raise UsageError(f"{kind} needs a value, as in {kind}={_EXAMPLES[kind]}.")
+        if value and kind not in _EXAMPLES:
+            raise UsageError(f"{kind} takes no value; write only {kind!r}.")
+        if kind == "regex":
+            check_regex(value)
+        if kind == "json":
+            json_path(value)
+        if kind == "choice" and not re.fullmatch("[A-Z](-[A-Z])?", value):
+            raise UsageError(f"choice takes a range of letters such as A-J, not {value!r}.")
+        return cls(kind, value)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> AnswerRule:
+        """Read the rule of a run from what it keeps of its suite."""
+        return cls(**settings["answer"]).beside(settings.get("confidence"))
+
+    def beside(self, confidence: str | None) -> AnswerRule:
+        """Give the rule for responses whose confidence is taken from where this says."""
+        return replace(self, but_confidence=True) if confidence == "stated" else self
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Describe what `parse` reads."""
+        return rule_schema(KINDS, {kind: {"type": "string"} for kind in _EXAMPLES})
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Responses taken apart: the answers, and the text before each when it is asked for."""
+
+    answer: pl.Series
+    before: Callable[[], pl.Series]
+
+
+def answer(response: pl.Expr, rule: AnswerRule) -> pl.Expr:
+    r"""Find the final answer; null where there is none.
+
+    >>> said = pl.lit("So 40 + 2.\n**Final_Answer:** `42`.")
+    >>> pl.select(answer(said, AnswerRule())).item()
+    '42'
+    """
+    return response.map_batches(
+        lambda text: _answers(text, rule), return_dtype=pl.String, is_elementwise=True
+    )
+
+
+def cot(response: pl.Expr, reasoning: pl.Expr, rule: AnswerRule) -> pl.Expr:
+    r"""Give the chain of thought: the reasoning channel, then the text before the final answer.
+
+    A response in which no final answer is found is all thought. Null where nothing was thought.
+
+    >>> said = pl.lit("<think>40 + 2</think>Easy.\nFINAL_ANSWER: 42")
+    >>> pl.select(cot(said, pl.lit(None, dtype=pl.String), AnswerRule())).item()
+    '40 + 2\nEasy.'
+    """
+    both = pl.struct(response.alias("response"), reasoning.alias("reasoning"))
+    return both.map_batches(
+        lambda pairs: _thoughts(pairs.struct.unnest(), rule),
+        return_dtype=pl.String,
+        is_elementwise=True,
+    )
+
+
+def before(text: pl.Series, rule: AnswerRule) -> pl.Series:
+    """Give the text before each final answer, of texts in which nothing is thought."""
+    return _FINDERS[rule.kind](text, rule.value).before()
+
+
+def _answers(response: pl.Series, rule: AnswerRule) -> pl.Series:
+    if response.null_count() == len(response):
+        return response.cast(pl.String)
+    return _filled(_FINDERS[rule.kind](_read(response, rule), rule.value).answer)
+
+
+def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
+    response, reasoning = (frame[name].cast(pl.String) for name in ("response", "reasoning"))
+    if response.null_count() == len(response):
+        return _filled(reasoning)
+    text = _read(response, rule)
+    found = _FINDERS[rule.kind](text, rule.value)
+    head = _either(found.answer.is_null(), text, found.before())
+    parts = [_filled(part) for part in (reasoning, thought(response), head)]
+    return _filled(pl.select(pl.concat_str(parts, separator="\n", ignore_nulls=True)).to_series())
+
+
+def _read(response: pl.Series, rule: AnswerRule) -> pl.Series:
+    """Give what is said and may hold an answer."""
+    text = said(response)
+    return unstated(text) if rule.but_confidence and rule.kind not in LITERAL else text
+
+
+def _filled(text: pl.Series) -> pl.Series:
+    """Strip; what is then empty is null."""
+    stripped = text.str.strip_chars()
+    return _where(stripped != "", stripped)
+
+
+# --- one finder for each kind --------------------------------------------------------------------
+
+_CURRENCY = r"[$€£¥₹]"
+_UNSIGNED = r"(?:[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_THOUSANDS = r"^[0-9]{1,3}(?:,[0-9]{3})+(?:[.eE]|$)"
+_ONE = rf"\\?{_CURRENCY}?\s?{_UNSIGNED}"
+_CHAIN = rf"(?:[\p{{L}}\p{{N}}_)\]][-−–])?[-−]?\\?{_CURRENCY}?[-−]?{_UNSIGNED}(?:[-−–]{_ONE})*"
+_NEGATIVE = rf"^(?:[-−]\\?{_CURRENCY}?|\\?{_CURRENCY}[-−]){_UNSIGNED}$"
+
+
+def _marker(text: pl.Series, marker: str) -> Parts:
+    """Split at the last marker; its letters' case, and Markdown around it, do not matter.
+
+    If nothing follows the marker on its line, the answer is the next line that is not blank.
+    """
+    pattern = marker_pattern(marker)
+    head = text.str.extract_all(rf"(?is)^.*{pattern}").list.first()
+    rest = text.str.strip_prefix(head).str.strip_chars_start(" \t\r\n*`_")
+    return Parts(
+        _tidy(_first_part(rest, "\n")),
+        lambda: head.str.replace(rf"(?i)[\s*`_#>]*{pattern}$", ""),
+    )
+
+
+@lru_cache
+def marker_pattern(marker: str) -> str:
+    r"""Allow Markdown inside and around a marker: `**Final\_Answer**:`."""
+    words = marker.strip()
+    body = words.rstrip(":：").rstrip()
+    colon = r"[ \t]*[*`_]{0,3}[ \t]*[:：]" if body != words and body else ""
+    escaped = re.escape(body if colon else words).replace("_", r"\\?_").replace(r"\ ", r"[ \t]+")
+    return escaped + colon
+
+
+def _first_part(text: pl.Series, end: str | pl.Series) -> pl.Series:
+    frame = pl.DataFrame(
+        {"text": text, "end": end}, schema_overrides={"text": pl.String, "end": pl.String}
+    )
+    return frame.select(pl.col("text").str.splitn(pl.col("end"), 2)).to_series().struct[0]
+
+
+_SENTENCE_END = (
+    r"((?:^|\s)(?:[^\s.]*[\p{L}\p{N}%)\]}\"'”’*`]|[-−+$€£¥]*[0-9][0-9,]*\.[0-9]+%?[)*`]*))\.$"
+)
+
+
+def _tidy(line: pl.Series) -> pl.Series:
+    """Take off Markdown and the period that ends a sentence.
+
+    A period stays where it may belong to the last word: `U.S.` and `a.m.` keep theirs, `Paris.`,
+    `42.` and `3.14.` lose it.
+    """
+    bare = line.str.strip_chars().str.strip_chars("*`").str.strip_chars()
+    ended = bare.str.replace(_SENTENCE_END, "${1}")
+    return ended.str.strip_chars("*`").str.strip_chars()
+
+
+def _regex(text: pl.Series, pattern: str) -> Parts:
+    found = text.str.extract(pattern, 1 if groups(pattern) else 0)
+
+    def before() -> pl.Series:
+        match = text.str.extract(pattern, 0)
+        return _first_part(text, _where(match != "", match))
+
+    return Parts(found, before)
+
+
+def _last_line(text: pl.Series, _: str) -> Parts:
+    trimmed = text.str.strip_chars()
+    line = trimmed.str.extract_all(r"[^\n]*$").list.first()
+    return Parts(_tidy(line), lambda: trimmed.str.strip_suffix(line))
+
+
+def _last_number(text: pl.Series, _: str) -> Parts:
+    """Take the last number; a minus belongs to it unless it joins two things (`5-3`, `x-3`).
+
+    Commas between groups of three digits are part of it, any others separate numbers.
+    """
+    chain = text.str.extract_all(_CHAIN).list.last()
+    run = chain.str.extract_all(_UNSIGNED).list.last()
+    listed = run.str.contains(",", literal=True) & ~run.str.contains(_THOUSANDS)
+    number = _either(listed, run.str.replace("^.*,", ""), run)
+    negative = chain.str.contains(_NEGATIVE) & ~listed
+    return Parts(_either(negative, "-" + number, number), lambda: _before_last(text, chain))
+
+
+def _choice(text: pl.Series, letters: str) -> Parts:
+    r"""Take the letter from the surest sign there is.
+
+    In this order: the last "answer is B" or "Answer: B"; the last `\boxed{B}`, `(B)`, `[B]` or
+    `**B**`; the last line that is only a letter; a letter with `)`, `.` or `:` at the very start.
+    """
+    patterns = choice_patterns(letters)
+    signs = [text.str.extract_all(p).list.last() for p in patterns]
+    found = [s.str.extract(p, 1) for s, p in zip(signs, patterns, strict=True)]
+    letter = pl.select(pl.coalesce(found).str.to_uppercase()).to_series()
+    return Parts(letter, lambda: _before_last(text, pl.select(pl.coalesce(signs)).to_series()))
+
+
+@lru_cache
+def choice_patterns(letters: str) -> tuple[str, ...]:
+    """Give the signs of a letter that was chosen, the surest first."""
+    low = letters.lower()
+    wrap = r"""[\s*_"'`(\[{$\\]*(?:boxed\{)?(?:\\?text\{)?[(\[]?"""
+    says = r"(?i:answer|option|choice)[*_`]*(?i:\s+is|\s+would\s+be)?[*_`]*\s*[:：=]?"
+    # "A" is also a word: after it must come what ends a letter, not another word
+    ends = r"""(?:[)\].:,;*_"'`}$\\]|\s*$|\s*\n|\s+(?i:because|since|as|is)\b)"""
+    bracket = rf"(?:\\boxed\{{(?:\\text\{{)?\(?|\(|\[|\*\*\(?)([{letters}])[).:]*(?:\}}|\)|\]|\*\*)"
+    return (
+        rf"{says}{wrap}([{letters}{low}]){ends}",
+        bracket,
+        rf"(?m)^[ \t*`]*\(?([{letters}{low}])[).:]?[ \t\r*`]*$",
+        rf"^[\s*`]*\(?([{letters}])[).:]",
+    )
+
+
+def _boxed(text: pl.Series, _: str) -> Parts:
+    return _scanned(_where(text.str.contains(r"\boxed", literal=True), text), last_boxed)
+
+
+def _json(text: pl.Series, path: str) -> Parts:
+    steps = json_path(path)
+    holding = _where(text.str.contains(r"[{\[]"), text)
+    return _scanned(holding, lambda value: last_json(value, steps))
+
+
+def _scanned(text: pl.Series, find: Callable[[str], Found | None]) -> Parts:
+    """Take the answers from a plain function over the rows that need it."""
+    found = [None if value is None else find(value) for value in text]
+
+    def before() -> pl.Series:
+        cut = [value[: f[1]] if value and f else None for value, f in zip(text, found, strict=True)]
+        return pl.Series(cut, dtype=pl.String)
+
+    return Parts(pl.Series([f[0] if f else None for f in found], dtype=pl.String), before)
+
+
+def _before_last(text: pl.Series, sign: pl.Series) -> pl.Series:
+    """Take the text before the last occurrence of another; no expression looks from the end."""
+    pairs = zip(text, sign, strict=True)
+    cut = [None if t is None or s is None else t[: max(t.rfind(s), 0)] for t, s in pairs]
+    return pl.Series(cut, dtype=pl.String)
+
+
+_FINDERS: dict[str, Callable[[pl.Series, str], Parts]] = {
+    "marker": _marker,
+    "regex": _regex,
+    "last_line": _last_line,
+    "last_number": _last_number,
+    "boxed": _boxed,
+    "choice": _choice,
+    "json": _json,
+}

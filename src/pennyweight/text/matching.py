@@ -1,0 +1,297 @@
+"""Whether an answer is the right one: exactly, or as loosely as a suite asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal, DecimalException
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight.errors import UsageError
+from pennyweight.text.normalize import normalize
+from pennyweight.text.rules import named, rule_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KINDS: dict[str, str] = {
+    "exact": "the same text, or the same number exactly",
+    "numeric": "the same number, within a tolerance if one is given",
+    "choice": "the same letter",
+    "contains": "the target stands somewhere in the answer",
+    "regex": "the target is a regular expression that matches in the answer",
+    "any_of": "one of several targets: a JSON list, or separated by a given sign",
+    "math": "the same in mathematics, as far as math-verify can tell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRule:
+    """How an answer is compared with its target."""
+
+    kind: str = "exact"
+    absolute: Decimal = Decimal(0)
+    relative: Decimal = Decimal(0)
+    """A tolerance, as a part of the target."""
+    separator: str = ""
+    """What separates several targets; empty for a JSON list."""
+    each: str = "exact"
+    """How each of several targets is compared."""
+
+    @classmethod
+    def parse(cls, given: object) -> MatchRule:
+        """Read a rule as a suite (`{numeric: 0.01}`) or an option (`numeric=1%`) writes it.
+
+        >>> MatchRule.parse("numeric=0.01") == MatchRule.parse({"numeric": {"absolute": 0.01}})
+        True
+        """
+        kind, value = named(given, KINDS, "The way to match")
+        if value is None:
+            return cls(kind)
+        if kind == "numeric":
+            return _numeric_rule(cls(kind), value)
+        if kind == "any_of":
+            return _any_of_rule(cls(kind), value)
+        raise UsageError(f"{kind} takes no value; write only {kind!r}.")
+
+    def missing(self) -> str | None:
+        """Say what has to be installed first; None if nothing has."""
+        if "math" in {self.kind, self.each} and find_spec("math_verify") is None:
+            return "match: math needs the package math-verify: pip install 'pennyweight[math]'."
+        return None
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Describe what `parse` reads."""
+        number = {"type": ["number", "string"]}
+        tolerances = {"absolute": number, "relative": number}
+        several = {"separator": {"type": "string"}, "match": {"enum": sorted(_EACH)}}
+        return rule_schema(
+            KINDS,
+            {
+                "numeric": {"anyOf": [number, _closed(tolerances)]},
+                "any_of": {"anyOf": [{"type": "string"}, _closed(several)]},
+            },
+        )
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _numeric_rule(rule: MatchRule, value: Any) -> MatchRule:
+    given = value if isinstance(value, Mapping) else {"absolute": value}
+    for name, text in given.items():
+        if name not in {"absolute", "relative"}:
+            raise UsageError(f"numeric takes 'absolute' and 'relative', not {name!r}.")
+        percent = str(text).strip().endswith("%")
+        tolerance = _tolerance(str(text).strip().removesuffix("%"))
+        if percent or name == "relative":
+            rule = replace(rule, relative=tolerance / 100 if percent else tolerance)
+        else:
+            rule = replace(rule, absolute=tolerance)
+    return rule
+
+
+def _tolerance(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except DecimalException:
+        number = Decimal(-1)
+    if not number.is_finite() or number < 0:
+        raise UsageError(f"A tolerance is a number of at least 0, or a percentage, not {text!r}.")
+    return number
+
+
+def _any_of_rule(rule: MatchRule, value: Any) -> MatchRule:
+    given = value if isinstance(value, Mapping) else {"separator": value}
+    for name, text in given.items():
+        if name == "separator" and isinstance(text, str) and text:
+            rule = replace(rule, separator=text)
+        elif name == "match" and text in _EACH:
+            rule = replace(rule, each=text)
+        else:
+            raise UsageError(
+                "any_of takes 'separator' (text) and 'match' "
+                f"({', '.join(sorted(_EACH))}), not {name}: {text!r}."
+            )
+    return rule
+
+
+def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
+    """Say whether each answer is right; a missing answer is wrong, a missing target gives null.
+
+    >>> frame = pl.DataFrame({"a": ["$1,000", "12%", None], "t": ["1e3", "0.12", "4"]})
+    >>> frame.select(m=matches(pl.col("a"), pl.col("t"), MatchRule("numeric")))["m"].to_list()
+    [True, True, False]
+    """
+    both = pl.struct(answer.alias("answer"), target.alias("target"))
+    return both.map_batches(
+        lambda pairs: _matched(pairs.struct.unnest(), rule),
+        return_dtype=pl.Boolean,
+        is_elementwise=True,
+    )
+
+
+def _matched(pairs: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    frame = pairs.select(pl.col("answer", "target").cast(pl.String))
+    right = _MATCHERS[rule.kind](frame, rule)
+    told = right.is_not_null() | frame["answer"].is_null()
+    known = told & frame["target"].is_not_null()
+    return pl.select(pl.when(known).then(right.fill_null(value=False))).to_series().alias("answer")
+
+
+_A, _T = pl.col("answer"), pl.col("target")
+
+
+def _exact(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
+    return frame.select(normalize(_A) == normalize(_T)).to_series()
+
+
+_SIGN = r"[$€£¥₹]"
+_AMOUNT = (
+    rf"^([-−+]?)\s*(?:\\?{_SIGN})?\s*([-−+]?)((?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    rf"\s*(\\?%|percent)?\s*(?:\\?{_SIGN})?\.?$"
+)
+
+
+def _numbers(name: str) -> list[pl.Expr]:
+    """Read a column's amounts: the number in its exact form, and whether it is a percentage."""
+    parts = pl.col(name).str.strip_chars().str.extract_groups(_AMOUNT).struct
+    minus = pl.concat_str(parts.field("1"), parts.field("2")).str.replace("−", "-", literal=True)
+    number = normalize(pl.concat_str(minus, parts.field("3")))
+    plain = number.str.contains(r"^-?[0-9.]+(?:e-?[0-9]+)?$")
+    return [
+        pl.when(plain).then(number).alias(name),
+        parts.field("4").is_not_null().alias(f"{name}%"),
+    ]
+
+
+def are_numbers(texts: pl.Series) -> pl.Series:
+    """Say which texts `match: numeric` reads as numbers.
+
+    >>> are_numbers(pl.Series(["$1,000", "12%", "a dozen"])).to_list()
+    [True, True, False]
+    """
+    return texts.alias("t").to_frame().select(_numbers("t")[0].is_not_null()).to_series()
+
+
+def _numeric(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    """Compare numbers; a target that is none is compared as text.
+
+    Where only one side has a percent sign, 12% is right for 12 and for 0.12.
+    """
+    table = frame.select(*_numbers("answer"), *_numbers("target"))
+    one = pl.col("answer%") != pl.col("target%")
+    part = pl.when(one & pl.col("answer%")).then(normalize(_A + "e-2")).otherwise(_A)
+    whole = pl.when(one & pl.col("target%")).then(normalize(_T + "e-2")).otherwise(_T)
+    table = table.with_columns(part=part, whole=whole)
+    right = table.select((_A == _T) | (pl.col("part") == pl.col("whole"))).to_series()
+    if rule.absolute or rule.relative:
+        pairs = [("answer", "target"), ("part", "whole")]
+        near = [_near(table[a], table[t], right, rule) for a, t in pairs]
+        right = right | near[0] | near[1]
+    text = table["target"].is_null()
+    return pl.select(
+        pl.when(text).then(_exact(frame, rule)).otherwise(right.fill_null(value=False))
+    ).to_series()
+
+
+_EXACT = Context(prec=60, Emax=999999999999999999, Emin=-999999999999999999)
+
+
+def _near(answer: pl.Series, target: pl.Series, done: pl.Series, rule: MatchRule) -> pl.Series:
+    """Compare in decimals, so that 1.1 is within 0.1 of 1, as it is on paper."""
+    near = [
+        not right and a is not None and t is not None and _within(a, t, rule)
+        for a, t, right in zip(answer, target, done, strict=True)
+    ]
+    return pl.Series(near, dtype=pl.Boolean)
+
+
+def _within(answer: str, target: str, rule: MatchRule) -> bool:
+    try:
+        right = _EXACT.create_decimal(target)
+        difference = _EXACT.abs(_EXACT.subtract(_EXACT.create_decimal(answer), right))
+        allowed = max(rule.absolute, _EXACT.multiply(rule.relative, _EXACT.abs(right)))
+    except DecimalException:
+        return False
+    return difference <= allowed
+
+
+_LETTER = r"""^[\s(\[{*"'`]*([A-Za-z])(?:[)\]}.:,*"'`]|$)"""
+
+
+def _choice(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    """Compare letters: `(B)`, `b` and `B. Paris` are B; a target without one is text."""
+    letters = (
+        pl.col("answer", "target").str.strip_chars().str.extract(_LETTER, 1).str.to_uppercase()
+    )
+    table = frame.select(letters)
+    same = table.select(_A == _T).to_series().fill_null(value=False)
+    return pl.select(
+        pl.when(table["target"].is_null()).then(_exact(frame, rule)).otherwise(same)
+    ).to_series()
+
+
+def _contains(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
+    low = frame.select(pl.col("answer", "target").str.strip_chars().str.to_lowercase())
+    return low.select((_T != "") & _A.str.contains(_T, literal=True)).to_series()
+
+
+def _regex(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
+    return frame.select(_A.str.contains(_T, strict=False)).to_series()
+
+
+def _any_of(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    """Compare with each target and take the best."""
+    several = [targets(t, rule.separator) if t is not None else None for t in frame["target"]]
+    table = frame.with_columns(pl.Series("target", several, dtype=pl.List(pl.String)))
+    table = table.with_row_index().explode("target", empty_as_null=True)
+    right = _MATCHERS[rule.each](table.select("answer", "target"), rule)
+    best = table.select("index", right=right).group_by("index", maintain_order=True)
+    return best.agg(pl.col("right").any(ignore_nulls=True)).get_column("right")
+
+
+def targets(target: str, separator: str = "") -> list[str]:
+    """Read several targets: a JSON list, or text with a separator; any other text is one target.
+
+    >>> targets('["a", 1.50]'), targets("a | b", "|"), targets("a")
+    (['a', '1.50'], ['a', 'b'], ['a'])
+    """
+    if separator:
+        return [part.strip() for part in target.split(separator)]
+    try:
+        values = json.loads(target, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError):
+        return [target]
+    if not isinstance(values, list):
+        return [target]
+    return [v if isinstance(v, str) else json.dumps(v) for v in values]
+
+
+def _math(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    """Ask math-verify where the texts differ."""
+    from pennyweight.text.symbolic import Verifier  # noqa: PLC0415
+
+    same = _exact(frame, rule)
+    rows = zip(frame["answer"], frame["target"], same, strict=True)
+    with Verifier() as verifier:
+        right = [s if s or a is None or t is None else verifier.same(a, t) for a, t, s in rows]
+    return pl.Series(right, dtype=pl.Boolean)
+
+
+_MATCHERS: dict[str, Callable[[pl.DataFrame, MatchRule], pl.Series]] = {
+    "exact": _exact,
+    "numeric": _numeric,
+    "choice": _choice,
+    "contains": _contains,
+    "regex": _regex,
+    "any_of": _any_of,
+    "math": _math,
+}
+_EACH = frozenset(_MATCHERS) - {"any_of"}

@@ -1,0 +1,107 @@
+"""The application: pages, API, and the guard around both."""
+
+from __future__ import annotations
+
+import gc
+import os
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.responses import JSONResponse
+
+from pennyweight import __version__
+from pennyweight.errors import InputError, PennyweightError
+from pennyweight.store.connection import StoreError
+from pennyweight.web.access import Access, is_loopback
+from pennyweight.web.digest_cache import Digests
+from pennyweight.web.guard import Guard
+from pennyweight.web.jobs import Jobs
+from pennyweight.web.pages import error_page, pages
+from pennyweight.web.rest import api
+from pennyweight.web.site import NotFoundError, Site
+from pennyweight.web.suite_files import Suites
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from pennyweight.store.store import Store
+
+HERE = ("localhost", "127.0.0.1", "::1")
+OFTEN = (700, 10, 10)
+"""When the collector looks: a server lives long, so what a page leaves must not pile up."""
+
+
+def make_app(
+    store: Store,
+    *,
+    host: str = "127.0.0.1",
+    folders: Iterable[Path] = (),
+    allow: Iterable[str] = (),
+) -> ASGIApp:
+    """Make the application for a store; who may use it is read from the environment."""
+    access = Access.of(host, os.environ)
+    uploads = Path(".pennyweight") if "://" in store.address else Path(store.address).parent
+    site = Site(
+        store,
+        Digests(store),
+        Jobs(store.address),
+        Suites(folders, uploads / "uploads"),
+        access,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        gc.collect()
+        gc.freeze()  # what is loaded stays; looking through it again would delay a page
+        gc.set_threshold(*OFTEN)
+        yield
+        site.jobs.close()
+        site.digests.close()
+
+    app = FastAPI(
+        title="Pennyweight",
+        version=__version__,
+        summary="Look at runs, start them and compare them.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=lifespan,
+    )
+    app.state.site = site
+    app.router.routes.extend(pages())
+    app.include_router(api)
+    for kind in (PennyweightError, 404, 405):
+        app.add_exception_handler(kind, _told)
+    app.add_exception_handler(Exception, _broken)
+    names = {*HERE, *allow} if is_loopback(host) else {*HERE, host, *allow}
+    return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """Answer where something of ours broke; what it was stands where the server was started."""
+    text = f"Something broke in the server ({type(error).__name__}); its terminal says where."
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": text}, 500)
+    return error_page(request, 500, text)
+
+
+def _told(request: Request, error: Any) -> Response:
+    """Say what went wrong, as JSON to a program and as a page to a person."""
+    status = getattr(error, "status_code", 400)
+    if isinstance(error, PennyweightError):
+        status = 404 if isinstance(error, NotFoundError) else 400
+        status = 503 if isinstance(error, StoreError) else status
+        text = str(error)
+    else:
+        text = str(error.detail)
+    if request.url.path.startswith("/api/"):
+        lines = list(error.problems) if isinstance(error, InputError) else text
+        headers = getattr(error, "headers", None)
+        return JSONResponse({"detail": lines}, status, headers=headers)
+    return error_page(request, status, text)

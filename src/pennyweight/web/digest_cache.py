@@ -1,0 +1,266 @@
+"""Digests of runs, kept in the store: made when they are asked for, large ones by a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import PennyweightError
+from pennyweight.store import cache as kept
+from pennyweight.store import queries as look
+from pennyweight.store.connection import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from pennyweight.store.cache import State
+    from pennyweight.store.store import Run, Store
+
+LARGE = 20_000
+"""Attempts from which a digest is made by a process of its own, so that the server stays small."""
+KEPT = 16
+DONE = "done "
+"""How a process says which share it has made."""
+SHARES = {
+    "read": (0.0, 0.2), "measure": (0.2, 0.5), "score": (0.5, 0.65), "compare": (0.65, 0.8),
+    "keep": (0.8, 1.0),
+}  # fmt: skip
+"""Where each step of a digest begins and ends, about."""
+PAUSE = 3.0
+"""Seconds, at least, between two digests of a run that is still being written."""
+SPARING = 10
+"""That pause, as a multiple of what a digest took: the run is to have the machine."""
+
+
+def compute(
+    store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
+) -> dict[str, Any]:
+    """Make the digest of a run and keep it, with the measures of its records."""
+    from pennyweight.render.digest import digest  # noqa: PLC0415
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+    from pennyweight.store.tables import MEASURED  # noqa: PLC0415
+
+    began, stamp = time.monotonic(), kept.stamp(store, run)
+    names = [c.name for c in MEASURED.c if c.name != "run"]
+
+    def take(frame: pl.LazyFrame) -> None:
+        there = set(frame.collect_schema().names())
+        chosen = frame.select(n for n in names if n in there)
+        done = 0
+        for batch in chosen.collect_batches(chunk_size=kept.LARGE, maintain_order=True):
+            kept.keep_measured(store, run.id, batch.columns, batch.rows())
+            done += batch.height
+            tell("keep", done)
+
+    found = digest([RunSource(run, store)], take=take, tell=tell)
+    kept.settle(store)
+    found["categories"] = look.distinct(store, run.id, "category")
+    found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
+    found["seconds"] = time.monotonic() - began
+    value, low, high = _headline(found)
+    kept.keep_digest(
+        store,
+        run.id,
+        stamp=stamp,
+        metric=found["headline"],
+        value=value,
+        low=low,
+        high=high,
+        records=found["whole"]["records"],
+        errors=found["whole"]["errors"],
+        cost_usd=found["spent"]["usd"],
+        data=json.dumps(found, allow_nan=False, default=str),
+    )
+    return found
+
+
+def _headline(found: dict[str, Any]) -> tuple[Any, Any, Any]:
+    cells = found["whole"]["estimates"].get(found["headline"]) if found["headline"] else None
+    value, low, high = cells[:3] if cells else (None, None, None)
+    return value, low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A digest as it is known: perhaps of an earlier state, perhaps none yet."""
+
+    digest: dict[str, Any] | None
+    current: bool
+    problem: str = ""
+
+
+class Digests:
+    """Gives digests at once, as far as they are kept, and has the others made one by one."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._memory: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
+        self._waiting: dict[str, Run] = {}
+        self._problems: dict[tuple[str, str], str] = {}
+        self._next: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._busy = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._done: dict[str, float] = {}
+
+    def get(self, run: Run, *, wait: bool = True, state: State | None = None) -> Kept:
+        """Give the digest of a run; a small one is made at once if `wait`."""
+        state = state or kept.state(self.store, run.id)
+        if state is None:  # it was removed in the meantime
+            return Kept(None, current=True)
+        found = self._kept(run.id, state.kept)
+        if found is not None and state.kept == state.stamp:
+            return Kept(found, current=True)
+        if problem := self.problem(run.id, state.stamp):
+            return Kept(found, current=True, problem=problem)
+        if wait and run.status != "running" and run.attempts <= LARGE and not self._busy.locked():
+            self._make(run)
+            return self.get(run, wait=False)
+        self.ask(run)
+        return Kept(found, current=False)
+
+    def problem(self, run: str, stamp: str) -> str:
+        """Say why the digest of a state of a run could not be made, if so."""
+        with self._lock:
+            return self._problems.get((run, stamp), "")
+
+    def _kept(self, run: str, stamp: str | None) -> dict[str, Any] | None:
+        from pennyweight.render.digest import VERSION  # noqa: PLC0415
+
+        if stamp is None:
+            return None
+        place = (run, stamp)
+        with self._lock:
+            if place in self._memory:
+                self._memory.move_to_end(place)
+                return self._memory[place]
+        data: dict[str, Any] = json.loads(kept.digest(self.store, run) or "{}")
+        if data.get("version") != VERSION:
+            return None
+        with self._lock:
+            self._memory[place] = data
+            while len(self._memory) > KEPT:
+                self._memory.popitem(last=False)
+        return data
+
+    def ask(self, run: Run) -> None:
+        """Have a digest made soon."""
+        with self._lock:
+            if self._closed or run.id in self._waiting:
+                return
+            if run.status == "running" and time.monotonic() < self._next.get(run.id, 0.0):
+                return
+            first = not self._waiting
+            self._waiting[run.id] = run
+        if first:
+            threading.Thread(target=self._work, name="digests", daemon=True).start()
+
+    @property
+    def waiting(self) -> list[str]:
+        """The runs whose digest is being made."""
+        with self._lock:
+            return list(self._waiting)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                run = next(iter(self._waiting.values()), None)
+            if run is None or self._closed:
+                return
+            try:
+                self._make(run)
+            finally:
+                with self._lock:
+                    self._waiting.pop(run.id, None)
+
+    def _make(self, run: Run) -> None:
+        """Make a digest; whatever goes wrong with one run is kept as its problem."""
+        with self._busy:
+            began, stamp = time.monotonic(), ""
+            try:
+                stamp = kept.stamp(self.store, run)
+                if run.attempts <= LARGE:
+                    compute(self.store, run)
+                else:
+                    self._by_process(run)
+            except Exception as error:  # the other runs are to have theirs
+                self._tell(run.id, stamp, error)
+            now = time.monotonic()
+            self._next[run.id] = now + max(PAUSE, SPARING * (now - began))
+            self._done.pop(run.id, None)
+
+    def _tell(self, run: str, stamp: str, error: Exception) -> None:
+        """Keep what went wrong with a state of a run; a store that is busy is asked again."""
+        if isinstance(error, StoreError) and error.passing:
+            return
+        told = str(error)
+        if not isinstance(error, PennyweightError):
+            where = f"{type(error).__name__}: {error}"
+            told = f"Cannot compute the metrics ({where[:500]}). Try 'pennyweight score {run}'."
+        with self._lock:
+            for place in [p for p in self._problems if p[0] == run]:
+                del self._problems[place]
+            self._problems[run, stamp] = told
+
+    def _by_process(self, run: Run) -> None:
+        command = [sys.executable, "-m", "pennyweight.web.digest_cache", run.id]
+        environment = {**os.environ, "PENNYWEIGHT_STORE": self.store.address}
+        self._process = subprocess.Popen(  # noqa: S603
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        last = ""
+        assert self._process.stdout
+        with self._process.stdout as lines:
+            for said in lines:
+                line = said.decode("utf-8", "replace").strip()
+                if line.startswith(DONE):
+                    self._done[run.id] = float(line.removeprefix(DONE))
+                else:
+                    last = line or last
+        if self._process.wait() and not self._closed:
+            raise PennyweightError(last or "The digest could not be made.")
+
+    def done(self, run: str) -> float | None:
+        """Say which share of a digest is made, where that is known."""
+        return self._done.get(run)
+
+    def close(self) -> None:
+        """End what is being made."""
+        self._closed = True
+        if self._process and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+
+
+def main() -> None:
+    """Make the digest of the run that is named, in the store that the environment names."""
+    from pennyweight.store.store import Store  # noqa: PLC0415
+
+    store = Store()
+    run = store.find(sys.argv[1])
+    if run.status == "running" and hasattr(os, "nice"):  # the run is to have the machine
+        os.nice(10)
+
+    def tell(what: str, records: int) -> None:
+        begin, end = SHARES[what]
+        print(f"{DONE}{begin + (end - begin) * min(1, records / run.attempts):.3f}", flush=True)
+
+    compute(store, run, tell)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Gates on a page: a policy's verdict on a run, each gate on a scale with its interval.
+
+To look decides, but keeps nothing; a verdict is kept when somebody says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.render.verdict_scales import shown
+from pennyweight.store import cache as kept
+from pennyweight.web.suite_files import files_like, id_of
+from pennyweight.web.suite_preview import read_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from pennyweight.gates.early_stopping import Plan
+    from pennyweight.gates.records import Records
+    from pennyweight.gates.verdict import Verdict
+    from pennyweight.store.store import Run
+    from pennyweight.web.site import Site
+
+SAYS = {
+    *("thresholds", "gates", "risk_based_thresholds", "progressive_thresholds", "pass_criteria"),
+    "required_scenarios",
+}
+"""What a policy says, at least one of it."""
+OTHERS = {"suite", "tasks", "subjects", "properties"}
+"""What stands at the top of suites and schemas."""
+_LIKE = re.compile(rb'(?m)^\s*"?(%s)"?\s*:' % "|".join(sorted(SAYS)).encode())
+LONGEST = 500_000
+"""Bytes of a policy."""
+KEPT, RUN = "kept", "run"
+"""Kinds of what a policy may compare with: a baseline that was kept, or a run."""
+SIDES = {"subject": "subjects", "tier": "tiers"}
+MOST = 200
+"""Runs that can be chosen from."""
+LARGE = 200_000
+"""Attempts from which a policy is decided in the terminal."""
+
+
+def policies(site: Site) -> dict[str, Path]:
+    """Find the policies below the server's folders, by their ids."""
+    kinds = ("yaml", "yml", "json")
+    found = [p for folder in site.suites.folders for p in files_like(folder, _LIKE, kinds)]
+    return {id_of(p.resolve()): p for p in found if _is_policy(p)}
+
+
+def _is_policy(path: Path) -> bool:
+    """Look at the names at the top of a file; one that cannot be read is told when it is chosen."""
+    try:
+        if path.stat().st_size > LONGEST:
+            return False
+        text = path.read_bytes().decode("utf-8-sig", "replace")
+        names = read_tree(text, is_json=path.suffix.lower() == ".json").keys()
+    except OSError:
+        return False
+    except UsageError:
+        return True
+    return bool(names & SAYS) and not names & OTHERS
+
+
+def _baselines(runs: Sequence[Run], run: Run | None) -> dict[str, str]:
+    """List what a policy may compare with, as requests name it, and as people do."""
+    from pennyweight.gates.baseline import names  # noqa: PLC0415
+
+    found = {f"{KEPT}:{name}": f"{name} · kept" for name in names()}
+    others = [r for r in runs[:MOST] if run is None or r.id != run.id]
+    return found | {f"{RUN}:{r.id}": f"{r.suite} · {r.id}" for r in others}
+
+
+def values(request: Request, site: Site) -> dict[str, Any]:
+    """Gather what the page shows: what can be chosen, and the verdict on what was."""
+    query = request.query_params
+    runs, known = site.store.runs(), policies(site)
+    run = next((r for r in runs if r.id == query.get("run", "")), runs[0] if runs else None)
+    policy, baseline = query.get("policy", ""), query.get("baseline", "")
+    where = {n: query[n] for n in ("subject", "tier") if query.get(n)}
+    told: dict[str, Any] = {
+        "runs": runs[:MOST],
+        "run": run,
+        "baselines": _baselines(runs, run),
+        "baseline": baseline,
+        "policies": {i: f"{p.resolve().parent.name}/{p.name}" for i, p in known.items()},
+        "policy": policy,
+        "where": where,
+        "verdict": None,
+        "problem": "",
+        "kept": kept.decisions(site.store, run.id) if run else (),
+    }
+    if run is None or not policy:
+        return told
+    if policy not in known:
+        return {**told, "problem": "There is no such policy below the folders of this server."}
+    if not where:
+        where |= _first_side(run)
+    try:
+        verdict, made = _decided(site, run, known[policy], where, baseline)
+    except PennyweightError as error:
+        return {**told, "problem": str(error)}
+
+    def link(task: str) -> str:
+        return _records_of(run, task, where) if task in made else ""
+
+    return {**told, **shown(verdict), "link": link}
+
+
+def keep(
+    site: Site, run: Run, policy: str, where: Mapping[str, str | None], baseline: str = ""
+) -> None:
+    """Decide on a side of a run, and keep the verdict with it."""
+    path = policies(site).get(policy)
+    if path is None:
+        raise UsageError("There is no such policy below the folders of this server.")
+    chosen = {name: value for name, value in where.items() if value}
+    stamp = kept.stamp(site.store, run)
+    verdict, _ = _decided(site, run, path, chosen, baseline)
+    words = {"policy": verdict.policy, "verdict": verdict.verdict}
+    side = ", ".join(chosen.values())
+    kept.keep_decision(site.store, run.id, **words, side=side, stamp=stamp)
+
+
+def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:
+    from pennyweight.web.pages import run_url  # noqa: PLC0415
+
+    return run_url(run.id, "records", task_id=task, **where)
+
+
+def _first_side(run: Run) -> dict[str, str]:
+    """Choose a side where a run has several: gates decide on one."""
+    return {
+        one: run.settings[many][0]
+        for one, many in SIDES.items()
+        if len(run.settings.get(many, [])) > 1
+    }
+
+
+def _decided(
+    site: Site, run: Run, path: Path, where: Mapping[str, str], baseline: str
+) -> tuple[Verdict, set[str]]:
+    """Decide as `pennyweight gate` does; also name the tasks that have records."""
+    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
+    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
+    from pennyweight.gates.records import read_records  # noqa: PLC0415
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+
+    if run.attempts > LARGE:
+        raise PennyweightError(
+            f"This run is large; in a terminal: pennyweight gate {run.id} --policy {path}"
+        )
+    loaded = load_policies([path])
+    metrics = needed_metrics(loaded)
+    records = read_records([RunSource(run, site.store)], metrics, loaded.options, where=where)
+    before = None
+    if any(gate.paired for gate in loaded.gates):
+        if not baseline:
+            raise UsageError("This policy compares with a baseline: choose one above, and decide.")
+        before = _before(site, baseline, metrics, loaded.options, where)
+    made = set(records.frame["task_id"].drop_nulls())
+    return decide(loaded, records, before, _plan(run, where)), made
+
+
+def _before(
+    site: Site,
+    baseline: str,
+    metrics: list[str],
+    options: Mapping[str, Any],
+    where: Mapping[str, str],
+) -> Records:
+    """Read what is compared with: its records of the same side, where it has several."""
+    from pennyweight.gates.baseline import is_baseline, load  # noqa: PLC0415
+    from pennyweight.gates.records import one_side, read_records  # noqa: PLC0415
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+
+    kind, _, name = baseline.partition(":")
+    if kind == KEPT and is_baseline(name):
+        found = load(name, options, metrics)
+        several = [n for n in SIDES if found.frame[n].n_unique() > 1]
+        found = found.where([(n, where[n]) for n in several if n in where])
+        if not found.frame.height:
+            raise UsageError(f"The baseline {name} has no records of {', '.join(where.values())}.")
+        one_side(found.frame)
+        return found
+    if kind != RUN:
+        raise UsageError("There is no such baseline; choose one of the list.")
+    run = site.run(name)
+    if run.attempts > LARGE:
+        raise UsageError(
+            f"The baseline is large; in a terminal: pennyweight gate --baseline {run.id}"
+        )
+    own = {n: v for n, v in where.items() if len(run.settings.get(SIDES[n], [])) > 1}
+    absent = [v for n, v in own.items() if v not in run.settings[SIDES[n]]]
+    if absent:
+        raise UsageError(f"The baseline {run.id} has no {', '.join(absent)}; choose another.")
+    return read_records([RunSource(run, site.store)], metrics, options, where=own, name=run.id)
+
+
+def _plan(run: Run, where: Mapping[str, str]) -> Plan | None:
+    """Give the plan of a run that was stopped when it was decided: it is tested as it was."""
+    if "until_decided" not in run.settings:
+        return None
+    from pennyweight.gates.early_stopping import Plan, Planned  # noqa: PLC0415
+
+    told = run.settings["until_decided"]
+    return Plan(tuple(Planned(*task) for task in told["tasks"]), told["runs"]).where(dict(where))

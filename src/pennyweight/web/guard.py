@@ -1,0 +1,147 @@
+"""The door: every request passes here before anything else, every answer on its way out."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+
+from pennyweight.web.access import TooMany
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from pennyweight.web.access import Access, Right
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+OPEN = ("/enter", "/static/")
+"""What may be seen without a token."""
+SAFE = ("GET", "HEAD", "OPTIONS")
+LOOKING = ("/api/plan",)
+"""What is sent, but changes nothing: who may look may ask it."""
+COOKIE = "pennyweight_session"
+
+
+class Guard:
+    """Checks host, origin, token and the right to change; adds the policy to every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access, hosts: frozenset[str]) -> None:
+        self.app, self.access, self.hosts = app, access, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        answer = self.check(scope)
+        await (answer or self.app)(scope, receive, self._adding(send))
+
+    def check(self, scope: Scope) -> Response | None:
+        """Give the answer to a request that may not pass."""
+        headers = Headers(scope=scope)
+        return self._elsewhere(scope, headers) or self._not_allowed(scope, headers)
+
+    def _elsewhere(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse what was meant for another host, or sent by another site."""
+        host = headers.get("host", "")
+        if not self.known(host):
+            return _refused(scope, 421, "This host name is not served here; see --allow-host.")
+        origin = headers.get("origin")
+        other = origin is not None and not _same(origin, host)
+        if headers.get("sec-fetch-site") in {"cross-site", "same-site"}:  # a link may lead here
+            other |= scope["method"] not in SAFE or scope["path"].startswith("/api/")
+        return _refused(scope, 403, "The request comes from another site.") if other else None
+
+    def _not_allowed(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse who has no token, or one without the right to change."""
+        try:
+            right, by_header = self._right(headers)
+        except TooMany:
+            return _refused(scope, 429, "Too many wrong tokens; wait a minute.")
+        scope.setdefault("state", {})["right"] = right
+        safe = scope["method"] in SAFE
+        if scope["path"].startswith(OPEN):
+            return None
+        if right is None:
+            if safe and not scope["path"].startswith("/api/"):
+                return RedirectResponse(f"/enter?next={quote(_target(scope), safe='')}", 303)
+            return _refused(scope, 401, "A token is needed: Authorization: Bearer TOKEN.")
+        if not safe and right != "write" and scope["path"] not in LOOKING:
+            return _refused(scope, 403, "This token may look, but not change anything.")
+        if (
+            not safe
+            and not by_header
+            and not self.access.is_csrf(headers.get("x-pennyweight-csrf", ""))
+        ):
+            return _refused(scope, 403, "X-Pennyweight-Csrf is missing; /api/session tells it.")
+        return None
+
+    def known(self, host: str) -> bool:
+        """Whether a Host header names this server; the port does not matter."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self.hosts
+
+    def _right(self, headers: Headers) -> tuple[Right | None, bool]:
+        """Say what the request may do, and whether it said so itself, which no other site can."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and not self.access.open:
+            return self.access.right_of(token.strip()), True
+        if self.access.open:
+            return "write", False
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return None, False
+        return (self.access.session(cookie.value) if cookie else None), False
+
+    def _adding(self, send: Send) -> Callable[[MutableMapping[str, Any]], Awaitable[None]]:
+        async def adding(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        return adding
+
+
+def _same(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
+
+
+def _target(scope: Scope) -> str:
+    """Give the path a person asked for, to come back to."""
+    query = scope["query_string"].decode("latin-1")
+    return f"{quote(scope['path'])}?{query}" if query else quote(scope["path"])
+
+
+def _refused(scope: Scope, status: int, text: str) -> Response:
+    if scope["path"].startswith("/api/"):
+        return JSONResponse({"detail": text}, status)
+    return PlainTextResponse(text + "\n", status)

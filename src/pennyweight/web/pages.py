@@ -1,0 +1,230 @@
+"""The pages: each reads, at most a screenful, and fills a template."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache, lru_cache
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pennyweight import __version__
+from pennyweight.render.digits import decimals, digits_apart
+from pennyweight.render.page import environment, stylesheet
+from pennyweight.web import api_docs as described
+from pennyweight.web import comparison as comparing
+from pennyweight.web import run_list as listing
+from pennyweight.web import views as looking
+from pennyweight.web.access import TooMany
+from pennyweight.web.guard import COOKIE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jinja2 import Environment
+    from starlette.requests import Request
+
+    from pennyweight.web.site import Site
+
+HERE = Path(__file__).parent
+FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+WAYS = {
+    "/": "Runs", "/compare": "Compare", "/gates": "Gates", "/new": "New run", "/docs": "API",
+}  # fmt: skip
+LASTING = ("runs.html",)
+"""Large pages that stay the same for long; their values are few, and told apart quickly."""
+LONGEST = 4_096
+"""Bytes of a form."""
+
+View = "Callable[[Request, Site], tuple[str, dict[str, Any]]]"
+
+
+@cache
+def templates() -> Environment:
+    """Give the templates of all pages."""
+    made = environment(HERE / "templates")
+    made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
+    made.filters["json"] = json.dumps
+    made.filters["ends"] = _ends
+    made.globals["links"] = Markup(made.get_template("links.html").render())  # noqa: S704
+    return made
+
+
+def _ends(run: Mapping[str, Any]) -> str:
+    """Write the interval of a run's number, with digits enough to tell its ends from it."""
+    ends = run["low"], run["high"]
+    digits = digits_apart(run["value"], ends, 3, decimals)
+    return " to ".join(decimals(end, digits) for end in ends)
+
+
+def _here(path: str) -> str | None:
+    """Say to which part of the page an address belongs."""
+    part = "/" + path[1:20].partition("/")[0]
+    return "/" if part == "/runs" else part if part in WAYS else None
+
+
+@cache
+def _ways(here: str | None) -> Markup:
+    """Write the way to each part of the page; `here` is the one that is open."""
+    text = templates().get_template("ways.html").render(ways=WAYS.items(), here=here)
+    return Markup(text)  # noqa: S704
+
+
+@cache
+def _static() -> dict[str, tuple[bytes, str]]:
+    scripts = {n: (HERE / "static" / n).read_bytes() for n in ("app.js", "new.js")}
+    return {
+        "style.css": (stylesheet().encode(), "text/css; charset=utf-8"),
+        **{n: (held, "text/javascript; charset=utf-8") for n, held in scripts.items()},
+        "icon.svg": ((HERE / "static" / "icon.svg").read_bytes(), "image/svg+xml"),
+    }
+
+
+def _marks() -> dict[str, str]:
+    """Give each file's mark, so that a browser keeps it until it changes."""
+    return {n: hashlib.sha256(held).hexdigest()[:12] for n, (held, _) in _static().items()}
+
+
+def run_url(run: str, *rest: str, **query: Any) -> str:
+    """Give the address of a run's page."""
+    path = "/".join(["/runs", quote(run, safe=""), *rest])
+    return url(path, **query)
+
+
+def url(path: str, **query: Any) -> str:
+    """Give an address with what is not empty in its query."""
+    given = {k: v for k, v in query.items() if v not in {None, ""}}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def pages() -> list[Route]:
+    """List the routes of all pages."""
+    views = {
+        "/": listing.runs,
+        "/runs/{run}": looking.run,
+        "/runs/{run}/records": looking.records,
+        "/runs/{run}/record": looking.record,
+        "/compare": comparing.compare,
+        "/compare/task": comparing.compare_task,
+        "/gates": looking.gates,
+        "/new": looking.new,
+        "/docs": described.docs,
+    }
+    return [
+        *(Route(path, _page(view), methods=["GET"]) for path, view in views.items()),
+        Route("/runs/{run}/raw", _raw, methods=["GET"]),
+        Route("/runs/{run}/report.html", _report, methods=["GET"]),
+        Route("/static/{name}", _file, methods=["GET"]),
+        Route("/enter", _enter, methods=["GET", "POST"]),
+        Route("/leave", _leave, methods=["POST"]),
+    ]
+
+
+def _page(view: Any) -> Callable[[Request], Response]:
+    def show(request: Request) -> Response:
+        template, values = view(request, request.app.state.site)
+        return _shown(request, template, values)
+
+    return show
+
+
+def _shown(request: Request, template: str, values: dict[str, Any], status: int = 200) -> Response:
+    site: Site = request.app.state.site
+    theme = request.cookies.get("theme")
+    right = request.scope.get("state", {}).get("right")
+    common = {
+        "ways": _ways(_here(request.scope["path"])),
+        "theme": theme if theme in {"light", "dark"} else None,
+        "csrf": site.access.csrf if right else "",
+        "right": right,
+        "open": site.access.open,
+    }
+    if template in LASTING:
+        return HTMLResponse(_written(template, *common.items(), *values.items()), status)
+    return HTMLResponse(templates().get_template(template).render({**common, **values}), status)
+
+
+@lru_cache(8)
+def _written(template: str, *values: tuple[str, Any]) -> bytes:
+    """Write a page; as long as its values are the same, so is the page."""
+    return templates().get_template(template).render(dict(values)).encode()
+
+
+def error_page(request: Request, status: int, text: str) -> Response:
+    """Tell a person what went wrong."""
+    titles = {404: "Not found", 503: "The store cannot be used", 405: "Not possible"}
+    titles[500] = "Something broke"
+    values = {"title": titles.get(status, "That did not work"), "text": text}
+    return _shown(request, "error.html", values, status)
+
+
+def _raw(request: Request) -> Response:
+    """Give one text of a record whole, as text."""
+    text = looking.raw(request, request.app.state.site)
+    return PlainTextResponse(text.encode("utf-8", "replace"))
+
+
+def _report(request: Request) -> Response:
+    text = looking.report(request, request.app.state.site)
+    name = request.path_params["run"]
+    safe = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "-_"))[:80]
+    held = {"content-disposition": f'attachment; filename="pennyweight-{safe or "run"}.html"'}
+    return HTMLResponse(text, headers=held)
+
+
+async def _file(request: Request) -> Response:
+    held = _static().get(request.path_params["name"])
+    if held is None:
+        return error_page(request, 404, "There is no such file.")
+    return Response(held[0], media_type=held[1], headers=FOREVER)
+
+
+async def _enter(request: Request) -> Response:
+    """Ask for a token, and begin a session."""
+    target = request.query_params.get("next", "/")
+    if not target.startswith("/") or target.startswith(("//", "/\\")):
+        target = "/"
+    if request.method == "GET":
+        return _shown(request, "enter.html", {"problem": "", "target": target})
+    site: Site = request.app.state.site
+    token = (await _form(request)).get("token", "")
+    try:
+        found = await run_in_threadpool(site.access.enter, token)
+        problem = "This token is not known."
+    except TooMany:
+        found, problem = None, "Too many wrong tokens; wait a minute."
+    if found is None:
+        return _shown(request, "enter.html", {"problem": problem, "target": target}, 401)
+    answer = RedirectResponse(target, 303)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(COOKIE, found[0], httponly=True, samesite="strict", secure=secure)
+    return answer
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Read a small form; more is not read."""
+    from urllib.parse import parse_qsl  # noqa: PLC0415
+
+    held = bytearray()
+    async for part in request.stream():
+        held += part
+        if len(held) > LONGEST:
+            return {}
+    return dict(parse_qsl(held.decode("utf-8", "replace")))
+
+
+async def _leave(request: Request) -> Response:
+    site: Site = request.app.state.site
+    cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    if cookie:
+        site.access.leave(cookie.value)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(COOKIE)
+    return answer

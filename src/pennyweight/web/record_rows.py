@@ -1,0 +1,91 @@
+"""The rows of a table of records, written directly: a template takes several times as long."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
+
+from markupsafe import Markup, escape
+
+from pennyweight.render.page import visible
+from pennyweight.render.view import money, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LONG = ("input", "response")
+SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier")
+TEXT = (*LONG, *SHORT)
+_RIGHT = '<span class="good">✓ right</span></td>'
+_WRONG = '<span class="bad">✗ wrong</span></td>'
+_PASSED = '<span class="good">✓ passed</span></td>'
+_FAILED = '<span class="bad">✗ not passed</span></td>'
+_NONE = '<span class="quiet">—</span></td>'
+_SPECIAL = "&<>'\""
+_PLAIN = re.compile(r"[\w.\-]*", re.ASCII)
+
+
+def table_rows(held: Mapping[str, Sequence[Any]], columns: Sequence[str], base: str) -> Markup:
+    """Write table rows, a column at a time; `base` is the address of a record without its key."""
+    start = f"{escape(base)}key="
+    keys = map(_key, *(held[n] for n in ("task_id", "subject", "tier", "attempt")))
+    first = [
+        f'<tr data-href="{start}{key}"><td class="short"><a href="{start}{key}">{task}</a></td><td>'
+        for key, task in zip(keys, _texts(held["task_id"], 60), strict=True)
+    ]
+    result = map(_result, *(held[n] for n in ("status", "correct", "passed")))
+    lines = zip(first, result, *(_cells(name, held) for name in columns), strict=True)
+    return Markup("".join([f"{''.join(line)}</tr>\n" for line in lines]))  # noqa: S704
+
+
+def _key(task: str, subject: str, tier: str, attempt: int) -> str:
+    """Write a key as an address has it; most tasks need no escapes."""
+    named = task if _PLAIN.fullmatch(task) else quote_plus(json.dumps(task)[1:-1])
+    return f"%5B%22{named}%22{_side(subject, tier)}{attempt}%5D"
+
+
+@lru_cache(1_024)
+def _side(subject: str, tier: str) -> str:
+    return quote_plus(f",{json.dumps(subject)},{json.dumps(tier)},")
+
+
+def _result(status: str, correct: bool | None, passed: bool | None) -> str:
+    if status != "ok":
+        return f'<span class="bad">{_text(status, 20)}</span></td>'
+    if correct is not None:
+        return _RIGHT if correct else _WRONG
+    return _NONE if passed is None else _PASSED if passed else _FAILED
+
+
+def _cells(name: str, held: Mapping[str, Sequence[Any]]) -> Iterable[str]:
+    """Write the cells of a column."""
+    values = held[name]
+    if name in LONG:
+        texts = [value or error or "" for value, error in zip(values, held["error"], strict=True)]
+        return [f'<td class="text" dir="auto">{text}</td>' for text in _texts(texts, 120)]
+    if name in SHORT:
+        texts = ["—" if value is None else value for value in values]
+        return [f'<td class="short" dir="auto">{text}</td>' for text in _texts(texts, 60)]
+    written = money if name == "cost_usd" else number
+    return [f'<td class="num">{written(value)}</td>' for value in values]
+
+
+def _texts(texts: Sequence[str], width: int) -> Sequence[str]:
+    """Escape texts and cut them; what all of them are free of is looked for once."""
+    whole = "".join([text[:width] for text in texts])
+    if not whole.isprintable() or any(sign in whole for sign in _SPECIAL):
+        return [_text(text, width) for text in texts]
+    return [text if len(text) <= width else f"{text[: width - 1]}…" for text in texts]
+
+
+def _text(text: str, width: int) -> str:
+    """Escape a text and cut it; what is hidden in it is made visible before that."""
+    shown = text[: width * 2]
+    if not shown.isprintable():
+        shown = visible(shown)
+    if len(shown) > width:
+        shown = shown[: width - 1] + "…"
+    return str(escape(shown))

@@ -1,0 +1,358 @@
+"""The REST API: everything the page can do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from pennyweight.errors import UsageError
+from pennyweight.models.providers import PROVIDERS
+from pennyweight.store import queries as look
+from pennyweight.store import remarks
+from pennyweight.web import forms
+from pennyweight.web.observed import checks, observer_of
+from pennyweight.web.record_view import measures
+from pennyweight.web.site import (
+    NotFoundError,
+    read_filter,
+    read_key,
+    read_place,
+    read_sort,
+    write_place,
+)
+from pennyweight.web.suite_files import LARGEST, LARGEST_SUITE, Choice
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pennyweight.web.site import Site
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": forms.Problem, "description": "What was given makes no sense."},
+    401: {"model": forms.Problem, "description": "A token is needed."},
+    403: {"model": forms.Problem, "description": "Not allowed."},
+    404: {"model": forms.Problem, "description": "There is no such thing."},
+    413: {"model": forms.Problem, "description": "Too large."},
+}
+LONGEST = 2_000
+"""Characters of a key: two of them, escaped, fit into the 64 kB that an address may have."""
+api = APIRouter(prefix="/api", responses=ERRORS)
+RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
+KeyText = Annotated[
+    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=LONGEST)
+]
+BEAT = 1.0
+
+
+def site_of(request: Request) -> Site:
+    """Give the parts of the server."""
+    site: Site = request.app.state.site
+    return site
+
+
+@api.get("/session", summary="What this client may do", tags=["session"])
+def session(request: Request) -> forms.Session:
+    """Tell the right, and the text that changes must send as X-Pennyweight-Csrf."""
+    right = request.scope["state"]["right"]
+    return forms.Session(right=right, csrf=site_of(request).access.csrf)
+
+
+@api.get("/runs", summary="All runs", tags=["runs"])
+def runs(request: Request) -> forms.Runs:
+    """List the runs, the newest first."""
+    site = site_of(request)
+    found = [forms.ListedRun(**run) for run in site.runs()]
+    return forms.Runs(runs=found, waiting=site.digests.waiting)
+
+
+@api.get("/runs/{run}", summary="How far a run is", tags=["runs"])
+def progress(request: Request, run: RunId) -> forms.Progress:
+    """Tell a run's status and how many of its attempts are made."""
+    site = site_of(request)
+    return forms.Progress(**site.progress(site.state(run)))
+
+
+@api.get("/runs/{run}/digest", summary="The scores of a run", tags=["runs"])
+def digest(request: Request, run: RunId) -> forms.Digest:
+    """Give metrics with intervals, by side, and the numbers behind each chart."""
+    site = site_of(request)
+    kept = site.digests.get(site.run(run))
+    return forms.Digest(current=kept.current, problem=kept.problem, digest=kept.digest)
+
+
+FILTER = (
+    "Other parameters filter: status, subject, tier, category, capability, task_id, answer (equal);"
+    " correct, passed, truncated, self_correcting (yes or no); any measure's range as NAME_min and"
+    " NAME_max (the high end not included)."
+)
+
+
+@api.get("/runs/{run}/records", summary="Records, a page at a time", tags=["records"],
+         description=f"List records in the order of their keys, or sorted by a column: then those "
+         f"that are measured, those without a value last. {FILTER}")  # fmt: skip
+def records(
+    request: Request,
+    run: RunId,
+    q: Annotated[str, Query(description="Text to find.", max_length=500)] = "",
+    after: Annotated[str, Query(description="Those after this key.", max_length=LONGEST)] = "",
+    before: Annotated[str, Query(description="Those before this key.", max_length=LONGEST)] = "",
+    last: Annotated[bool, Query(description="The last page.")] = False,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    sort: Annotated[str, Query(description="A column to sort by.", max_length=40)] = "",
+    order: Annotated[str, Query(description="up or down.", max_length=10)] = "up",
+) -> forms.Records:
+    """List records in the order of their keys, or sorted by a measure."""
+    site = site_of(request)
+    by = read_sort({"sort": sort, "order": order})
+    found = look.page(
+        site.store,
+        site.run(run).id,
+        read_filter({**request.query_params, "q": q}),
+        after=read_place(after, by) if after else None,
+        before=read_place(before, by) if before else None,
+        last=last,
+        limit=limit,
+        sort=by,
+    )
+    rows = found.rows
+    return forms.Records(
+        records=[_plain(row) for row in rows],
+        after=write_place(rows[-1], by) if rows and found.after else None,
+        before=write_place(rows[0], by) if rows and found.before else None,
+    )
+
+
+@api.get("/runs/{run}/count", summary="How many records a filter finds", tags=["records"],
+         description=f"Count records, up to 10,000. {FILTER}")  # fmt: skip
+def count(
+    request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
+) -> forms.Count:
+    """Count records."""
+    site = site_of(request)
+    most = 10_000
+    wanted = read_filter({**request.query_params, "q": q})
+    found = look.count(site.store, site.run(run).id, wanted, most)
+    return forms.Count(count=min(found, most), more=found > most)
+
+
+@api.get("/runs/{run}/record", summary="One record in full", tags=["records"])
+def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
+    """Give a record with its measures, its judgments and what people said about it."""
+    site, place = site_of(request), read_key(key)
+    found = site.run(run)
+    row = look.record(site.store, found.id, place)
+    if row is None:
+        raise NotFoundError("There is no such record.")
+    observer = observer_of(found, site.store, place)
+    return forms.Record(
+        record=_plain(row),
+        measures=_plain(measures(found, site.store, row, observer)),
+        checks=checks(observer, row),
+        judgments=[_plain(j) for j in look.judgments(site.store, found.id, place)],
+        remarks=[_plain(r) for r in remarks.remarks(site.store, found.id, place)],
+    )
+
+
+@api.post("/runs/{run}/record/remarks", summary="Say something about a record", status_code=201,
+          tags=["records"])  # fmt: skip
+def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record:
+    """Keep a person's verdict and note, with who and when."""
+    site, place = site_of(request), read_key(form.key)
+    found = site.run(run)
+    if look.record(site.store, found.id, place) is None:
+        raise NotFoundError("There is no such record.")
+    if not form.verdict and not (form.note or "").strip():
+        raise UsageError("Give a verdict, a note, or both.")
+    note, who = _kept(form.note), _kept(form.who) or "someone"
+    remarks.remark(site.store, found.id, place, who=who, verdict=form.verdict, note=note)
+    return record(request, run, form.key)
+
+
+@api.post("/runs/{run}/remarks", summary="Tag a run or note something", status_code=201,
+          tags=["runs"])  # fmt: skip
+def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
+    """Keep tags (all of them anew, or those that come and go) or a note of a run."""
+    site = site_of(request)
+    found = site.run(run)
+    who, note = _kept(form.who) or "someone", _kept(form.note)
+    with site.changing:
+        tags = _tags(form, remarks.tags(site.store, found.id))
+        if tags is None and not (note or "").strip():
+            raise UsageError("Give a tag, a note, or both.")
+        remarks.remark(site.store, found.id, None, who=who, note=note, tags=tags)
+    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+
+
+@api.post("/runs/{run}/verdict", summary="Keep the verdict of a policy", status_code=201,
+          tags=["runs"])  # fmt: skip
+def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.ListedRun:
+    """Decide on a side of a run by a policy, and keep the verdict with the run."""
+    from pennyweight.web import gates as gating  # noqa: PLC0415
+
+    site = site_of(request)
+    found = site.run(run)
+    where = {"subject": form.subject, "tier": form.tier}
+    gating.keep(site, found, form.policy, where, form.baseline or "")
+    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+
+
+def _tags(form: forms.TagForm, now: list[str]) -> list[str] | None:
+    """Say which tags a run has then; null if that is not asked."""
+    if form.tags is None and not form.add and not form.remove:
+        return None
+    wanted = now if form.tags is None else [t for t in map(_kept, form.tags) if t]
+    wanted = [t for t in wanted if t not in form.remove]
+    return list(dict.fromkeys([*wanted, *(t for t in map(_kept, form.add) if t)]))
+
+
+def _kept(text: str | None) -> str | None:
+    """Take out what no database keeps."""
+    return None if text is None else text.replace("\0", "").encode(errors="replace").decode()
+
+
+@api.get("/suites", summary="Suites that can be run", tags=["new runs"])
+def suites(request: Request) -> list[forms.Suite]:
+    """List the suites this server was shown, and uploads."""
+    site = site_of(request)
+    return [
+        forms.Suite(id=s.id, name=s.name, uploaded=s.uploaded)
+        for s in site.suites.known(site.store.runs())
+    ]
+
+
+@api.get("/providers", summary="Which providers have a key", tags=["new runs"])
+def providers() -> list[forms.Provider]:
+    """Tell which keys are in the server's environment; never a key itself."""
+    return [
+        forms.Provider(
+            name=p.name, key_env=p.key_env, ready=not p.key_env or bool(os.environ.get(p.key_env))
+        )
+        for p in PROVIDERS.values()
+    ]
+
+
+@api.post("/plan", summary="What a run would take", tags=["new runs"])
+def plan(request: Request, form: forms.RunForm) -> forms.Plan:
+    """Plan a run: attempts, tokens, cost, an example prompt. Nothing is called.
+
+    What would keep the run from beginning is an error here too. Who may only look may ask.
+    """
+    site = site_of(request)
+    _, found = site.suites.read(_choice(form), site.store.runs(), plan=True)
+    return forms.Plan(**found["plan"])
+
+
+@api.post("/runs", summary="Begin a run", status_code=201, tags=["new runs"])
+def start(request: Request, form: forms.RunForm) -> forms.Started:
+    """Begin a run as a process of its own; it goes on when the page is closed."""
+    site = site_of(request)
+    path, found = site.suites.read(_choice(form), site.store.runs())
+    return forms.Started(run=site.jobs.start(path, found["text"]))
+
+
+def _choice(form: forms.RunForm) -> Choice:
+    return Choice(form.suite, tuple(form.subjects), tuple(form.tiers), form.runs, form.usd)
+
+
+@api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
+def stop(request: Request, run: RunId) -> forms.Started:
+    """End a run that a page began in good order; what was answered is kept."""
+    site = site_of(request)
+    site.stop(site.run(run))
+    return forms.Started(run=run)
+
+
+@api.post("/runs/{run}/resume", summary="Go on with a run", status_code=202, tags=["new runs"])
+def resume(request: Request, run: RunId) -> forms.Started:
+    """Make the attempts of a run that are missing or failed."""
+    site = site_of(request)
+    return forms.Started(run=site.jobs.resume(site.run(run).id))
+
+
+@api.post("/uploads", summary="Upload a suite or a data set", status_code=201, tags=["new runs"],
+          openapi_extra={"requestBody": {"required": True, "content": {
+              "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
+          )  # fmt: skip
+async def upload(
+    request: Request,
+    kind: Annotated[str, Query(description="suite, jsonl, json, csv or parquet", max_length=20)],
+    name: Annotated[str, Query(max_length=80)] = "",
+    subject: Annotated[list[str] | None, Query(max_length=20)] = None,
+    prompt: Annotated[str, Query(max_length=2 * LONGEST)] = "",
+    answer: Annotated[str, Query(max_length=200)] = "",
+) -> forms.Uploaded:
+    """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""
+    site, size = site_of(request), 0
+    most, what = (LARGEST_SUITE, "suite") if kind == "suite" else (LARGEST, "data set")
+    with site.suites.incoming() as file:
+        async for part in request.stream():
+            size += len(part)
+            if size > LARGEST:
+                break
+            if size <= most:
+                file.write(part)
+        if size > most:  # said when all is sent, else some never hear it
+            raise HTTPException(413, f"A {what} that is uploaded has at most {most:,} bytes.")
+        if not size:
+            raise UsageError("The upload is empty.")
+        form = {"name": name, "subjects": subject or [], "prompt": prompt, "answer": answer}
+        if kind == "suite":
+            made = await run_in_threadpool(site.suites.add_suite, file)
+        else:
+            made = await run_in_threadpool(site.suites.add_data, file, f".{kind}", form)
+    return forms.Uploaded(suite=made)
+
+
+@api.get("/runs/{run}/events", summary="Progress, as it happens", tags=["runs"],
+         response_class=StreamingResponse,
+         responses={200: {"content": {"text/event-stream": {}}}})  # fmt: skip
+async def events(
+    request: Request, run: RunId, once: Annotated[bool, Query(description="Only one.")] = False
+) -> StreamingResponse:
+    """Send how far a run is, each second, until it ends; a new request goes on from there."""
+    site = site_of(request)
+    found = await run_in_threadpool(site.run, run)
+
+    async def stream() -> AsyncIterator[str]:
+        last = ""
+        while True:
+            now = await run_in_threadpool(lambda: site.progress(site.state(found.id)))
+            took = now.pop("took")
+            text = json.dumps(now)
+            yield f"data: {text}\n\n" if text != last else ": \n\n"
+            last = text
+            over = now["status"] != "running" and not now["here"] and not now["digest"]
+            if once or over or await request.is_disconnected():
+                return
+            await asyncio.sleep(max(BEAT, 10 * took))
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+@api.get("/metrics", summary="What every number means", tags=["catalogue"])
+def metrics() -> dict[str, dict[str, Any]]:
+    """Give each metric's meaning, formula, range and place in a specification."""
+    from pennyweight.catalogue import METRICS  # noqa: PLC0415
+    from pennyweight.render.catalogue import facts  # noqa: PLC0415
+
+    return {name: facts(metric) for name, metric in METRICS.items()}
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """Make values fit for strict JSON."""
+    return {k: _value(v) for k, v in dict(row).items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    return value

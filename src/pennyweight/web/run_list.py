@@ -1,0 +1,93 @@
+"""What the list of runs shows: filtered, sorted, with a trend line over the runs of one suite."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from pennyweight.render.charts import trend
+from pennyweight.render.view import when
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from pennyweight.web.site import Listing, Site
+
+VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
+RUN_SORTS = {
+    "when": lambda r: r["created"],
+    "suite": lambda r: r["suite"].lower(),
+    "value": lambda r: (r["metric"] or "", -1.0 if r["value"] is None else r["value"]),
+    "cost": lambda r: -1.0 if r["cost_usd"] is None else r["cost_usd"],
+    "attempts": lambda r: r["attempts"],
+    "verdict": lambda r: VERDICT_ORDER.get(r["verdict"], -1),
+}
+
+
+def runs(request: Request, site: Site) -> tuple[str, dict[str, Any]]:
+    """Show the runs."""
+    names = ("q", "suite", "status", "tag", "sort", "order")
+    asked = tuple((n, request.query_params.get(n, "")) for n in names)
+    listing = site.listing()
+    waiting = frozenset(site.digests.waiting)
+    values = {"total": len(listing.rows), "waiting": waiting, "running": listing.running}
+    return "runs.html", {**values, "listed": _listed(listing, asked, waiting)}
+
+
+@lru_cache(8)
+def _listed(
+    listing: Listing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
+) -> Markup:
+    """Write what is known of runs; as long as that is the same, so is what is shown."""
+    from pennyweight.web.pages import templates  # noqa: PLC0415
+
+    query, everything = dict(asked), listing.runs()
+    wanted = {n: query[n] for n in ("q", "suite", "status", "tag")}
+    found = [r for r in everything if _fits(r, wanted)]
+    sort = query["sort"] or "when"
+    reverse = query["order"] in {"", "down"}
+    found.sort(key=RUN_SORTS.get(sort, RUN_SORTS["when"]), reverse=reverse)
+    suites = sorted({r["suite"] for r in everything})
+    line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
+    values = {
+        "runs": found[:500],
+        "waiting": waiting,
+        "wanted": wanted,
+        "sort": sort,
+        "order": "down" if reverse else "up",
+        "suites": suites,
+        "statuses": sorted({r["status"] for r in everything}),
+        "tags": sorted({t for r in everything for t in r["tags"]}),
+        "trend": line,
+    }
+    return Markup(templates().get_template("runs_list.html").render(values))  # noqa: S704
+
+
+def _fits(run: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+    texts = (run["id"], run["suite"], *run["subjects"], *run["tiers"], *run["tags"], run["note"])
+    return (
+        (not wanted["suite"] or run["suite"] == wanted["suite"])
+        and (not wanted["status"] or run["status"] == wanted["status"])
+        and (not wanted["tag"] or wanted["tag"] in run["tags"])
+        and wanted["q"].lower() in " ".join(filter(None, texts)).lower()
+    )
+
+
+def _trend(found: list[dict[str, Any]], suite: str) -> dict[str, str] | None:
+    known = [r for r in found if r["suite"] == suite and r["value"] is not None]
+    known = [r for r in known if r["status"] != "running"]
+    known = [r for r in known if known and r["metric"] == known[0]["metric"]]
+    if len(known) < 2:
+        return None
+    rows = [
+        {**r, "href": f"/runs/{quote(r['id'], safe='')}", "when": when(r["created"])}
+        for r in sorted(known, key=lambda r: r["created"])[-60:]
+    ]
+    metric = known[0]["metric"]
+    drawn = {"svg": trend(rows, metric), "small": trend(rows, metric, 420)}
+    return {"suite": suite, "metric": metric, **drawn}

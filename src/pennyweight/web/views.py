@@ -1,0 +1,365 @@
+"""What each page shows: data from the store, arranged for its template."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from pennyweight.errors import UsageError
+from pennyweight.record import STATUSES
+from pennyweight.render.charts import charts
+from pennyweight.render.view import families, key_figures, run_facts, side_rows
+from pennyweight.store import queries as look
+from pennyweight.store.queries import AMONG, FLAGS, RANGES, SAME, SORTS
+from pennyweight.store.remarks import remarks
+from pennyweight.web import comparison_links as paired
+from pennyweight.web import observed as checking
+from pennyweight.web import record_view as reading
+from pennyweight.web.cursor import SIZE, first_shown, texts
+from pennyweight.web.record_rows import TEXT, table_rows
+from pennyweight.web.site import (
+    INTERRUPTED,
+    NotFoundError,
+    mark,
+    read_filter,
+    read_key,
+    read_place,
+    read_sort,
+    write_key,
+    write_place,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from pennyweight.store.queries import Sort
+    from pennyweight.web.site import Site
+
+Shown = tuple[str, dict[str, Any]]
+
+COLUMNS = (
+    *("subject", "tier", "attempt", "category", "input", "answer", "target", "prob_correct"),
+    *("cot_tokens", "total_tokens", "latency_ms", "cost_usd"),
+)
+MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
+        "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
+FILTERS = (
+    *SAME,
+    *FLAGS,
+    "q",
+    *(f"{n}_in" for n in AMONG),
+    *(f"{n}_{end}" for n in RANGES for end in ("min", "max")),
+)
+PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
+UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
+"""How a run is that may go on; its progress is shown."""
+LIVE = ("Attempts made", "Could not be made", "Status", "Cost")
+"""Facts that the progress of a run tells, as it is at the moment."""
+VERDICTS = ("right", "wrong", "unsure")
+
+
+def run(request: Request, site: Site) -> Shown:
+    """Show one run: its metrics in families, its charts, its sides."""
+    now = site.state(request.path_params["run"])
+    found, kept = now.run, site.digests.get(now.run, state=now)
+    told = kept.digest
+    statuses = told["statuses"] if told and kept.current else None
+    state, status = None, site.status(found)
+    if statuses is None or status != "done":
+        state = site.progress(site.state(found.id))  # a digest may just have been made
+    live = state is not None and (state["here"] or status in UNDER_WAY)
+    spent = told["spent"] if told else {}
+    facts = run_facts(replace(found, status=status), statuses or _statuses(state), spent)
+    values: dict[str, Any] = {
+        "run": found,
+        "status": status,
+        "live": live,
+        "kept": kept,
+        "shown": state["shown"] if state else "",
+        "facts": [f for f in facts if not live or f[0] not in LIVE],
+        "state": state,
+        "remarks": (said := remarks(site.store, found.id) if now.said else []),
+        "tags": next((r["tags"] for r in said if r["tags"] is not None), []),
+        "digest": told,
+    }
+    if told:
+        values["drawn"] = site.drawn(told, lambda: _drawn(told, found.id))
+    return "run.html", values
+
+
+def _drawn(told: dict[str, Any], run: str) -> Markup:
+    """Write what a page shows of a digest."""
+    from pennyweight.web.pages import templates  # noqa: PLC0415
+
+    link = paired.leading([run], paired.sides_of(run, told))
+    text = (
+        templates()
+        .get_template("digest.html")
+        .render(
+            digest=told,
+            failed=link({"status": "error"}),
+            figures=key_figures(told["whole"]),
+            charts=charts(told, link),
+            families=families(told["whole"]),
+            sides=side_rows(told),
+        )
+    )
+    return Markup(text)  # noqa: S704
+
+
+def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
+    if state is None:
+        return {}
+    errors = state["errors"] or 0
+    return {"ok": state["made"] - errors, "error": errors}
+
+
+def records(request: Request, site: Site) -> Shown:
+    """Show a page of records; a filter that makes no sense is shown again, with what is wrong."""
+    try:
+        return _records(request, site)
+    except NotFoundError:
+        raise
+    except UsageError as error:
+        return _asked_again(request, site, str(error))
+
+
+def _asked_again(request: Request, site: Site, problem: str) -> Shown:
+    """Show the form of a filter as it was filled in, and no records."""
+    found, query = site.run(request.path_params["run"]), request.query_params
+    keep, columns = _filter_of(query), query.get("columns", "")
+    names = tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers"))
+    form, _ = _form(found.id, names, tuple(keep.items()), (), (), COLUMNS, columns, None, None)
+    nothing = dict.fromkeys(("rows", "head", "sort", "asked", "newer", "older", "first", "total"))
+    values = {"wanted": {}, "keep": {}, "filtered": False, "measured": True, "current": True}
+    told = {"run": found, "form": form, "problem": problem}
+    return "records.html", {**nothing, **values, **told}
+
+
+def _records(request: Request, site: Site) -> Shown:
+    from pennyweight.web.pages import run_url  # noqa: PLC0415
+
+    query = dict(request.query_params)
+    now = site.state(request.path_params["run"])
+    found, kept = now.run, site.digests.get(now.run, wait=False, state=now)
+    wanted, asked = read_filter(query), read_sort(query)
+    sort = asked if kept.digest is not None else None
+    after, before = query.get("after"), query.get("before")
+    chosen = [c for c in query.get("columns", "").split(",") if c in {*COLUMNS, *MORE}]
+    page = look.page(
+        site.store,
+        found.id,
+        wanted,
+        after=read_place(after, sort) if after else None,
+        before=read_place(before, sort) if before else None,
+        last=query.get("last") == "1",
+        sort=sort,
+        columns=frozenset(chosen or COLUMNS),
+    )
+    held = page.columns
+    keep, many = _filter_of(query), len(held["task_id"])
+    names = chosen or _default_columns(found.settings, held, keep)
+    order = {"sort": sort.name, "order": "down" if sort.down else ""} if sort else {}
+    given = {k: v for k, v in {**keep, **order}.items() if v}
+    base = run_url(found.id, "record", **given) + ("&" if given else "?")
+    form, head = _form(
+        found.id,
+        tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
+        tuple(keep.items()),
+        _capabilities(kept.digest),
+        tuple((kept.digest or {}).get("categories", [])),
+        tuple(names),
+        query.get("columns", ""),
+        asked,
+        sort,
+    )
+    total = (kept.digest or {}).get("whole", {}).get("records") if not any(keep.values()) else None
+    total = many if not page.before and not page.after else total
+    first = first_shown(query, many, total, newer=page.before, older=page.after)
+    return "records.html", {
+        "run": found,
+        "problem": "",
+        "first": first,
+        "many": many,
+        "size": SIZE,
+        "rows": table_rows(held, names, base),
+        "wanted": keep,
+        "form": form,
+        "head": head,
+        "keep": {**given, "columns": query.get("columns", "")},
+        "filtered": any(keep.values()),
+        "sort": sort,
+        "asked": asked,
+        "newer": write_place(_at(held, 0), sort) if many and page.before else None,
+        "older": write_place(_at(held, -1), sort) if many and page.after else None,
+        "measured": kept.digest is not None,
+        "shown": mark(now.kept) if kept.digest is not None else "",
+        "current": kept.current,
+        "total": total,
+    }
+
+
+@lru_cache(64)
+def _form(
+    run: str,
+    names: tuple[tuple[str, tuple[str, ...]], ...],
+    wanted: tuple[tuple[str, str], ...],
+    capabilities: tuple[str, ...],
+    categories: tuple[str, ...],
+    columns: tuple[str, ...],
+    chosen: str,
+    asked: Sort | None,
+    sort: Sort | None,
+) -> tuple[Markup, Markup]:
+    """Write the form of a filter and the head of a table, the same on every page that is turned."""
+    from pennyweight.web.pages import templates  # noqa: PLC0415
+
+    given = dict(wanted)
+    used = [n for n in RANGES if given[f"{n}_min"] or given[f"{n}_max"]]
+    values = {
+        "run": run,
+        "names": dict(names),
+        "wanted": given,
+        "filtered": any(given.values()),
+        "categories": categories,
+        "capabilities": capabilities,
+        "columns": columns,
+        "every": [*COLUMNS, *MORE],
+        "chosen": chosen,
+        "asked": asked,
+        "statuses": STATUSES,
+        "ranges": RANGES,
+        "used_ranges": [*used, next((n for n in ("latency_ms", *RANGES) if n not in used), "")],
+        "answers": texts(given["answer_in"]),
+        "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | {"columns": chosen},
+        "sort": sort,
+        "sorts": SORTS,
+        "texts": TEXT,
+        "plain": {n: v for n, v in given.items() if v} | {"columns": chosen},
+    }
+    form, head = (
+        templates().get_template(f"records_{part}.html").render(values) for part in ("form", "head")
+    )
+    return Markup(form), Markup(head)  # noqa: S704
+
+
+def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """List the capabilities that a digest has seen."""
+    seen = ((digest or {}).get("charts") or {}).get("coverage") or {}
+    return tuple(seen.get("capabilities", ()))
+
+
+def _at(held: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
+    return {name: values[index] for name, values in held.items()}
+
+
+def _default_columns(
+    settings: Mapping[str, Any], held: Mapping[str, Sequence[Any]], wanted: Mapping[str, str]
+) -> list[str]:
+    """Leave out what is the same, or missing, on the whole page, unless it was filtered by."""
+    names = list(COLUMNS)
+    for name, plural in (("subject", "subjects"), ("tier", "tiers")):
+        if len(settings.get(plural, [])) == 1:
+            names.remove(name)
+    ends = ("", "_in", "_min", "_max")
+    asked = {n for n in names if any(wanted.get(f"{n}{end}") for end in ends)}
+    always = {"subject", "tier", "attempt", "input"} | asked
+    return [n for n in names if n in always or any(v is not None for v in held[n])]
+
+
+def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: query.get(name, "") for name in FILTERS}
+
+
+def record(request: Request, site: Site) -> Shown:
+    """Show one record in full."""
+    query = request.query_params
+    found = site.run(request.path_params["run"])
+    place = read_key(query.get("key", ""))
+    row = look.record(site.store, found.id, place)
+    if row is None:
+        raise NotFoundError("There is no such record in this run.")
+    observer = checking.observer_of(found, site.store, place)
+    measured = reading.measures(found, site.store, row, observer)
+    checks = checking.checks(observer, row)
+    keep, wanted, sort = _filter_of(query), read_filter(query), read_sort(query)
+    at = place if sort is None else (look.value(site.store, found.id, place, sort.name), *place)
+    around = {
+        "next": look.page(site.store, found.id, wanted, after=at, limit=1, sort=sort).rows,
+        "previous": look.page(site.store, found.id, wanted, before=at, limit=1, sort=sort).rows,
+    }
+    keep |= {n: query.get(n, "") for n in ("sort", "order")}
+    tries = look.siblings(site.store, found.id, place[0])
+    reply, rule = row["response"] or "", reading.rule_of(found.settings)
+    return "record.html", {
+        "run": found,
+        "row": row,
+        "key": write_key(row),
+        "measures": measured,
+        "keep": keep,
+        **{name: write_key(rows[0]) if rows else None for name, rows in around.items()},
+        "turns": reading.turns(row["messages"]),
+        "reply": reading.found_in(reply, measured["answer"], rule, checking.spans(checks)),
+        "fold": reading.fold,
+        "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
+        "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
+        "rule": reading.rule_in_words(rule),
+        "steps": reading.steps(reading.thought(measured, reply)),
+        "points": checking.points(found.settings),
+        "calls": reading.calls(row),
+        "work": reading.work(row),
+        "judgments": [checking.judgment(j) for j in look.judgments(site.store, found.id, place)],
+        "checks": checks,
+        "remarks": remarks(site.store, found.id, place),
+        "tries": [{**t, "key": write_key(t)} for t in tries],
+        "verdicts": VERDICTS,
+    }
+
+
+def raw(request: Request, site: Site) -> str:
+    """Give one text of a record, whole."""
+    query = request.query_params
+    found = site.run(request.path_params["run"])
+    row = look.record(site.store, found.id, read_key(query.get("key", "")))
+    part = query.get("part", "response")
+    if row is None or part not in PARTS:
+        raise NotFoundError("There is no such text.")
+    return str(row[part] or "")
+
+
+def report(request: Request, site: Site) -> str:
+    """Write the report of a run."""
+    from pennyweight.render.report import Report, html  # noqa: PLC0415
+
+    found = site.run(request.path_params["run"])
+    kept = site.digests.get(found)
+    if kept.digest is None:
+        raise UsageError(kept.problem or "The metrics of this run are still being computed.")
+    facts = run_facts(found, kept.digest["statuses"], kept.digest["spent"])
+    return html(Report(found.suite, kept.digest, [facts], found.id))
+
+
+def gates(request: Request, site: Site) -> Shown:
+    """Show the verdicts of policies on a run."""
+    from pennyweight.web import gates as gating  # noqa: PLC0415
+
+    return "gates.html", gating.values(request, site)
+
+
+def new(request: Request, site: Site) -> Shown:
+    """Show what can be run."""
+    from pennyweight.web.rest import providers  # noqa: PLC0415
+    from pennyweight.web.suite_files import ANSWERS  # noqa: PLC0415
+
+    known = site.suites.known(site.store.runs())
+    return "new.html", {
+        "suites": known,
+        "chosen": request.query_params.get("suite", ""),
+        "answers": ANSWERS,
+        "providers": providers(),
+    }

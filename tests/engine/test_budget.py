@@ -1,0 +1,164 @@
+"""Budgets are hard: what is in flight is reserved, so their sum never passes the limit."""
+
+import asyncio
+import random
+
+import pytest
+
+from pennyweight.engine.budget import Amount, Budget, ExhaustedError, ceiling
+from pennyweight.suite.values import Limits
+
+
+async def spend(budget: Budget, calls: int, most: Amount, seed: int = 1) -> int:
+    """Make calls, 64 at a time, each taking some of what it reserved; gives how many passed."""
+    rng = random.Random(seed)
+    places, made, over = asyncio.Semaphore(64), 0, False
+
+    async def call() -> None:
+        nonlocal made, over
+        async with places:
+            if over:
+                return
+            try:
+                await budget.reserve(most)
+            except ExhaustedError:
+                over = True
+                return
+            await asyncio.sleep(rng.random() / 1000)
+            share = rng.random()
+            used = Amount((most.usd or 0.0) * share, int((most.tokens or 0) * share))
+            budget.settle(most, used)
+            made += 1
+            assert budget.usd <= (budget.limits.usd or 1e9)
+            assert budget.tokens <= (budget.limits.tokens or 1e9)
+
+    await asyncio.gather(*(call() for _ in range(calls)))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limits", [Limits(usd=0.5), Limits(tokens=5000)])
+def test_64_in_flight_never_pass_the_limit_and_come_near_it(limits: Limits, seed: int) -> None:
+    budget = Budget(limits)
+    made = asyncio.run(spend(budget, 2000, Amount(0.01, 100), seed))
+    assert 50 <= made < 2000  # the limit is 50 calls at their most
+    if limits.usd:
+        assert 0.5 - 0.01 <= budget.usd <= 0.5
+    else:
+        assert 5000 - 100 <= budget.tokens <= 5000
+
+
+def test_all_may_use_everything_they_reserved() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=1.0))
+        for _ in range(64):
+            await budget.reserve(Amount(1.0 / 64, 1))
+        for _ in range(64):
+            budget.settle(Amount(1.0 / 64, 1), Amount(1.0 / 64, 1))
+        assert budget.usd == pytest.approx(1.0)
+        told = r"used up: \$1 of \$1 spent, and the next call may cost \$0\.001\. A smaller max_to"
+        with pytest.raises(ExhaustedError, match=told):
+            await budget.reserve(Amount(0.001, 1))
+
+    asyncio.run(main())
+
+
+def test_who_finds_too_little_waits_for_others_to_end() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(tokens=100))
+        await budget.reserve(Amount(None, 80))
+        waiting = asyncio.create_task(budget.reserve(Amount(None, 80)))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        budget.settle(Amount(None, 80), Amount(None, 5))
+        await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(main())
+
+
+def test_a_call_that_alone_is_too_much_is_refused_at_once() -> None:
+    budget = Budget(Limits(tokens=100))
+    with pytest.raises(ExhaustedError, match="tokens"):
+        asyncio.run(budget.reserve(Amount(None, 101)))
+
+
+def test_a_reply_that_does_not_say_what_it_took_counts_as_the_most() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=1.0, tokens=100))
+        for _ in range(2):
+            await budget.reserve(Amount(0.4, 40))
+            budget.settle(Amount(0.4, 40), Amount(None, None))
+        assert (budget.usd, budget.tokens) == (0.0, 0)  # nothing is known to be spent
+        with pytest.raises(ExhaustedError):
+            await budget.reserve(Amount(0.4, 40))
+
+    asyncio.run(main())
+
+
+def test_what_is_only_set_aside_is_said() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=300.0, tokens=900))
+        for _ in range(6):
+            await budget.reserve(Amount(48.0, 100))
+            budget.settle(Amount(48.0, 100), Amount(0.0, 0))
+            budget.hold(Amount(48.0, 100))
+        with pytest.raises(
+            ExhaustedError, match=r"money is used up: \$0 spent, and \$288 set aside"
+        ):
+            await budget.reserve(Amount(48.0, 100))
+        with pytest.raises(ExhaustedError, match=r"tokens is used up: 0 tokens .* 600 tokens set"):
+            await budget.reserve(Amount(0.0, 400))
+
+    asyncio.run(main())
+
+
+def test_what_was_spent_before_counts() -> None:
+    with pytest.raises(ExhaustedError, match="money"):
+        asyncio.run(Budget(Limits(usd=1.0), 0.95, 0).reserve(Amount(0.1, 1)))
+
+
+def test_time_runs_out_even_for_who_waits() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(seconds=60, tokens=10))
+        await budget.reserve(Amount(None, 10))
+        budget.started -= 61
+        with pytest.raises(ExhaustedError, match="time"):
+            await budget.reserve(Amount(None, 10))
+
+    asyncio.run(main())
+
+
+def test_no_limit_is_no_limit() -> None:
+    async def main() -> None:
+        budget = Budget(Limits())
+        for _ in range(1000):
+            await budget.reserve(Amount(1e6, 10**9))
+
+    asyncio.run(main())
+
+
+def test_the_ceiling_holds_for_every_script() -> None:
+    turn = {"role": "user", "content": "漢字かな交じり文"}
+    assert ceiling([turn]) >= len(turn["content"].encode())
+    tool = {"name": "f", "parameters": {"type": "object"}}
+    assert ceiling([turn], [tool]) > ceiling([turn]) + 30
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "told"),
+    [
+        (Limits(usd=0.5), Amount(0.6, 5), r"money is used up: \$0\.6 of \$0\.5 spent\.$"),
+        (Limits(tokens=5), Amount(0.6, 7), r"tokens is used up: 7 of 5 spent\.$"),
+    ],
+)
+def test_an_agent_that_says_afterwards_what_it_took_ends_at_the_limit(
+    limits: Limits, used: Amount, told: str
+) -> None:
+    async def main() -> None:
+        budget, nothing = Budget(limits), Amount(None, None)
+        await budget.reserve(nothing)
+        budget.settle(nothing, used)
+        with pytest.raises(ExhaustedError, match=told):
+            await budget.reserve(nothing)
+
+    asyncio.run(main())

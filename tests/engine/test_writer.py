@@ -1,0 +1,223 @@
+"""A store that cannot take more: the run stops at once and says so, and goes on afterwards."""
+
+import asyncio
+import os
+import resource
+import subprocess
+import threading
+from contextlib import closing
+
+import pytest
+from run.command import kept, run
+from run.serving import calls, server, suite
+
+from pennyweight.engine.writer import Writer
+from pennyweight.store import store as module
+from pennyweight.store.store import Store, StoreError
+from store.samples import RUN, call, record
+
+TASKS, FLYING, SPACE = 300, 8, 400_000
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with little space, where one can be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if (
+        os.getuid()
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SPACE}", "tmpfs", folder],
+            check=False,
+            capture_output=True,
+        ).returncode
+    ):
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def stops_and_goes_on(folder, address, reason, limited, make_room):
+    with server(0.005) as slow:
+        path = suite(folder, slow, tasks=TASKS, limits=f"{{concurrency: {FLYING}}}")
+        code, said = run(address, "run", path, **limited)
+        assert code == 4, said
+        assert reason in said
+        assert "'pennyweight run --resume'" in said
+        assert "Traceback" not in said
+        rows, spent = kept(address)
+        assert 0 < len(rows) == spent["calls"] < TASKS
+        assert calls(slow) <= len(rows) + FLYING  # it made no more calls that it could not keep
+        make_room()
+        code, said = run(address, "run", "--resume")
+        assert code == 0, said
+        again, spent = kept(address)
+        assert len(again) == spent["calls"] == TASKS
+        assert [row for row in again if row in rows] == rows
+        assert calls(slow) <= TASKS + FLYING
+
+
+def test_a_file_that_may_not_grow_stops_the_run_which_can_be_resumed(tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SPACE, SPACE))
+
+    address = str(tmp_path / "store.db")
+    stops_and_goes_on(tmp_path, address, "cannot be used", {"preexec_fn": limit}, lambda: None)
+
+
+def test_a_full_disk_stops_the_run_which_can_be_resumed(tmp_path, small_disk):
+    def make_room():
+        subprocess.run(["mount", "-o", "remount,size=50m", small_disk], check=True)
+
+    address = str(small_disk / "store.db")
+    stops_and_goes_on(tmp_path, address, "disk is full", {}, make_room)
+
+
+def test_a_read_only_store_stops_the_run_before_the_first_call(store_address, tmp_path):
+    with closing(Store(store_address)) as store:
+        store.remove("none")  # opens it, which makes it
+    if "://" in store_address:
+        address = f"{store_address}?options=-cdefault_transaction_read_only%3Don"
+    else:
+        address = f"sqlite:///file:{store_address}?mode=ro&uri=true"
+    with server() as at:
+        code, said = run(address, "run", suite(tmp_path, at))
+        assert code == 4, said
+        assert "cannot be used" in said
+        assert calls(at) == 0
+
+
+def test_what_no_database_takes_as_text_is_replaced(store_address, tmp_path):
+    (tmp_path / "odd.py").write_text(r"def answer(text): return 'a\0b\ud800c ☃'")
+    path = tmp_path / "suite.yaml"
+    path.write_text("suite: odd\ntasks: [{id: a, input: hi}]\nsubjects: ['python:odd:answer']\n")
+    code, said = run(store_address, "run", path, cwd=tmp_path)
+    assert code == 0, said
+    assert [row["response"] for row in kept(store_address)[0]] == ["a\ufffdb?c ☃"]
+
+
+def test_a_run_that_ended_leaves_all_of_it_in_one_file(tmp_path):
+    address = str(tmp_path / "store.db")
+    with server() as at:
+        assert run(address, "run", suite(tmp_path, at, tasks=20))[0] == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"suite.yaml", "store.db"}
+    moved = tmp_path / "moved.db"
+    moved.write_bytes((tmp_path / "store.db").read_bytes())
+    assert len(kept(str(moved))[0]) == 20
+
+
+async def put(writer, *tasks):
+    return await asyncio.gather(
+        *(writer.put(record(t), [call(t)]) for t in tasks), return_exceptions=True
+    )
+
+
+def test_what_is_put_is_committed_when_put_returns(store_address):
+    heard = []
+
+    async def main():
+        writer = Writer(store, heard.extend)
+        await put(writer, "a", "b")
+        await writer.put(None, [call("c", status="server")])
+        with closing(Store(store_address)) as other:
+            assert (len(other.made(RUN)), other.spent(RUN)["calls"]) == (2, 3)
+        await writer.close()
+
+    with closing(Store(store_address)) as store:
+        asyncio.run(main())
+    assert sorted(heard) == [record("a"), record("b")]
+
+
+def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypatch):
+    waits, write = threading.Event(), Store.write
+
+    def slow(*given):
+        assert waits.wait(20)
+        write(*given)
+
+    async def main():
+        writer = Writer(store, lambda _: None)
+        for task in "ab":
+            await asyncio.wait_for(writer.put(record(task), [call(task)], None, 2), 5)
+        third = asyncio.create_task(writer.put(record("c"), [call("c")], None, 2))
+        done, _ = await asyncio.wait([third], timeout=0.2)
+        assert not done
+        waits.set()
+        await third
+        await asyncio.wait_for(writer.put(record("d"), [call("d")], None, 2), 5)
+        await writer.close()
+
+    monkeypatch.setattr(Store, "write", slow)
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.made(RUN)) == store.spent(RUN)["calls"] == 4
+
+
+def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_path):
+    def listener(_):
+        raise StoreError("It cannot be noted.")
+
+    async def main():
+        writer = Writer(store, listener)
+        await put(writer, "a")
+        with pytest.raises(StoreError, match=r"^It cannot be noted\.$"):
+            await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.made(RUN)) == 1
+
+
+def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
+    async def main():
+        writer = Writer(store, lambda _: None)
+        task = asyncio.create_task(writer.put(record("a"), []))
+        await asyncio.sleep(0)
+        task.cancel()
+        await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.made(RUN)) == 1
+
+
+def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
+    async def main():
+        writer = Writer(store, lambda _: None)
+        told = await put(writer, "a", "b", "c")
+        assert {type(t) for t in told} == {StoreError}
+        assert {type(t) for t in await put(writer, "d")} == {StoreError}
+        with pytest.raises(StoreError, match="made again then: 4 responses"):
+            await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE pennyweight_record")
+        asyncio.run(main())
+
+
+def test_what_was_let_go_before_its_commit_is_counted_when_it_cannot_be_kept(tmp_path):
+    async def main():
+        writer = Writer(store, lambda _: None)
+        for task in "abc":
+            await writer.put(record(task), [call(task)], None, 10)
+        with pytest.raises(StoreError, match="made again then: 3 responses"):
+            await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE pennyweight_record")
+        asyncio.run(main())
+
+
+def test_a_database_that_stays_away_is_not_waited_for_for_ever(postgresql, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.5)
+    with closing(Store(postgresql.database())) as store:
+        store.write([record("a")], [])
+        postgresql.stop(at_once=True)
+        try:
+            with pytest.raises(StoreError, match="refused"):
+                store.write([record("b")], [])
+        finally:
+            postgresql.start()
+        assert len(store.made(RUN)) == 1

@@ -1,0 +1,55 @@
+"""Records as files: whatever the form, every record once, in order, with its answer."""
+
+import polars as pl
+import pytest
+
+from cli.command import pennyweight
+from pennyweight.errors import InputError
+from pennyweight.render.export import export
+from pennyweight.store.store import Store
+from store.samples import RUN, record, run
+
+RULES = {
+    "answer": {"kind": "marker", "value": "FINAL_ANSWER:"},
+    "match": dict.fromkeys(("kind", "separator", "each")) | {"absolute": "0", "relative": "0"},
+}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr("pennyweight.store.store.ROWS", 10)
+    made = Store(str(tmp_path / "s.db"))
+    made.add_run(run(settings={**RULES, "match": {**RULES["match"], "kind": "exact"}}))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+def test_many_parts_make_one_file(store, tmp_path, kind):
+    rows = [record(f"t{i:03}", response=f"So.\nFINAL_ANSWER: {i}") for i in range(95)]
+    store.write(rows, [])
+    path = tmp_path / f"r.{kind}"
+    export(store.find(RUN), store, path)
+    read = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson, "csv": pl.read_csv}[kind]
+    frame = read(path)
+    assert frame["task_id"].to_list() == [f"t{i:03}" for i in range(95)]
+    assert [str(a) for a in frame["answer"]] == [str(i) for i in range(95)]
+    assert [p.name for p in tmp_path.glob("*r.*")] == [path.name]
+
+
+def test_nothing_is_written_of_a_run_without_records(store, tmp_path):
+    with pytest.raises(InputError, match="has no records yet"):
+        export(store.find(RUN), store, tmp_path / "r.parquet")
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_path, kind):
+    store.write([record("a", response="FINAL_ANSWER: 4", target="4")], [])
+    path = tmp_path / f"r.{kind}"
+    export(store.find(RUN), store, path)
+    told = pennyweight("score", path)
+    assert (told.code, told.err) == (0, "")
+    if kind == "jsonl":
+        path.write_text(path.read_text().replace('"run":', '"shade":"red","run":'))
+        assert "Not used: shade." in pennyweight("score", path).err

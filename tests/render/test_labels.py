@@ -1,0 +1,54 @@
+"""Labels are short, and no two of them are the same or lie on each other."""
+
+import re
+
+from pennyweight.render.charts import charts
+from pennyweight.render.labels import legend, short_names
+from pennyweight.render.svg import CHAR
+
+IDS = ["20261115-150628-a7bc", "20261115-150951-9bfe"]
+
+
+def row(name, cost, value):
+    return {"name": name, "cost": cost, "value": value, "low": None, "high": None,
+            "frontier": True, "filter": {}, "n": 9}  # fmt: skip
+
+
+def drawn(**found):
+    (chart,) = charts({"charts": found})
+    return chart
+
+
+def test_names_keep_what_tells_them_apart():
+    assert short_names(["T0", "T1"], 26) == {"T0": "T0", "T1": "T1"}
+    assert list(short_names(IDS, 12).values()) == ["…150628-a7bc", "…150951-9bfe"]
+    assert list(
+        short_names(["a" * 30 + "1" + "b" * 30, "a" * 30 + "2" + "b" * 30], 20).values()
+    ) == [
+        "A",
+        "B",
+    ]
+    assert legend({"long name": "A", "T0": "T0", "20261115": "…15"}) == " A is long name."
+
+
+def test_a_forest_plot_of_runs_names_both():
+    one = {"name": " − ".join(IDS), "pair": IDS, "value": 0.1, "low": 0.0, "high": 0.2, "n": 9}
+    chart = drawn(differences={"metric": "accuracy", "rows": [one]})
+    assert "…150628-a7bc − …150951-9bfe</text>" in chart.svg
+
+
+def test_labels_of_near_points_do_not_lie_on_each_other():
+    rows = [row(f"subject number {i}", 0.001 + i * 1e-6, 0.5 + i * 0.001) for i in range(6)]
+    chart = drawn(frontier={"metric": "accuracy", "rows": rows})
+    texts = re.findall(
+        r'<text class="ink halo" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">(s[^<]+)', chart.svg
+    )
+    boxes = []
+    for x, y, anchor, text in texts:
+        wide = len(text) * CHAR
+        left = float(x) - (wide if anchor == "end" else 0)
+        boxes.append((left, float(y) - 11, left + wide, float(y) + 2))
+    assert len(boxes) == 6
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]

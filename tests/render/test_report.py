@@ -1,0 +1,236 @@
+"""The report: one file that stands alone, prints, and says what the scores say."""
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from cli.command import pennyweight, refused
+from pennyweight import score
+from pennyweight.render.digest import digest
+from pennyweight.render.files import browser
+from pennyweight.render.page import environment
+from pennyweight.render.view import key_figures
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+RECORDS = EXAMPLES / "records.jsonl"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    done = pennyweight("report", RECORDS, "-o", folder / "r.html", "--charts", folder / "charts",
+                 "--tables", folder / "tables")  # fmt: skip
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_it_stands_alone(report):
+    text = (report / "r.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert not re.search(r"<(script|link|img|iframe|object)\b", text)
+    addresses = set(re.findall(r"(?:https?:)?//[\w.]+[^\s\"<]*", text))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"\sstyle=|\son\w+=", text)
+
+
+def test_its_numbers_are_those_of_the_scores(report):
+    text = (report / "r.html").read_text()
+    group = score(RECORDS).groups[0]
+    accuracy = group["accuracy"]
+    assert f"{accuracy.value:.3f}" in text
+    assert f"{accuracy.low:.3f} to {accuracy.high:.3f}" in text
+    with (report / "tables" / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    whole = {r["metric"]: r for r in rows if not r["tier"]}
+    for name, e in group.estimates.items():
+        expected = "" if e.value is None else str(e.value)
+        assert whole[name]["value"] == expected, name
+        assert int(whole[name]["left_out"]) == e.skipped
+    assert {r["tier"] for r in rows} == {"", "T0", "T1", "T2"}
+
+
+def test_the_words_of_the_comparison_are_in_it(report):
+    said = pennyweight("compare", RECORDS, "--format", "json").json["words"]
+    text = (report / "r.html").read_text()
+    assert all(line.replace("'", "&#39;") in text for line in said)
+
+
+def test_charts_are_pictures(report):
+    names = {p.name for p in (report / "charts").iterdir()}
+    assert {"sides.svg", "reliability.svg", "thought.svg", "latency.svg", "frontier.svg"} <= names
+    for path in (report / "charts").glob("*.svg"):
+        assert "var(--" not in path.read_text()
+    for path in (report / "charts").glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+    assert {n.replace("svg", "png") for n in names if n.endswith("svg")} <= names
+
+
+def test_a_chart_that_stands_alone_says_what_it_is(report):
+    for name, title in (("latency", "Latency"), ("thought", "Length of thought and correctness")):
+        text = (report / "charts" / f"{name}.svg").read_text()
+        assert f">{title}</text>" in text
+        assert ">records</text>" in text
+
+
+def test_pairs_are_a_table_of_their_own(report):
+    told = pennyweight("compare", RECORDS, "--format", "json").json["pairs"]
+    with (report / "tables" / "pairs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["a"], r["b"], r["metric"]) for r in rows] == [
+        (p["a"], p["b"], p["metric"]) for p in told
+    ]
+    assert [r["p_adjusted"] for r in rows] == [
+        "" if p["p_adjusted"] is None else str(p["p_adjusted"]) for p in told
+    ]
+    assert (report / "tables" / "pairs.tex").read_text().count(r" \\") == len(told) + 1
+
+
+def test_every_side_is_in_latex(report):
+    text = (report / "tables" / "metrics.tex").read_text()
+    assert text.count(r"\begin{tabular}") == 4
+    assert r"\textbf{T1}" in text
+
+
+def test_markdown_shows_the_charts_that_were_written(tmp_path):
+    folder = tmp_path / "some charts"
+    done = pennyweight("report", RECORDS, "-o", tmp_path / "r.md", "--charts", folder)
+    assert done.code == 0, done.err
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (tmp_path / "r.md").read_text())
+    assert "some%20charts/latency.svg" in shown
+    assert all((tmp_path / unquote(way)).exists() for way in shown)
+
+
+def test_what_says_the_same_is_told_once():
+    group = score(RECORDS).groups[0]
+    cells = {n: [e.value, e.low, e.high, e.records, e.skipped] for n, e in group.estimates.items()}
+    titles = [f["title"] for f in key_figures({"estimates": cells})]
+    assert "Accuracy" in titles
+    assert "Pass rate" not in titles
+    assert "Cost" in titles
+
+
+def test_bins_hold_every_record():
+    found = digest([str(RECORDS)])["charts"]
+    frame = score(RECORDS).groups[0]
+    measured = frame["latency_mean_ms"].records
+    assert sum(b["n"] for b in found["latency"]["bins"]) == measured
+    thought = found["thought"]["bins"]
+    assert sum(b["right"] + b["wrong"] for b in thought) == frame["cot_tokens_mean"].records
+    assert sum(b["n"] for b in found["reliability"]) == frame["ece"].records
+
+
+def test_latex_is_escaped(report):
+    text = (report / "tables" / "metrics.tex").read_text()
+    assert r"cost\_usd\_mean & \$0.00165 " in text
+    assert text.startswith(r"\begin{tabular}")
+    assert not re.search(r"(?<!\\)[_%#$]", text.replace(r"$\infty$", ""))
+
+
+def test_markdown(report, tmp_path):
+    done = pennyweight("report", EXAMPLES / "scenarios.jsonl", "-o", tmp_path / "r.md")
+    assert done.code == 0, done.err
+    text = (tmp_path / "r.md").read_text()
+    assert text.startswith("# scenarios.jsonl\n")
+    assert "| pass\\_rate |" in text
+
+
+def test_pdf(tmp_path):
+    if browser() is None:
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("Chromium is not installed: 'sh tools/browser.sh' installs it")
+    done = pennyweight("report", RECORDS, "-o", tmp_path / "r.pdf")
+    assert done.code == 0, done.err
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_a_browser_a_pdf_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = refused("report", RECORDS, "-o", tmp_path / "r.pdf")
+    assert "Chromium" in said
+    assert "report.html" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((RECORDS, "-o", "r.txt"), ".html, .md or .pdf"),
+        ((RECORDS, "-o", "none/r.html"), "cannot be written"),
+        (("-",), "only once"),
+        (("missing.jsonl",), "no such file"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in refused("report", *arguments)
+
+
+POLICY = "policy: release\nthresholds:\n  blocking: {accuracy: 60%}\n  warning: {ece: 0.2}\n"
+
+
+def test_a_policy_decides_on_each_side(tmp_path):
+    policy = tmp_path / "release.yaml"
+    policy.write_text(POLICY)
+    for name in ("r.html", "r.md"):
+        done = pennyweight("report", RECORDS, "-o", tmp_path / name, "--policy", policy)
+        assert done.code == 0, done.err
+    page, text = (tmp_path / "r.html").read_text(), (tmp_path / "r.md").read_text()
+    for tier in ("T0", "T1", "T2"):
+        told = pennyweight("gate", RECORDS, "--policy", policy, "--where", f"tier={tier}",
+                     "--format", "json").json  # fmt: skip
+        word = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}[told["verdict"]]
+        part = text.split(f"## The verdict on {tier}\n")[1].split("\n## ")[0]
+        assert part.strip().startswith(word)
+        assert re.search(rf"<h3>{tier}</h3>\s*<div class=\"notice[^>]*><b>{word}", page)
+    assert page.count('class="limit"') >= 6
+    assert not re.search(r"\sstyle=|<a href", page.split("The verdicts")[1].split("<h2>")[0])
+
+
+def test_a_policy_that_is_missing_is_told(tmp_path):
+    done = pennyweight(
+        "report", RECORDS, "-o", tmp_path / "r.html", "--policy", tmp_path / "none.yaml"
+    )
+    assert done.code == 2
+    assert "none.yaml" in done.err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
+    lines = [
+        {"task_id": f"t{i}", "status": "error", "error": "no route" if i else "<b>boom</b>"}
+        for i in range(4)
+    ]
+    path = tmp_path / "failed.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = pennyweight("report", path, "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    text = (tmp_path / "r.html").read_text()
+    assert "4 attempts could not be made." in text
+    assert "The commonest reason, of 3:" in text
+    assert "no route" in text
+    assert '<div class="figures">' not in text
+    assert '<div class="charts">' not in text
+
+
+def test_failing_tasks_are_folded_after_five():
+    gate = {"name": "g", "level": "blocking", "verdict": "fail", "sign": "✗", "value": "0.1"}
+    gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60}
+    gate |= {"scenarios": [{"id": f"S-{i}", "why": "no"} for i in range(50)]}
+    gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20,
+                       "first": "0", "last": "1"}}  # fmt: skip
+    macros = environment().get_template("macros.html").module
+    text = str(macros.decided("Failed", "fail", [gate]))
+    before, _, after = text.partition("and 55 more")
+    assert before.count("S-") == 5
+    assert after.count("S-") == 45
+    assert "and 10 that are not listed" in after
+    assert text.count('<svg class="scale"') == 2  # beside the numbers, and below them on a phone
+    assert "The shaded part" in text
+    assert "The shaded part" not in str(macros.decided("Failed", "fail", [{**gate, "scale": None}]))

@@ -1,0 +1,190 @@
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from cli.command import strict_json
+from pennyweight import MetricsSummary, Scores
+from pennyweight.catalogue import METRICS
+from pennyweight.render.comparison import as_table
+from pennyweight.render.scores import ends_shown, render, shown, value_shown, why
+from pennyweight.scoring.comparison import compare
+from pennyweight.scoring.pipeline import score
+
+ROWS = [{"id": i, "target": "1", "answer": "1" if i else "2", "x": i % 2} for i in range(4)]
+
+
+@pytest.fixture(scope="module")
+def found() -> Scores:
+    return score(ROWS)
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "csv", "json"])
+def test_every_metric_is_in_every_format(format_: str, found: Scores) -> None:
+    text = render(found, format_).replace("\\_", "_")
+    assert all(name in text for name in METRICS)
+    assert text.endswith("\n")
+
+
+def test_json_is_strict_and_the_same_as_the_value(found: Scores) -> None:
+    assert strict_json(render(found, "json")) == json.loads(json.dumps(found.to_dict()))
+
+
+def test_nan_is_never_written(found: Scores) -> None:
+    group = found.groups[0]
+    broken = replace(group["accuracy"], value=math.nan)
+    bad = replace(group, estimates={**group.estimates, "accuracy": broken})
+    written = json.loads(render(replace(found, groups=(bad,)), "json"))
+    assert written["groups"][0]["metrics"]["accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("accuracy", None, "—"),
+        ("accuracy", 0.12345, "0.123"),
+        ("latency_p95_ms", math.inf, "∞"),
+        ("cost_of_pass", 0.00012345, "$0.0001234"),
+        ("latency_p95_ms", 12345.6, "12,346"),
+        ("latency_p95_ms", 12.3456, "12.35"),
+        ("grade", "A", "A"),
+        ("grade", "A\x1b[31m", "A"),
+    ],
+)
+def test_values_are_shown_as_their_unit_asks(name: str, value: object, text: str) -> None:
+    assert shown(name, value) == text  # type: ignore[arg-type]
+
+
+def test_why_there_is_no_value_is_said(found: Scores) -> None:
+    group = found.groups[0]
+    assert why("brier", group) == "needs prob_correct and answer and target"
+    assert why("weighted_score", group) == "name its parts with --weight, each with a value"
+    assert why("grade", group) == "needs composite_median"
+
+
+def test_answers_that_are_all_the_same_are_not_said_to_be_missing() -> None:
+    same = score([{"id": i, "answer": "1"} for i in range(3)], metrics=["sce_normalized"])
+    assert why("sce_normalized", same.groups[0]) == "needs two different answers"
+    assert "needs two different answers" in render(same, "table")
+
+
+def test_what_is_asked_for_by_name_stays_with_the_reason_why_it_has_no_value() -> None:
+    rows = [{**row, "cost_usd": 0.5} if row["x"] else row for row in ROWS]
+    text = render(score(rows, by="x", metrics=["cost_usd_mean", "brier"]), "table")
+    assert re.search(r"^  cost_usd_mean +— +\$0.5$", text, re.MULTILINE)
+    assert re.search(r"^  brier +— +—$", text, re.MULTILINE)
+    assert "cost_usd_mean has no value for x=0: needs cost_usd.\n" in text
+    assert "brier has no value: needs prob_correct and answer and target.\n" in text
+    assert "left out" not in text
+    assert "brier" not in render(score(rows, by="x"), "table")
+
+
+MANY = [{"id": i, "target": "1", "answer": "1", "x": i % 2} for i in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    ("format_", "by", "right", "wrong"),
+    [
+        ("table", [], r"1\.000 +\[0\.9998, 1\.000\]", r"0\.000 +\[0\.000, 0\.0002\]"),
+        ("table", ["x"], r"1\.000\n +0\.9996–1\.000", r"0\.000\n +0\.000–0\.0004"),
+        ("markdown", [], r"1\.000 \| \\\[0\.9998, 1\.000", r"0\.000 \| \\\[0\.000, 0\.0002"),
+    ],
+)
+def test_no_number_of_right_answers_is_certainty(
+    format_: str, by: list[str], right: str, wrong: str
+) -> None:
+    text = render(score(MANY, by=by, metrics=["accuracy", "error_rate"]), format_)
+    assert re.search(rf"accuracy.*{right}", text), text
+    assert re.search(rf"error\\?_rate.*{wrong}", text), text
+    lines = [x for x in text.splitlines() if "0.999" in x or "0.000" in x]
+    assert len({len(line) for line in lines}) == 1 or format_ == "markdown"
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "text"),
+    [
+        ("accuracy", (0.5, 0.4, 0.6), "0.500 [0.400, 0.600]"),
+        ("accuracy", (0.50045, 0.50038, 0.50052), "0.50045 [0.50038, 0.50052]"),
+        ("accuracy", (1.0, 1.0 - 1e-16, 1.0), "1.000 [1.000, 1.000]"),
+        ("latency_mean_ms", (12345.6, 12345.2, 12346.1), "12,345.6 [12,345.2, 12,346.1]"),
+        ("latency_mean_ms", (12.346, 12.31, 12.39), "12.35 [12.31, 12.39]"),
+        ("cost_usd_mean", (0.25, 0.25, 0.25), "$0.25 [0.25, 0.25]"),
+    ],
+)
+def test_an_end_looks_like_the_value_only_where_it_is_the_same(
+    name: str, ends: tuple[float, float, float], text: str, found: Scores
+) -> None:
+    value, low, high = ends
+    e = replace(found["accuracy"], value=value, low=low, high=high)
+    assert f"{value_shown(name, e)} {ends_shown(name, e)}" == text
+
+
+def test_one_group_can_be_asked_by_name_and_several_cannot(found: Scores) -> None:
+    assert found["accuracy"].value == 0.75
+    assert found.summary().accuracy == 0.75
+    with pytest.raises(KeyError, match="2 groups"):
+        score(ROWS, by="x")["accuracy"]
+
+
+def test_the_summary_has_the_fields_of_its_specification(found: Scores) -> None:
+    assert list(MetricsSummary.__dataclass_fields__) == [
+        *("accuracy", "brier", "ece", "sce", "usr", "cot_tokens_mean", "cot_chars_mean"),
+        *("step_count_mean", "ra_ratio_mean", "self_correction_rate", "prompt_tokens_mean"),
+        *("completion_tokens_mean", "total_tokens_mean", "latency_mean_ms", "latency_p95_ms"),
+    ]
+    assert score(ROWS, metrics=["usr"]).summary().accuracy is None
+
+
+def test_the_value_reads_well_and_is_a_frame(found: Scores) -> None:
+    text = repr(found)
+    assert text.startswith("all: 4 records, 0 errors")
+    assert "accuracy" in text
+    frame = score(ROWS, by="x").frame
+    assert frame.columns == ["x", "metric", "value", "low", "high", "grade", "records", "skipped"]
+    assert frame.height == 2 * len(METRICS)
+
+
+LONG = [
+    {
+        "id": i // 2,
+        "attempt": i % 2 + 1,
+        "tier": f"T{i % 3}",
+        "target": "1",
+        "answer": "1",
+        "cot": "a b",
+        "cost_usd": 3.2e-7 * (i + 1),
+        "latency_ms": 1234567.8 * (i + 1),
+        "judge_scores": [0.5, 0.1 * (i % 9)],
+    }
+    for i in range(24)
+]
+
+
+@pytest.mark.parametrize("by", [[], ["tier"]])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_and_cuts_no_number(
+    by: list[str], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    scores = score(LONG, by=by)
+    text = render(scores, "table")
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for group in scores.groups:
+        for name, e in group.estimates.items():
+            if e.value is not None:
+                assert shown(name, e.value) in text, name
+    if not by:
+        title = text.splitlines()[0]
+        assert title.endswith("records")
+        wanted = f"{scores['accuracy'].records:,}"
+        assert next(x for x in text.splitlines() if "  accuracy" in x).endswith(f" {wanted}")
+
+
+def test_a_comparison_shows_no_certainty_either() -> None:
+    rows = [{"id": i // 2, "tier": f"T{i % 2}", "target": "1", "answer": "1"} for i in range(4000)]
+    text = as_table(compare(rows, by="tier"))
+    assert "0.998–1.00" in text
+    assert "1.00–1.00" not in text

@@ -1,0 +1,70 @@
+"""Code beside suites: each folder has its own, whatever its modules are called."""
+
+import sys
+
+import pytest
+
+from pennyweight.engine.execution import model_of, open_suite
+from pennyweight.errors import UsageError
+from pennyweight.schema.functions import FOLDER, load_function
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "own_helper.py").write_text(f"WHO = {name!r}\n")
+        (folder / "own_rules.py").write_text(
+            "import own_helper\ndef who(_):\n    return own_helper.WHO\n"
+        )
+        (folder / "s.yaml").write_text(
+            "suite: s\nsubjects: ['python:own_rules:who']\ntasks: [{input: q}]\n"
+        )
+    yield tmp_path
+    for name in ("own_helper", "own_rules"):
+        sys.modules.pop(name, None)
+
+
+def test_modules_of_one_name_stay_apart(folders):
+    first = load_function("own_rules:who", folders / "a")
+    second = load_function("own_rules:who", folders / "b")
+    assert (first(None), second(None)) == ("a", "b")
+    assert load_function("own_rules:who", folders / "a") is first
+
+
+def test_a_function_that_answers_is_found_beside_its_suite(folders):
+    found = {}
+    for name in ("a", "b"):
+        (subject,) = open_suite(folders / name / "s.yaml").subjects
+        found[name] = model_of(subject)._function(None)
+    assert found == {"a": "a", "b": "b"}
+
+
+def test_a_name_beside_the_suite_goes_before_an_installed_one(folders):
+    (folders / "a" / "colorsys.py").write_text("def mine(_):\n    return 'mine'\n")
+    import colorsys
+
+    assert load_function("colorsys:mine", folders / "a")(None) == "mine"
+    assert sys.modules["colorsys"] is colorsys, "others still find theirs"
+    assert load_function("colorsys:rgb_to_hls", folders / "b") is colorsys.rgb_to_hls
+
+
+def test_packages_and_where_we_are(folders, monkeypatch):
+    package = folders / "a" / "own_pack" / "deep"
+    package.mkdir(parents=True)
+    (package / "code.py").write_text("def f(_):\n    return 1\n")
+    assert load_function("own_pack.deep.code:f", folders / "a")(None) == 1
+    monkeypatch.chdir(folders / "b")
+    assert load_function("own_rules:who")(None) == "b"
+    token = FOLDER.set(folders / "a")
+    assert load_function("own_rules:who")(None) == "a"
+    FOLDER.reset(token)
+
+
+def test_what_is_not_there_is_told(folders):
+    with pytest.raises(UsageError, match="Module 'no_such' cannot be imported"):
+        load_function("no_such:f", folders)
+    with pytest.raises(UsageError, match="Did you mean 'who'"):
+        load_function("own_rules:whom", folders / "a")

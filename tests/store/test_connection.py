@@ -1,0 +1,182 @@
+"""A store that cannot be opened: one message that says what to do and hides the password."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from socket import socket
+
+import pytest
+
+from cli.command import pennyweight
+from pennyweight.errors import UsageError
+from pennyweight.store.connection import again, shown
+from pennyweight.store.store import Store, StoreError
+from store.samples import record, run
+
+SECRET = "c0rrect-horse"
+
+
+def message(*arguments, code):
+    result = pennyweight(*arguments)
+    assert result.code == code, result
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    assert SECRET not in result.err
+    return result.err
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"mysql://me:{SECRET}@127.0.0.1/db",
+        f"postgresql+nothing://me:{SECRET}@127.0.0.1/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:port/db",
+        f"postgresql://me:{SECRET}@[::1/db",
+        f"://me:{SECRET}@host",
+        "sqlite://",
+    ],
+)
+def test_a_wrong_address_is_refused(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = message("rm", "x", "--store", address, code=2)
+    assert "give a path for SQLite or postgresql://" in said
+
+
+def test_a_wrong_password_is_told_without_any_password(postgresql):
+    address = postgresql.url("postgres", password=SECRET)
+    said = message("runs", "--store", address, code=4)
+    assert "password authentication failed" in said
+    assert "pennyweight:***@127.0.0.1" in said
+
+
+def test_a_database_that_is_not_there_is_told(postgresql):
+    assert 'database "none" does not exist' in message(
+        "runs", "--store", postgresql.url("none"), code=4
+    )
+
+
+def test_a_server_that_is_down_is_told_at_once():
+    with closing(socket()) as one:
+        one.bind(("127.0.0.1", 0))  # bound, not listening: nobody answers here
+        port = one.getsockname()[1]
+        for host in ("127.0.0.1", "localhost"):
+            address = f"postgresql://me:{SECRET}@{host}:{port}/db"
+            assert "refused" in message("runs", "--store", address, code=4)
+
+
+def test_a_password_is_hidden_wherever_it_stands():
+    places = [
+        f"postgresql://me:{SECRET}@host/db",
+        f"postgresql://host/db?user=me&password={SECRET}",
+        f"postgresql://me:{SECRET}@host:x/db",
+    ]
+    assert all(SECRET not in shown(address) for address in places)
+    assert shown("some/store.db") == "some/store.db"
+
+
+def test_what_is_no_store_is_told_and_kept(tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("Not a database. " * 100)
+    assert "file is not a database" in message("runs", "--store", other, code=4)
+    assert other.read_text() == "Not a database. " * 100
+
+
+def test_a_store_in_a_file_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be made"):
+        Store(str(tmp_path / "file" / "store.db")).add_run(run())
+
+
+def test_a_store_that_may_only_be_read_is_read_and_not_written(store_address):
+    full = Store(store_address)
+    full.add_run(run())
+    full.write([record("a")], [])
+    if "://" in store_address:
+        store = Store(f"{store_address}?options=-cdefault_transaction_read_only%3Don")
+    else:
+        store = Store(f"sqlite:///file:{store_address}?mode=ro&uri=true")
+    assert [r.id for r in store.runs()] == [run().id]
+    with pytest.raises(StoreError, match=r"read-?only"):
+        store.write([record("b")], [])
+    assert len(full.made(run().id)) == 1
+    store.close()
+    full.close()
+
+
+def test_without_the_extra_the_message_names_it(tmp_path):
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from pennyweight.cli import main\n"
+        f"sys.argv = ['pennyweight', 'runs', '--store', 'postgresql://me:{SECRET}@127.0.0.1/db']\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert "extra 'postgresql'" in done.stderr
+    assert SECRET not in done.stderr
+
+
+def test_a_wrong_address_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for address in ("mysql://host/db", "sqlite://", ":memory:"):
+        with pytest.raises(UsageError, match="give a path"):
+            Store(address).add_run(run())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "command"),
+    [
+        (".pennyweight/pennyweight.db", "pennyweight run --resume R"),
+        ("our db", "pennyweight run --resume R --store 'our db'"),
+        ("postgresql://me@host/db", "pennyweight run --resume R --store postgresql://me@host/db"),
+        (f"postgresql://me:{SECRET}@host/db", "PENNYWEIGHT_STORE=… pennyweight run --resume R"),
+    ],
+)
+def test_the_command_that_resumes_has_the_store_and_no_password(address, command, monkeypatch):
+    monkeypatch.delenv("PENNYWEIGHT_STORE", raising=False)
+    assert again(address, "R") == command
+    monkeypatch.setenv("PENNYWEIGHT_STORE", address)
+    assert again(address, "R") == "pennyweight run --resume R"
+
+
+def test_a_medium_that_cannot_be_written_can_be_read(tmp_path):
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    store = Store(str(tmp_path / "s.db"))
+    store.add_run(run())
+    store.write([record("a", response="4", target="4")], [])
+    store.close()
+    mount = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path}"
+    for arguments, code in (("runs", 0), ("rm latest --yes", 4)):
+        command = (
+            f"{mount} && exec {sys.executable} -m pennyweight {arguments} --store {tmp_path}/s.db"
+        )
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+        assert run().id in done.stdout if not code else "readonly" in done.stderr
+
+
+def test_who_may_only_read_sees_what_the_owner_adds(tmp_path, monkeypatch):
+    may = os.access
+    with closing(Store(str(tmp_path / "s.db"))) as owner:
+        owner.add_run(run())
+    with monkeypatch.context() as other, closing(Store(str(tmp_path / "s.db"))) as reader:
+        other.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+        assert len(reader.runs()) == 1
+        other.undo()
+        with closing(Store(str(tmp_path / "s.db"))) as owner:
+            for number in range(300):
+                owner.add_run(replace(run(), id=f"later-{number}"))
+            assert len(reader.runs()) == 301
+        assert len(reader.runs()) == 301

@@ -1,0 +1,151 @@
+"""Two runs side by side: which is the baseline, what changed, and the two replies to a task."""
+
+import html
+import json
+import re
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from report.test_copied import SETTINGS
+
+from pennyweight.store.store import Store
+from store.samples import call, record, run
+from web.serving import serving
+
+OLD, NEW = "20260101-000000-aaaa", "20260102-000000-bbbb"
+LONG = "word " * 5_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server of two runs: of 500 tasks 220 get worse, 210 get better; one has many tiers."""
+    folder = tmp_path_factory.mktemp("sides")
+    (folder / ".pennyweight").mkdir()
+    store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
+    tiers = [f"T{i:03}" for i in range(210)]
+    for name, made, right in ((OLD, 1.0, lambda i: i < 220), (NEW, 2.0, lambda i: 220 <= i < 430)):
+        store.add_run(run(name, created=made, attempts=500, status="done", settings=SETTINGS))
+        rows = [
+            record(f"t{i:03}", name, target="4", response=f"It is {4 if right(i) else 5}.")
+            for i in range(500)
+        ]
+        rows += [record("tiers", name, tier=t, target="4", response=f"{LONG}{t}") for t in tiers]
+        store.write(rows, [call("t000", name)])
+    store.close()
+    with serving(folder) as server:
+        for name in (OLD, NEW):
+            server.digest(name)
+        yield server
+
+
+def compared(server, query):
+    text = server.get(f"/compare?{query}")[2]
+    heads = re.findall(r"<h2>((?:Worse|Better) in [^<]*)", text)
+    base = re.search(r"run[^>]*>([^<]*)</a>(?:(?!</tr>).)*baseline</span>", text, re.DOTALL)
+    return text, heads, base[1]
+
+
+def test_the_oldest_of_the_chosen_is_the_baseline(served):
+    text, heads, base = compared(served, f"run={NEW}&run={OLD}")
+    assert base == OLD
+    assert heads == ["Worse in B: 220", "Better in B: 210"]
+    assert "200 of 220 shown" in text
+    assert "200 of 210 shown" in text
+    assert "No task got better." not in text
+    assert "B − A" in text
+
+
+def test_the_sides_are_swapped(served):
+    text, _, _ = compared(served, f"run={NEW}&run={OLD}")
+    swap = html.unescape(re.search(r'href="/compare\?([^"]*)">Swap', text)[1])
+    _, heads, base = compared(served, swap)
+    assert base == NEW
+    assert heads == ["Worse in B: 210", "Better in B: 220"]
+    other = html.unescape(re.search(r'href="/compare\?([^"]*)">take as', text)[1])
+    assert compared(served, other)[2] == NEW
+
+
+def test_replies_are_of_the_chosen_side_and_say_what_they_leave_out(served):
+    sides = [quote(json.dumps([r, {"tier": "T209"}])) for r in (OLD, NEW)]
+    text = served.get(f"/compare/task?a={sides[0]}&b={sides[1]}&task=tiers")[2]
+    assert text.count("The first 20,000 of 25,004 characters.") == 2
+    for name in (OLD, NEW):
+        assert f"{name} · m · T209 · 1</a>" in text
+        assert f"/runs/{name}/record?key=" in text
+    back = html.unescape(re.search(r'class="crumbs"><a href="([^"]*)"', text)[1])
+    kept = parse_qs(urlsplit(back).query)
+    assert kept["run"] == [OLD, NEW]
+    assert [json.loads(kept[n][0]) for n in "ab"] == [
+        [OLD, {"tier": "T209"}],
+        [NEW, {"tier": "T209"}],
+    ]
+    assert served.get(back)[0] == 200
+
+
+MORE, FEWER, OTHER, ALONE = (f"20260201-00000{i}-cccc" for i in range(4))
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    """A server of runs with tiers in common, other rules, and no task in common."""
+    folder = tmp_path_factory.mktemp("uneven")
+    (folder / ".pennyweight").mkdir()
+    store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
+
+    def fill(name, tiers, settings=SETTINGS, first=0):
+        told = {**settings, "subjects": ["m"], "tiers": list(tiers)}
+        made = {"created": float(name[13:15]), "attempts": 30, "status": "done"}
+        store.add_run(run(name, **made, settings=told))
+        rows = [
+            record(f"t{i:02}", name, tier=t, target="4", response=f"It is {4 if right(i) else 5}.")
+            for t, right in tiers.items()
+            for i in range(first, first + 10)
+        ]
+        store.write(rows, [call("t00", name)])
+
+    half, none, all_ = (lambda i: i < 5), (lambda _: False), (lambda _: True)
+    fill(MORE, {"T0": half, "T1": half, "T2": all_})
+    fill(FEWER, {"T0": lambda i: i < 4, "T1": half})
+    fill(OTHER, {"T0": half}, {**SETTINGS, "answer": {"kind": "last_line", "value": ""}})
+    fill(ALONE, {"T0": none}, first=50)
+    store.close()
+    with serving(folder) as server:
+        for name in (MORE, FEWER, OTHER, ALONE):
+            server.digest(name)
+        yield server
+
+
+def test_only_what_both_runs_have_is_compared(uneven):
+    """What is right only in the tier that one run has changed nothing."""
+    text, heads, _ = compared(uneven, f"run={MORE}&run={FEWER}")
+    assert "left out" in text
+    assert heads == ["Worse in B: 1", "Better in B: 0"]
+    row = re.search(r'task=t04"><td(?:(?!</tr>).)*', text, re.DOTALL)[0]
+    assert re.findall(r"(\d+) %", row) == ["100", "50"]
+    sides = re.search(r'id="chart-sides".*?</figure>', text, re.DOTALL)[0]
+    assert re.findall(r"<td>([^<]*)</td>", sides) == ["A · T0", "A · T1", "B · T0", "B · T1"]
+    assert "A · T2" not in re.search(r"Every metric.*", text, re.DOTALL)[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [(OTHER, "find or match answers differently"), (ALONE, "no task in common")],
+)
+def test_runs_that_cannot_be_compared_say_so(uneven, other, why):
+    status, _, text = uneven.get(f"/compare?run={MORE}&run={other}")
+    assert status == 200
+    assert why in text
+    for word in ("Tasks that changed", "No task got worse", 'id="chart-sides"'):
+        assert word not in text
+
+
+def test_a_run_that_is_not_there_is_named(uneven):
+    text = uneven.get(f"/compare?run={MORE}&run=nope")[2]
+    assert "There is no run nope in this store." in text
+    assert "Tasks that changed" in text
+    side = quote(json.dumps(["nope", {}]))
+    assert uneven.get(f"/compare?run={MORE}&run={FEWER}&b={side}")[0] == 404
+
+
+def test_one_side_alone_asks_for_another(uneven):
+    assert "choose another run" in uneven.get(f"/compare?run={OTHER}")[2]

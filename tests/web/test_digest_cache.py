@@ -1,0 +1,115 @@
+"""Digests of large runs are made by a process of their own, which says how far it is."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from report.test_copied import SETTINGS
+
+from pennyweight.store import cache as kept
+from pennyweight.store import queries as look
+from pennyweight.store.store import Store
+from pennyweight.web.access import Access
+from pennyweight.web.digest_cache import DONE, Digests
+from pennyweight.web.jobs import Jobs
+from pennyweight.web.site import Site
+from pennyweight.web.suite_files import Suites
+from store.samples import RUN, call, record, run
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "pennyweight.db"))
+    made.add_run(run(attempts=30_000, status="done", settings=SETTINGS))
+    rows = [
+        record(f"t{i:02}", target="4", response=f"It is {4 + i % 2}.", latency_ms=1.0 * i)
+        for i in range(20)
+    ]
+    made.write(rows, [call("t00")])
+    yield made
+    made.close()
+
+
+def test_a_process_makes_it_and_says_how_far_it_is(store):
+    done = subprocess.run(
+        [sys.executable, "-m", "pennyweight.web.digest_cache", RUN],
+        env={**os.environ, "PENNYWEIGHT_STORE": store.address},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shares = [float(line.removeprefix(DONE)) for line in done.stdout.splitlines()]
+    assert len(shares) >= 4
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] <= 1
+    state = kept.state(store, RUN)
+    assert state.kept == state.stamp
+    assert look.value(store, RUN, ("t01", "m", "T0", 1), "correct") is False
+
+
+def test_it_is_asked_for_and_then_there(store):
+    digests = Digests(store)
+    found = store.find(RUN)
+    try:
+        assert digests.get(found).digest is None
+        assert digests.waiting == [RUN]
+        end = time.monotonic() + 120
+        while not (made := digests.get(found)).current:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert made.problem == ""
+        assert made.digest["whole"]["records"] == 20
+        while digests.waiting:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert digests.done(RUN) is None
+    finally:
+        digests.close()
+
+
+def test_what_goes_wrong_is_told(store):
+    store.set_run(RUN, settings={**SETTINGS, "match": {**SETTINGS["match"], "kind": "none"}})
+    digests = Digests(store)
+    try:
+        end = time.monotonic() + 120
+        while not (made := digests.get(store.find(RUN))).problem:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert made.digest is None
+    finally:
+        digests.close()
+
+
+def ended(digests):
+    end = time.monotonic() + 120
+    while digests.waiting:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
+    store = Store(str(tmp_path / "pennyweight.db"))
+    broken, whole = "20260101-000000-0001", "20260101-000000-0002"
+    odd = {**SETTINGS, "answer": {"kind": "marker", "none": 1}}
+    store.add_run(run(broken, status="done", settings=odd))
+    store.add_run(run(whole, status="done", settings=SETTINGS))
+    for name in (broken, whole):
+        store.write([record("a", name, target="4", response="It is 4.")], [call("a", name)])
+    digests = Digests(store)
+    try:
+        for name in (broken, whole):
+            digests.ask(store.find(name))
+        ended(digests)
+        assert digests.get(store.find(whole), wait=False).digest["whole"]["records"] == 1
+        told = digests.get(store.find(broken), wait=False)
+        assert "TypeError" in told.problem
+        assert digests.waiting == []
+        site = Site(store, digests, Jobs(store.address), Suites([], tmp_path), Access())
+        row = next(r for r in site.runs() if r["id"] == broken)
+        assert row["problem"] == told.problem
+        assert digests.waiting == []
+    finally:
+        digests.close()
+        store.close()

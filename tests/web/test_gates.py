@@ -1,0 +1,146 @@
+"""Gates: to look decides and keeps nothing; a verdict is kept by who may change something."""
+
+import json
+import re
+
+import pytest
+
+from web.serving import command, replayed, serving
+
+TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gated")
+    run = replayed(folder)
+    (folder / "policy.yaml").write_text(
+        "policy: release\nthresholds: {blocking: {accuracy: 25%}}\n"
+    )
+    env = {"PENNYWEIGHT_TOKEN": TOKEN, "PENNYWEIGHT_READ_TOKEN": READ}
+    with serving(folder, env=env) as server:
+        yield server, run
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+
+def kept(server, run):
+    runs = server.json("/api/runs", headers=bearer(READ))[1]["runs"]
+    (found,) = [r for r in runs if r["id"] == run]
+    return found
+
+
+def policy(server):
+    from re import search
+
+    page = server.get("/gates", headers=bearer(READ))[2]
+    return search(r'<option value="([0-9a-f]{16})">', page)[1]
+
+
+def keep(server, run, token=TOKEN, **where):
+    body = json.dumps({"policy": policy(server), **where}).encode()
+    path = f"/api/runs/{run}/verdict"
+    return server.json(path, method="POST", body=body, headers=bearer(token))
+
+
+def test_looking_keeps_nothing_and_chooses_nothing(guarded):
+    server, run = guarded
+    page = server.get(f"/gates?run={run}", headers=bearer(READ))[2]
+    assert "Failed: release" not in page
+    for token in (READ, TOKEN):
+        at = f"/gates?run={run}&policy={policy(server)}&tier=T0"
+        assert "Failed: release" in server.get(at, headers=bearer(token))[2]
+    assert (kept(server, run)["verdict"], kept(server, run)["verdicts"]) == (None, [])
+
+
+def test_a_verdict_is_kept_for_each_side_and_the_worst_is_shown(guarded):
+    server, run = guarded
+    assert keep(server, run, READ, tier="T0")[0] == 403
+    assert keep(server, run, tier="T0")[0] == 201
+    status, told = keep(server, run, tier="T2")
+    assert status == 201
+    assert {v["side"]: v["verdict"] for v in told["verdicts"]} == {"T0": "fail", "T2": "pass"}
+    assert (told["verdict"], told["side"], told["policy"]) == ("fail", "T0", "release")
+    assert "worst of 2" in server.get("/", headers=bearer(READ))[2]
+    wrong = {"policy": "none"}
+    body = json.dumps(wrong).encode()
+    path = f"/api/runs/{run}/verdict"
+    assert server.get(path, method="POST", body=body, headers=bearer(TOKEN))[0] == 400
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """A server of two runs, a kept baseline, two policies, and files that only look like one."""
+    folder = tmp_path_factory.mktemp("compared")
+    first = replayed(folder)
+    command("run", "sums/suite.yaml", "--format", "json", folder=folder)
+    command("baseline", "set", "main", first, "--where", "tier=T0", folder=folder)
+    (folder / "no-worse.yaml").write_text(
+        "policy: no worse\ngates:\n  - {metric: accuracy, no_worse_than: 5%}\n"
+    )
+    (folder / "all.yaml").write_text(
+        "policy: all\nthresholds: {blocking: {pass_rate: 1%, safety_rate: 90%}}\n"
+        "weights: {by_category: {add: 5}}\nrequired_scenarios: [age, HAPPY-001]\n"
+    )
+    (folder / "action.yml").write_text("inputs:\n  policy: {default: x}\n  gates:\n    x: 1\n")
+    schema = {"$schema": "x", "properties": {"thresholds": {}}, "thresholds": {}}
+    (folder / "policy.schema.json").write_text(json.dumps(schema, indent=2))
+    (folder / "deep.json").write_text(json.dumps({"a": {"thresholds": {}}}, indent=2))
+    with serving(folder) as server:
+        newest = server.json("/api/runs")[1]["runs"][0]["id"]
+        yield server, first, newest, folder
+
+
+def offered(server, field, query=""):
+    page = server.get(f"/gates{query}")[2]
+    list_ = re.search(rf'<select name="{field}">(.*?)</select>', page, re.DOTALL)[1]
+    return dict(re.findall(r'<option value="([^"]+)"[^>]*>([^<]*)', list_))
+
+
+def named(server, name):
+    return next(i for i, n in offered(server, "policy").items() if n.endswith(name))
+
+
+def test_only_policies_are_offered_and_one_has_to_be_chosen(compared):
+    server, first, *_ = compared
+    names = {n.rpartition("/")[2] for n in offered(server, "policy").values()}
+    assert names == {"no-worse.yaml", "all.yaml"}
+    assert "Choose a policy, then Decide." in server.get(f"/gates?run={first}")[2]
+
+
+def test_a_policy_that_compares_is_decided_against_a_chosen_baseline(compared):
+    server, first, newest, folder = compared
+    policy = named(server, "no-worse.yaml")
+    at = f"/gates?run={newest}&tier=T0&policy={policy}"
+    asked = server.get(at)[2]
+    assert "This policy compares with a baseline: choose one above" in asked
+    assert "--baseline" not in asked
+    known = offered(server, "baseline", f"?run={newest}")
+    assert {*known} == {"kept:main", f"run:{first}"}
+    for baseline in known:
+        page = server.get(f"{at}&baseline={baseline}")[2]
+        assert "compared with" in page
+        assert f'data-baseline="{baseline}"' in page
+    told = command("gate", newest, "--policy", "no-worse.yaml", "--where", "tier=T0",
+                   "--baseline", "main", "--format", "json",
+                   folder=folder, check=False)  # fmt: skip
+    word = json.loads(told.stdout)["verdict"]
+    body = {"policy": policy, "tier": "T0", "baseline": "kept:main"}
+    status, kept_ = server.post(f"/api/runs/{newest}/verdict", body)
+    assert (status, kept_["verdict"]) == (201, word)
+    for wrong in ("kept:none", "run:none", "none"):
+        assert server.get(f"{at}&baseline={wrong}")[0] in {200, 404}
+        assert server.post(f"/api/runs/{newest}/verdict", {**body, "baseline": wrong})[0] >= 400
+
+
+def test_what_did_not_run_is_no_link_and_numbers_say_what_they_are(compared):
+    server, first, *_ = compared
+    page = server.get(f"/gates?run={first}&tier=T0&policy={named(server, 'all.yaml')}")[2]
+    assert "task_id=HAPPY-001" not in page
+    assert "HAPPY-001" in page
+    assert "No record counts for it: Share of the adversarial scenarios" in page
+    assert "needs passed and category" not in page
+    assert "pass_rate (weighted)" in page
+    assert "error rate, 5 %" in page

@@ -1,0 +1,50 @@
+"""The rows of a table of records: escaped, cut, and the same whatever their neighbours hold."""
+
+import pytest
+
+from pennyweight.web.record_rows import table_rows
+
+PLAIN = {
+    "task_id": "t1", "subject": "m", "tier": "T0", "attempt": 1, "status": "ok", "correct": True,
+    "passed": None, "input": "How many?", "error": None, "answer": "7", "latency_ms": 1234.5,
+    "cost_usd": None, "self_correcting": False,
+}  # fmt: skip
+COLUMNS = ("subject", "input", "answer", "latency_ms", "cost_usd", "self_correcting")
+
+
+def rows(*changes):
+    held = {name: [{**PLAIN, **one}[name] for one in changes] for name in PLAIN}
+    return table_rows(held, COLUMNS, "/runs/a&b/record?")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>'\"&", "&lt;script&gt;&#39;&#34;&amp;"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("a" * 61, "a" * 59 + "…"),
+        ("a" * 60, "a" * 60),
+        ("a" * 59 + "<", "a" * 59 + "&lt;"),
+        ("\x1b" * 40, "⟨U+001B⟩" * 7 + "⟨U+…"),
+        ("a" * 58 + "\r\n", "a" * 58 + "\n"),
+    ],
+)
+def test_a_text_is_escaped_and_cut(text, shown):
+    assert f'dir="auto">{shown}</td>' in rows({"answer": text})
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    changes = [{}, {"answer": "<b>"}, {"input": "x" * 300, "task_id": "ä/1"}, {"status": "error"}]
+    assert rows(*changes) == "".join(rows(one) for one in changes)
+
+
+def test_what_a_row_says():
+    said = rows({}, {"status": "error", "input": None, "error": "gone"}, {"correct": None})
+    first, second, third = said.splitlines()
+    assert first.startswith('<tr data-href="/runs/a&amp;b/record?key=%5B%22t1%22%2C%22m%22%2C%22T0')
+    assert '<span class="good">✓ right</span>' in first
+    assert '<td class="num">1,234</td><td class="num">—</td><td class="num">no</td>' in first
+    assert '<span class="bad">error</span>' in second
+    assert ">gone</td>" in second
+    assert '<td><span class="quiet">—</span></td>' in third
+    assert rows() == ""
