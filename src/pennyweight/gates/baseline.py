@@ -1,8 +1,7 @@
 """Baselines: measured records under a name, with where they came from.
 
-One Parquet file each, in `.pennyweight/baselines`: no long texts, every measure. It outlives the run
-it
-was made of, is the same for every kind of store, and can be kept in version control.
+Each is a Parquet file in `.pennyweight/baselines`: every measure, no long texts. It outlives its
+run, is the same for every kind of store, and can be kept in version control.
 """
 
 from __future__ import annotations

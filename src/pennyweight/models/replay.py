@@ -197,7 +197,7 @@ class Recorder:
         if self._error is None:
             self._error = RecordError(
                 f"{self._path} cannot be written any more: {error.strerror or error}. What was "
-                "answered is safe in the store; free some space, then run 'pennyweight run --resume'."
+                "answered is safe in the store; free some space, then 'pennyweight run --resume'."
             )
 
 

@@ -58,8 +58,8 @@ class Access:
     def of(cls, host: str, environment: Mapping[str, str]) -> Access:
         """Read the tokens; bound to anything but loopback, one is demanded.
 
-        `PENNYWEIGHT_TOKEN` may read and write, `PENNYWEIGHT_READ_TOKEN` may read. Separate several by
-        commas.
+        `PENNYWEIGHT_TOKEN` may read and write, `PENNYWEIGHT_READ_TOKEN` may read.
+        Separate several by commas.
         """
         found: dict[bytes, Right] = {}
         rights: tuple[tuple[str, Right], ...] = (
