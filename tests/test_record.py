@@ -3,10 +3,10 @@ import json
 import jsonschema
 import polars as pl
 import pytest
-from source.samples import RECORDS
 
 from pennyweight.define import dtype
 from pennyweight.record import BY_NAME, COLUMNS, KEY, json_schema
+from sources.samples import RECORDS
 
 
 def test_no_name_means_two_columns() -> None:

@@ -4,7 +4,8 @@ import json
 
 import polars as pl
 import pytest
-from run.judges import asked, judge, judged_suite, judgments, metrics, pennyweight
+
+from engine.judges import asked, judge, judged_suite, judgments, metrics, pennyweight
 
 
 def unjudged(folder, tasks=2):

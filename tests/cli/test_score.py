@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from source.samples import RECORDS, jsonl
 
 from cli.command import pennyweight, refused, scores, strict_json
 from pennyweight.catalogue import METRICS
+from sources.samples import RECORDS, jsonl
 
 HOSTILE = "=2+3\x1b[31mred\x1b[0m\x9b2J\x07\u202e\u2066evil\n|`*<b>"
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

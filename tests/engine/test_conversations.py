@@ -5,7 +5,6 @@ import json
 from contextlib import closing
 
 import pytest
-from run.test_observe import here, pennyweight
 
 from models.hostile import in_a_thread, response
 from pennyweight.engine.conversations import Talk
@@ -28,6 +27,7 @@ from pennyweight.suite.plan import (
     tokens_of,
 )
 from pennyweight.suite.rubric import DEFAULT
+from runs.test_observations import here, pennyweight
 
 
 class Model:

@@ -9,11 +9,11 @@ import time
 from contextlib import closing
 
 import pytest
-from run.command import ended, run, start
-from run.serving import calls, server
-from run.serving import suite as counting
-from run.test_hostile import SLOW_DOWN, suite
 
+from engine.command import ended, run, start
+from engine.serving import calls, server
+from engine.serving import suite as counting
+from engine.test_hostile import SLOW_DOWN, suite
 from models.hostile import in_a_thread, in_turn, reset, response
 from pennyweight.engine import limiter
 from pennyweight.engine.engine import Engine

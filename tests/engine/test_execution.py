@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from run.serving import calls, server, suite
 
+from engine.serving import calls, server, suite
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.store import store as module
 from pennyweight.store.store import Store, StoreError

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run.test_hostile import suite
 
 from cli.command import pennyweight
+from engine.test_hostile import suite
 from models.hostile import GOOD, in_a_thread, response
 from pennyweight.store.store import Store
 

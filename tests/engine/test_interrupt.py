@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run.test_hostile import suite
 
+from engine.test_hostile import suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.interrupts import SAME, Stopping
 from pennyweight.engine.tally import Tally

@@ -5,8 +5,9 @@ import signal
 import time
 
 import pytest
-from run.command import ended, kept, run, start
-from run.serving import calls, server, suite
+
+from engine.command import ended, kept, run, start
+from engine.serving import calls, server, suite
 
 KILLS, TASKS, FLYING = 20, 400, 8
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from run.test_hostile import suite
 
 from cli.command import pennyweight
+from engine.test_hostile import suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.execution import open_suite
 from pennyweight.engine.preflight import fetched

@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from run.command import ended, kept, run, start
-from run.serving import calls, server, suite
 
+from engine.command import ended, kept, run, start
+from engine.serving import calls, server, suite
 from pennyweight.engine.execution import open_suite
 from pennyweight.engine.resume import Difference, held, renew
 from pennyweight.errors import UsageError

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from run.test_observe import here, pennyweight
 
 from pennyweight.suite.loader import load_suite
+from runs.test_observations import here, pennyweight
 
 ROOT = Path(__file__).parent.parent.parent
 MODEL = "python:examples.support.agent:answer"

@@ -9,9 +9,9 @@ import time
 from contextlib import closing
 
 import pytest
-from run.command import ended, kept, run
-from run.test_hostile import SLOW_DOWN, suite
 
+from engine.command import ended, kept, run
+from engine.test_hostile import SLOW_DOWN, suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.judges.phases import phases

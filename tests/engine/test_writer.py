@@ -8,9 +8,9 @@ import threading
 from contextlib import closing
 
 import pytest
-from run.command import kept, run
-from run.serving import calls, server, suite
 
+from engine.command import kept, run
+from engine.serving import calls, server, suite
 from pennyweight.engine.writer import Writer
 from pennyweight.store import store as module
 from pennyweight.store.store import Store, StoreError

@@ -10,8 +10,8 @@ import time
 from contextlib import closing
 
 import pytest
-from run.judges import asked, judge, judged_suite, judgments, ledger, metrics, pennyweight
 
+from engine.judges import asked, judge, judged_suite, judgments, ledger, metrics, pennyweight
 from pennyweight.store.lease import Owner
 from pennyweight.store.store import Store
 

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from run.test_observe import here, pennyweight
 
 from pennyweight.engine.budget import Budget
 from pennyweight.store.store import Store
 from pennyweight.suite.loader import load_suite
+from runs.test_observations import here, pennyweight
 
 AGENT = """\
 import json, re

@@ -4,11 +4,11 @@ import json
 from contextlib import closing
 
 import pytest
-from run.test_observe import pennyweight
 
 from pennyweight.runs.source import RunSource
 from pennyweight.store.store import Store
 from pennyweight.store.verdicts import verdicts_of
+from runs.test_observations import pennyweight
 
 AGENT = """\
 import json, re

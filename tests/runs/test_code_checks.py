@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from run.test_observe import pennyweight
+
+from runs.test_observations import pennyweight
 
 SUITE = """\
 suite: settled

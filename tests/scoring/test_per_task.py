@@ -5,13 +5,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from source.samples import FORMS, RECORDS, jsonl
 
 from cli.command import pennyweight, refused, strict_json
 from pennyweight import PerTaskResult
 from pennyweight.catalogue import MEASURES
 from pennyweight.scoring.pipeline import per_task_results, score
 from pennyweight.sources import chunks
+from sources.samples import FORMS, RECORDS, jsonl
 
 Read = Callable[[Path], list[dict[str, Any]]]
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from source.samples import FORMS, RECORDS, Record, approximately, array, jsonl, pretty
 
 from cli.command import refused, scores
 from pennyweight.scoring.pipeline import score
 from pennyweight.sources import chunks
 from pennyweight.sources.chunks import chunks_of
 from pennyweight.sources.files import find_files
+from sources.samples import FORMS, RECORDS, Record, approximately, array, jsonl, pretty
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])

@@ -4,12 +4,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from source.samples import jsonl
 
 from cli.command import pennyweight, refused, scores
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import COLUMNS
 from pennyweight.scoring.pipeline import score
+from sources.samples import jsonl
 
 VALUES: dict[str, Any] = {
     "string": "x",

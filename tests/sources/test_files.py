@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from source.samples import FORMS, PACKED, RECORDS, approximately, jsonl, parquet
 
 from cli.command import pennyweight, refused, scores
 from pennyweight.scoring.pipeline import score
+from sources.samples import FORMS, PACKED, RECORDS, approximately, jsonl, parquet
 
 
 @pytest.fixture(scope="module")

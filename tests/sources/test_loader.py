@@ -2,12 +2,12 @@ import json
 from pathlib import Path
 
 import pytest
-from source.samples import RECORDS, jsonl, parquet
 
 from cli.command import pennyweight, refused, scores
 from pennyweight.errors import InputError
 from pennyweight.scoring.pipeline import score
 from pennyweight.sources import chunks
+from sources.samples import RECORDS, jsonl, parquet
 
 
 def test_all_problems_are_told_together_the_first_twenty_in_full(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import re
 from html import unescape
 
 import pytest
-from report.test_copied import SETTINGS
 
 from pennyweight.render.charts import charts
 from pennyweight.store import cache as kept
@@ -13,6 +12,7 @@ from pennyweight.store import queries as look
 from pennyweight.store.store import Store
 from pennyweight.web.digest_cache import compute
 from pennyweight.web.site import read_filter, write_filter
+from render.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 
 RULES = {"answer": {"kind": "marker", "value": "FINAL_ANSWER:"}, "confidence": "stated"}

@@ -6,9 +6,9 @@ import re
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from report.test_copied import SETTINGS
 
 from pennyweight.store.store import Store
+from render.test_copied import SETTINGS
 from store.samples import call, record, run
 from web.serving import serving
 

@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-from report.test_copied import SETTINGS
 
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
@@ -16,6 +15,7 @@ from pennyweight.web.digest_cache import DONE, Digests
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.site import Site
 from pennyweight.web.suite_files import Suites
+from render.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 
 

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from run.serving import server as model_server
-from run.serving import suite as written
 
+from engine.serving import server as model_server
+from engine.serving import suite as written
 from web.serving import serving
-from web.test_api import until
+from web.test_rest import until
 
 
 @pytest.fixture

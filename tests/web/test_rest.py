@@ -168,8 +168,8 @@ def test_a_run_is_planned_started_and_seen_to_its_end(tmp_path):
 
 
 def test_a_run_is_stopped_and_resumed(tmp_path):
-    from run.serving import server as model_server
-    from run.serving import suite as written
+    from engine.serving import server as model_server
+    from engine.serving import suite as written
 
     with model_server(0.05) as address:
         written(tmp_path, address, tasks=400, limits="{concurrency: 4}")
@@ -364,9 +364,8 @@ def test_tags_of_two_windows_come_together(tmp_path):
 
 
 def test_a_run_that_was_killed_is_interrupted_and_resumed(tmp_path):
-    from run.serving import server as model_server
-    from run.serving import suite as written
-
+    from engine.serving import server as model_server
+    from engine.serving import suite as written
     from pennyweight.store.store import Store
 
     with model_server(0.05) as address:

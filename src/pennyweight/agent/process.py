@@ -19,7 +19,7 @@ from pennyweight.models.failure import CallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
+SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 GRACE = 5.0
 """Seconds between the request to end and the end."""
 CHUNK = 1 << 16

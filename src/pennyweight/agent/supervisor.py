@@ -2,7 +2,7 @@
 
 It runs as a script, with the standard library alone:
 
-    supervise.py RESULT PARENT GRACE LARGEST STATUS COMMAND…
+    supervisor.py RESULT PARENT GRACE LARGEST STATUS COMMAND…
 
 RESULT is a descriptor to which it writes how the command ended; PARENT is the process that must
 be alive; GRACE the seconds between the request to end and the end; LARGEST the most bytes of a
