@@ -191,13 +191,9 @@ def _plan(sources: list[Any], where: dict[str, str]) -> Plan | None:
     """Give the plan of a run that was stopped when it was decided: it is tested as it was."""
     if len(sources) != 1 or isinstance(sources[0], str):
         return None
-    run = sources[0].run
-    if "until_decided" not in run.settings:
-        return None
-    from pennyweight.gates.early_stopping import Plan, Planned  # noqa: PLC0415
+    from pennyweight.runs.plan import early_stop_plan  # noqa: PLC0415
 
-    kept = run.settings["until_decided"]
-    return Plan(tuple(Planned(*task) for task in kept["tasks"]), kept["runs"]).where(where)
+    return early_stop_plan(sources[0].run, where)
 
 
 def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:

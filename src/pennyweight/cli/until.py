@@ -36,15 +36,16 @@ def until_decided(
     from pennyweight.engine.resume import held, renew  # noqa: PLC0415
     from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
     from pennyweight.gates.loader import load_policies  # noqa: PLC0415
+    from pennyweight.runs.plan import EarlyStop  # noqa: PLC0415
 
-    kept = {} if fresh else run.settings.get("until_decided", {})
-    version = version or kept.get("version")
+    stored = None if fresh else EarlyStop.of(run)
+    version = version or (stored.version if stored else None)
     policy = load_policies(policies, version)
     before = None
     if baseline is not None:
         metrics = needed_metrics(policy)
         before = baseline_records(baseline, metrics, policy.options, {}, store.address)
-    seed = kept.get("seed", suite.seed or 0) if kept else None
+    seed = stored.seed if stored else None
     until = Until.of(suite, policy, before, seed=seed, version=version)
     if not fresh:
         with held(store, run.id):

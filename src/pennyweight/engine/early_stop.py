@@ -10,6 +10,7 @@ from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import Plan, Planned, shuffled
 from pennyweight.gates.records import read_records
+from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
 
 if TYPE_CHECKING:
@@ -82,11 +83,8 @@ class Until:
         return tuple({*self.policy.required, *own} - {*self.policy.optional})
 
     def settings(self) -> dict[str, Any]:
-        """Give what is kept with the run, so that it can be decided again in the same way."""
-        plan = self.plan
-        tasks = [[t.id, t.category, t.capability] for t in plan.tasks]
-        kept = {"tasks": tasks, "runs": plan.runs, "seed": self.seed, "version": self.version}
-        return {"until_decided": kept}
+        """Return what the run stores, so that it can be decided again in the same way."""
+        return EarlyStop(self.plan, self.seed, self.version).settings()
 
     def parts(self) -> Iterator[Suite]:
         """Give ever larger parts of the suite; the last one of each round has all tasks.

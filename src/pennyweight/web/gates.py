@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from pennyweight.gates.early_stopping import Plan
     from pennyweight.gates.records import Records
     from pennyweight.gates.verdict import Verdict
     from pennyweight.store.store import Run
@@ -148,6 +147,7 @@ def _decided(
     from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
     from pennyweight.gates.loader import load_policies  # noqa: PLC0415
     from pennyweight.gates.records import read_records  # noqa: PLC0415
+    from pennyweight.runs.plan import early_stop_plan  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
     if run.attempts > LARGE:
@@ -163,7 +163,7 @@ def _decided(
             raise UsageError("This policy compares with a baseline: choose one above, and decide.")
         before = _before(site, baseline, metrics, loaded.options, where)
     made = set(records.frame["task_id"].drop_nulls())
-    return decide(loaded, records, before, _plan(run, where)), made
+    return decide(loaded, records, before, early_stop_plan(run, where)), made
 
 
 def _before(
@@ -199,13 +199,3 @@ def _before(
     if absent:
         raise UsageError(f"The baseline {run.id} has no {', '.join(absent)}; choose another.")
     return read_records([RunSource(run, site.store)], metrics, options, where=own, name=run.id)
-
-
-def _plan(run: Run, where: Mapping[str, str]) -> Plan | None:
-    """Give the plan of a run that was stopped when it was decided: it is tested as it was."""
-    if "until_decided" not in run.settings:
-        return None
-    from pennyweight.gates.early_stopping import Plan, Planned  # noqa: PLC0415
-
-    told = run.settings["until_decided"]
-    return Plan(tuple(Planned(*task) for task in told["tasks"]), told["runs"]).where(dict(where))
