@@ -4,14 +4,13 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+import known_violations as known
 import pennyweight
+from code_tree import MODULES, tree
 from pennyweight.cli import COMMANDS
-
-ROOT = Path(pennyweight.__file__).parent
 
 LAYERS = (
     *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue"),
@@ -20,11 +19,16 @@ LAYERS = (
 )
 """From the bottom to the top; a module may import those before its own, and its own."""
 
-FILES = sorted(ROOT.rglob("*.py"))
+SKINS = {"cli", "web", "pytest_plugin"}
+"""What people and tools use: each parses, calls one function of `api` and renders the result."""
+
+BELOW_SKINS = {"api", "render", "errors", "text.safe"}
+"""All that the skins may import beside each other."""
 
 
 def layer(module: str) -> str:
-    return module.split(".")[1]
+    """Return the package or top-level module that a file belongs to."""
+    return module.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
 def imported(node: ast.AST) -> Iterator[str]:
@@ -46,19 +50,36 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def test_every_module_has_its_layer() -> None:
-    found = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in FILES}
-    assert found - {"__init__", "__main__"} <= set(LAYERS)
+    assert {layer(module) for module in MODULES} - {"__init__", "__main__"} <= set(LAYERS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_downwards(path: Path) -> None:
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_downwards(module: str) -> None:
+    own = layer(module)
     if own in {"__init__", "__main__"}:
         return
-    for module in imported(ast.parse(path.read_text(encoding="utf-8"))):
-        if module == "pennyweight.__version__":
+    for name in imported(tree(module)):
+        if name == "pennyweight.__version__":
             continue
-        assert LAYERS.index(layer(module)) <= LAYERS.index(own), f"{own} imports {module}"
+        other = name.split(".")[1]
+        assert LAYERS.index(other) <= LAYERS.index(own), f"{module} imports {name}"
+
+
+def below_api(module: str) -> list[str]:
+    """Return what a module of a skin imports from below `api`."""
+    allowed = SKINS | BELOW_SKINS | {"__version__"}
+    names = [name.removeprefix("pennyweight.") for name in imported(tree(module))]
+    return [name for name in names if name not in allowed and name.split(".")[0] not in allowed]
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) in SKINS])
+def test_skins_import_only_what_is_meant_for_them(module: str) -> None:
+    assert module in known.SKINS or not below_api(module), "call a function of `api` instead"
+
+
+def test_no_package_has_the_name_of_a_public_function() -> None:
+    packages = {layer(module) for module in MODULES}
+    assert not packages & set(pennyweight.__all__)
 
 
 HEAVY = ("polars", "numpy", "scipy", "rich", "zstandard", "pandas", "fastapi", "uvicorn")

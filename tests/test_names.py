@@ -1,0 +1,87 @@
+"""Names say one thing each, private names stay private, files and packages stay small."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+import known_violations as known
+from code_tree import MODULES, lines, names, problems, tree
+from test_layers import SKINS, below_api, layer
+
+MAX_LINES = 400
+MAX_MODULES = 25
+
+PLATFORM = {"os", "signal", "time", "socket"}
+"""Modules whose functions differ between platforms: `hasattr(os, "nice")` is a fair question."""
+
+PUBLIC_UNDERSCORE = {"_replace", "_asdict", "_fields", "_make", "_exit", "_repr_html_", "_typeshed"}
+"""Documented names that begin with an underscore: of named tuples, `os`, notebooks, typing."""
+
+ALLOWED_HASATTR: set[str] = set()
+"""Other uses of `hasattr`, as "module: call". Each needs a comment beside the call."""
+
+
+def test_a_class_name_is_defined_once() -> None:
+    modules = defaultdict(list)
+    for module in MODULES:
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ClassDef):
+                modules[node.name].append(module)
+    twice = {name for name, places in modules.items() if len(places) > 1}
+    assert not problems(twice, known.CLASS_NAMES, "CLASS_NAMES")
+
+
+def test_no_module_uses_private_names_of_others() -> None:
+    found = {f"{module}: {use}" for module in MODULES for use in private_uses(module)}
+    assert not problems(found, known.PRIVATE_USES, "PRIVATE_USES")
+
+
+def private_uses(module: str) -> Iterator[str]:
+    own = names(module)
+    for node in ast.walk(tree(module)):
+        match node:
+            case ast.ImportFrom(module=source, names=imported):
+                yield from (f"{source}.{a.name}" for a in imported if is_private(a.name))
+                if source and any(is_private(part) for part in source.split(".")):
+                    yield source
+            case ast.Attribute(attr=name) if is_private(name) and name not in own:
+                yield ast.unparse(node)
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                if is_private(name):
+                    yield ast.unparse(node)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in PUBLIC_UNDERSCORE
+
+
+def test_nothing_is_told_apart_by_hasattr() -> None:
+    found = set()
+    for module in MODULES:
+        for node in ast.walk(tree(module)):
+            match node:
+                case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id=name), _]):
+                    if name not in PLATFORM:
+                        found.add(f"{module}: {ast.unparse(node)}")
+                case ast.Call(func=ast.Name(id="hasattr")):
+                    found.add(f"{module}: {ast.unparse(node)}")
+    assert not problems(found, ALLOWED_HASATTR | known.HASATTR, "HASATTR")
+
+
+def test_files_and_packages_stay_small() -> None:
+    packages = defaultdict(int)
+    for module in MODULES:
+        packages[module.rpartition("/")[0]] += 1
+    found = {module for module in MODULES if len(lines(module)) > MAX_LINES}
+    found |= {package for package, count in packages.items() if count > MAX_MODULES}
+    assert not problems(found, known.TOO_LARGE, "TOO_LARGE")
+
+
+def test_constants_say_what_they_limit() -> None:
+    found = {module for module in MODULES if names(module) & {"MOST", "KEPT", "LARGE"}}
+    assert not problems(found, known.MOST, "MOST")
+
+
+def test_exceptions_of_the_skins_are_needed() -> None:
+    found = {module for module in MODULES if layer(module) in SKINS and below_api(module)}
+    assert not problems(found, known.SKINS, "SKINS")
