@@ -17,7 +17,7 @@ from pennyweight.models.providers import PROVIDERS
 from pennyweight.record import COLUMNS, json_schema
 from pennyweight.render.catalogue import page
 from pennyweight.render.schema import comparison_schema, scores_schema
-from pennyweight.schema.fields import Field, Table
+from pennyweight.schema.structs import Field, Struct
 from pennyweight.suite.declaration import SUITE
 from pennyweight.suite.declaration import json_schema as suite_schema
 from pennyweight.text.extraction import KINDS as ANSWERS
@@ -130,7 +130,7 @@ def suite_page() -> str:
 def suite_row(field: Field) -> str:
     """One key: what may stand there, what it means, its default and its other names."""
     value = field.kind.words.replace("|", "\\|")
-    if isinstance(field.kind, Table) or value.startswith("a mapping ("):
+    if isinstance(field.kind, Struct) or value.startswith("a mapping ("):
         value = f"a mapping, see {getattr(field.kind, 'noun', 'below')}"
     notes = [field.meaning]
     if field.required:
@@ -142,9 +142,9 @@ def suite_row(field: Field) -> str:
     return f"| `{field.name}` | {value} | {' '.join(notes)} |"
 
 
-def tables(kind: object, seen: tuple[Table, ...] = ()) -> tuple[Table, ...]:
+def tables(kind: object, seen: tuple[Struct, ...] = ()) -> tuple[Struct, ...]:
     """Find the tables that a kind is made of, each once, from the outside in."""
-    if isinstance(kind, Table):
+    if isinstance(kind, Struct):
         if kind in seen:
             return seen
         seen = (*seen, kind)

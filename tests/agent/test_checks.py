@@ -8,7 +8,7 @@ import pytest
 from agent.trying import asked, attempt, attempts, script
 from pennyweight.agent.command import CommandAgent
 from pennyweight.models.failure import CallError
-from pennyweight.suite.values import Agent, Work
+from pennyweight.suite.values import Agent, Workspace
 
 
 def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
@@ -17,7 +17,7 @@ def test_checks_decide_whatever_the_agent_says(tmp_path, sandbox):
         "import sys\nopen('answer', 'w').write(sys.argv[1])\nprint('I failed')\nsys.exit(1)",
         sandbox=sandbox,
     )
-    work = Work(
+    work = Workspace(
         files={"answer": b"0"},
         verify=(("sh", "-c", 'test "$(cat answer)" = "$PENNYWEIGHT_TARGET"'),),
         keep=(("sh", "-c", "test -s answer"), ("sh", "-c", "grep -q never answer")),
@@ -44,7 +44,7 @@ def test_checks_meet_nothing_that_was_planted_at_home(tmp_path):
         """,
     )
     check = ("sh", "-c", 'test ! -e "$HOME/planted" && test ! -e "$TMPDIR/planted"')
-    assert attempt(agent, work=Work(verify=(check,))).passed is True
+    assert attempt(agent, work=Workspace(verify=(check,))).passed is True
 
 
 def test_hidden_tests_are_neither_seen_nor_changed(tmp_path, sandbox):
@@ -59,7 +59,7 @@ def test_hidden_tests_are_neither_seen_nor_changed(tmp_path, sandbox):
         sandbox=sandbox,
     )
     hidden = {"tests/a/check.sh": b"test ! -e right", "check.sh": b"#!/bin/sh\nexit 0\n"}
-    work = Work(verify=(("sh", "tests/a/check.sh"), ("./check.sh",)), verify_files=hidden)
+    work = Workspace(verify=(("sh", "tests/a/check.sh"), ("./check.sh",)), verify_files=hidden)
     reply = attempt(agent, work=work)
     assert reply.text == "[]"
     assert reply.passed is True
@@ -76,13 +76,13 @@ def test_without_checks_success_is_left_to_the_answer(tmp_path):
 def test_a_workspace_that_cannot_be_made_is_no_result(tmp_path):
     agent = Agent(("true",), sandbox="none")
     with pytest.raises(CallError, match="cannot be made") as caught:
-        attempt(agent, work=Work(str(tmp_path / "gone")))
+        attempt(agent, work=Workspace(str(tmp_path / "gone")))
     assert caught.value.kind == "workspace"
     assert not caught.value.retryable
 
 
 def test_a_check_that_is_not_installed_is_no_result():
-    work = Work(verify=(("no-such-check",),))
+    work = Workspace(verify=(("no-such-check",),))
     with pytest.raises(CallError, match="'no-such-check' is not installed"):
         attempt(Agent(("true",), sandbox="none"), work=work)
 
@@ -102,7 +102,7 @@ def test_an_api_that_is_down_is_no_result(tmp_path):
 @pytest.mark.parametrize("code", [1, 125, 126, 127])
 def test_an_agent_cannot_pretend_that_its_sandbox_failed(tmp_path, code, sandbox):
     line = f"echo 'bwrap: execvp x: nope' >&2; exit {code}"
-    work = Work(verify=(("sh", "-c", line),))
+    work = Workspace(verify=(("sh", "-c", line),))
     reply = attempt(Agent((line,), shell=True, sandbox=sandbox), work=work)
     assert (reply.status, reply.passed, reply.work["exit_code"]) == ("ok", False, code)
     assert reply.work["checks"][0]["after"] == code
@@ -118,7 +118,7 @@ def test_a_sandbox_that_cannot_be_made_is_no_result(tmp_path):
 
 def test_a_check_that_the_agent_removed_has_failed(tmp_path, sandbox):
     agent = script(tmp_path, "import os\nos.unlink('check.sh')", sandbox=sandbox)
-    work = Work(files={"check.sh": b"#!/bin/sh\nexit 0\n"}, verify=(("./check.sh",),))
+    work = Workspace(files={"check.sh": b"#!/bin/sh\nexit 0\n"}, verify=(("./check.sh",),))
     reply = attempt(agent, work=work)
     assert reply.passed is False
     assert [c["before"] for c in reply.work["checks"]] == [0]
@@ -127,7 +127,7 @@ def test_a_check_that_the_agent_removed_has_failed(tmp_path, sandbox):
 def test_a_fault_that_passes_does_not_last(tmp_path):
     """What the checks before the agent could not do once, the next attempt tries again."""
     begin = tmp_path / "begin"
-    work = Work(str(begin), verify=(("true",),))
+    work = Workspace(str(begin), verify=(("true",),))
 
     async def main():
         model = CommandAgent("tried", Agent(("true",), sandbox="none"))

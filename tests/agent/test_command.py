@@ -8,7 +8,7 @@ import pytest
 from agent.trying import alive, asked, attempt, attempts, script
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
-from pennyweight.suite.values import Agent, Work
+from pennyweight.suite.values import Agent, Workspace
 
 
 def test_what_an_agent_did_is_in_its_reply(tmp_path, sandbox):
@@ -27,7 +27,7 @@ def test_what_an_agent_did_is_in_its_reply(tmp_path, sandbox):
         """,
         sandbox=sandbox,
     )
-    work = Work(str(begin), files={"tier/notes.md": b"Be brief.\n"})
+    work = Workspace(str(begin), files={"tier/notes.md": b"Be brief.\n"})
     reply = attempt(agent, "Go on.", work=work)
     assert reply.text == "told Go on."
     assert reply.status == "ok"

@@ -10,7 +10,7 @@ from pennyweight.agent.diff import Snapshot
 from pennyweight.agent.folders import Cell, end_container
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
-from pennyweight.suite.values import Agent, Work
+from pennyweight.suite.values import Agent, Workspace
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ exit 127
 
 def test_an_agent_that_ends_as_an_engine_does_has_a_result(engine):
     engine.write_text(ENGINE.format(started="2026-01-02T03:04:05Z"))
-    work = Work(verify=(("check",), ("check",)))
+    work = Workspace(verify=(("check",), ("check",)))
     reply = attempt(Agent(("tool",), sandbox="container", image="x"), work=work)
     assert (reply.status, reply.passed, reply.work["exit_code"]) == ("ok", False, 127)
     assert [c["after"] for c in reply.work["checks"]] == [127, 127]
@@ -98,7 +98,7 @@ echo done
     )
     agent = Agent(("tool",), sandbox="container", image="x")
     with pytest.raises(CallError, match=r"A check could not be run.*storage is locked"):
-        attempt(agent, work=Work(verify=(("check",),)))
+        attempt(agent, work=Workspace(verify=(("check",),)))
 
 
 def test_a_served_model_needs_the_network():

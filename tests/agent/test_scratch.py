@@ -13,7 +13,7 @@ import pytest
 from agent.trying import alive, needs_bubblewrap
 from pennyweight.agent.scratch import Scratch, clean
 from pennyweight.models.failure import CallError
-from pennyweight.suite.values import Work
+from pennyweight.suite.values import Workspace
 
 
 def git(folder, *words):
@@ -48,8 +48,8 @@ def test_a_commit_with_a_history_of_its_own(repository):
     folder, first = repository
     scratch = Scratch()
     try:
-        cell = scratch.cell(Work(git=str(folder), mark=first, files={"code.py": b"tier\n"}))
-        plain = scratch.cell(Work(git=str(folder), mark=first))
+        cell = scratch.cell(Workspace(git=str(folder), mark=first, files={"code.py": b"tier\n"}))
+        plain = scratch.cell(Workspace(git=str(folder), mark=first))
         names = {".git", ".gitattributes", ".gitignore", "hidden", "ignored", "code.py"}
         assert {p.name for p in plain.work.iterdir()} == names
         assert (plain.work / "code.py").read_text() == "first\n"
@@ -74,9 +74,9 @@ def test_a_folder_that_changes_meanwhile_does_not_change_attempts(tmp_path):
     (begin / "link").symlink_to("a")
     scratch = Scratch()
     try:
-        first = scratch.cell(Work(str(begin)))
+        first = scratch.cell(Workspace(str(begin)))
         (begin / "a").write_text("two")
-        second = scratch.cell(Work(str(begin)))
+        second = scratch.cell(Workspace(str(begin)))
         assert (first.work / "a").read_text() == (second.work / "a").read_text() == "one"
         assert (second.work / "link").is_symlink()
         assert not (second.work / "pipe").exists()
@@ -92,12 +92,14 @@ def test_files_replace_links_instead_of_following_them(tmp_path):
     (begin / "folder").symlink_to(tmp_path)
     scratch = Scratch()
     try:
-        cell = scratch.cell(Work(str(begin), files={"notes": b"tier", "run.sh": b"#!/bin/sh\n"}))
+        cell = scratch.cell(
+            Workspace(str(begin), files={"notes": b"tier", "run.sh": b"#!/bin/sh\n"})
+        )
         assert (cell.work / "notes").read_text() == "tier"
         assert os.access(cell.work / "run.sh", os.X_OK)
         assert (tmp_path / "mine").read_text() == "mine"
         with pytest.raises(CallError, match="leads out of the workspace"):
-            scratch.cell(Work(str(begin), files={"folder/mine": b"tier"}))
+            scratch.cell(Workspace(str(begin), files={"folder/mine": b"tier"}))
         assert (tmp_path / "mine").read_text() == "mine"
     finally:
         scratch.close()

@@ -12,7 +12,7 @@ import pytest
 from pennyweight.agent.command import CommandAgent
 from pennyweight.agent.sandbox import bubblewrap_problem
 from pennyweight.models.model import Message, Request, Settings
-from pennyweight.suite.values import Agent, Work
+from pennyweight.suite.values import Agent, Workspace
 
 PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or "python3"
 
@@ -37,7 +37,7 @@ def asked(prompt="Do it.", system=None, work=None, **settings):
     """Make a request."""
     messages = [Message("system", system)] if system else []
     request = Request((*messages, Message("user", prompt)), Settings.of(settings))
-    return replace(request, work=work or Work())
+    return replace(request, work=work or Workspace())
 
 
 def attempts(agent, *requests):

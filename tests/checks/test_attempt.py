@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-from pennyweight.checks.attempt import Seen, spoken
-from pennyweight.checks.behaviour import read
+from pennyweight.checks.attempt import AttemptView, without_thoughts
+from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.checks.scenario import Scenario, observe
 
 SECRET = "STEAM-50"
 
 
 def violated(response, must_not, **row):
-    scenario = Scenario(must_not=(read(must_not),))
-    return bool(observe(scenario, Seen({"response": response, **row}), {}).violated)
+    scenario = Scenario(must_not=(read_behaviour(must_not),))
+    return bool(observe(scenario, AttemptView({"response": response, **row}), {}).violated)
 
 
 def holds(response, behaviour, **row):
-    return read(behaviour).verdict(Seen({"response": response, **row}), {}).holds
+    return read_behaviour(behaviour).verdict(AttemptView({"response": response, **row}), {}).holds
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,15 @@ def test_an_answer_does_not_hide_before_a_mark():
 def test_thoughts_are_left_out_turn_by_turn():
     replies = ["<think>one</think>First.", "Then <think>two</think>.", "<think>three</think>Last."]
     turns = [{"role": "assistant", "content": reply} for reply in replies]
-    seen = Seen({"response": "\n\n".join(replies), "work": json.dumps({"turns": turns})})
+    seen = AttemptView({"response": "\n\n".join(replies), "work": json.dumps({"turns": turns})})
     assert seen.text == "First.\n\nThen <think>two</think>.\n\nLast."
     assert seen.at("last").text == "Last."
     assert seen.at("response", whole=True).text == "\n\n".join(replies)
 
 
 def test_it_says_when_thoughts_were_looked_at():
-    found = read({"not_contains": "zebra"}).verdict(Seen({"response": "<think>zebra</think>a"}), {})
+    found = read_behaviour({"not_contains": "zebra"}).verdict(
+        AttemptView({"response": "<think>zebra</think>a"}), {}
+    )
     assert "thought" in found.why
-    assert spoken("  <think>a</think> b") == "b"
+    assert without_thoughts("  <think>a</think> b") == "b"

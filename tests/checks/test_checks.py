@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from pennyweight.checks import CHECKS, FAMILIES
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import NOT, definitions, read
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import NOT, definitions, read_behaviour
 from pennyweight.checks.declaration import check
 from pennyweight.errors import DeclarationError, UsageError
 from pennyweight.models import anthropic, google, openai
@@ -129,7 +129,7 @@ CANNOT_SAY = [
 
 
 def verdict(behaviour, row=ROW):
-    return read(behaviour).verdict(Seen(row), {})
+    return read_behaviour(behaviour).verdict(AttemptView(row), {})
 
 
 def opposite(behaviour):
@@ -233,15 +233,17 @@ def test_no_pattern_can_hang_a_run(pattern):
 )
 def test_mistakes_are_told_when_it_is_read(behaviour, said):
     with pytest.raises(UsageError) as caught:
-        read(behaviour)
+        read_behaviour(behaviour)
     assert said in str(caught.value)
 
 
 def test_a_word_is_a_check_and_a_sentence_is_for_a_judge():
-    assert read("refusal").check.name == "refusal"
-    assert read("not_refusal").verdict(Seen({"response": "Sure!"}), {}).holds is True
-    assert read("It refuses.").check.name == "judge"
-    assert read("It refuses.").question == "It refuses."
+    assert read_behaviour("refusal").check.name == "refusal"
+    assert (
+        read_behaviour("not_refusal").verdict(AttemptView({"response": "Sure!"}), {}).holds is True
+    )
+    assert read_behaviour("It refuses.").check.name == "judge"
+    assert read_behaviour("It refuses.").question == "It refuses."
 
 
 SCHEMA = {"$ref": "#/$defs/behavior", "$defs": definitions()}

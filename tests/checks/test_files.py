@@ -4,8 +4,8 @@ import difflib
 
 import pytest
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import read
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.checks.files import changed_files
 
 
@@ -19,7 +19,9 @@ def diff_of(path, old, new):
 
 
 def verdict(behaviour, diff):
-    return read(behaviour).verdict(Seen({"response": "", "work": {"diff": diff}}), {})
+    return read_behaviour(behaviour).verdict(
+        AttemptView({"response": "", "work": {"diff": diff}}), {}
+    )
 
 
 @pytest.mark.parametrize("diff", ["", "\n", "nothing of that kind"])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import kept, read
-from pennyweight.checks.declaration import CHECKS, Verdict, check
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import read_behaviour, stored_behaviour
+from pennyweight.checks.declaration import CHECKS, CheckResult, check
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.define import dtype
 from pennyweight.record import COLUMNS
@@ -18,11 +18,11 @@ from pennyweight.scoring.pipeline import score
 
 
 def behaviours(*given):
-    return tuple(map(read, given))
+    return tuple(map(read_behaviour, given))
 
 
 def look(scenario, response="yes", **row):
-    return observe(scenario, Seen({"response": response, **row}), {})
+    return observe(scenario, AttemptView({"response": response, **row}), {})
 
 
 YES, NO, UNKNOWN = {"contains": "yes"}, {"contains": "no"}, {"latency": 5}
@@ -102,7 +102,7 @@ def test_a_scenario_is_kept_as_it_was():
 
 
 def test_what_can_no_longer_be_read_decides_nothing():
-    old = kept({"name": "was there", "check_of_another_time": {"a": 1}})
+    old = stored_behaviour({"name": "was there", "check_of_another_time": {"a": 1}})
     found = look(Scenario(expected=(old,)))
     assert found.undecided == ["was there"]
     assert found.passed(None, answered=False) is None
@@ -121,9 +121,9 @@ def test_code_that_is_named_in_a_store_is_not_even_imported(tmp_path, monkeypatc
 def test_verdicts_of_others_count_for_what_they_were_about():
     asked, other = behaviours({"human": "Kind?"}, {"human": "Short?"})
     scenario = Scenario((asked,), behaviours({"not_human": "Short?"}))
-    seen = Seen({"response": "x"})
+    seen = AttemptView({"response": "x"})
     assert observe(scenario, seen, {}).undecided == ["Kind?", "not_human: Short?"]
-    given_ = {asked.mark: Verdict(True, "Ann"), other.mark: Verdict(True, "Ann")}
+    given_ = {asked.mark: CheckResult(True, "Ann"), other.mark: CheckResult(True, "Ann")}
     assert observe(scenario, seen, given_).passed(None, answered=False) is True
 
 

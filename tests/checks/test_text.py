@@ -4,13 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import read
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.errors import UsageError
 
 
 def verdict(behaviour, response):
-    return read(behaviour).verdict(Seen({"response": response}), {})
+    return read_behaviour(behaviour).verdict(AttemptView({"response": response}), {})
 
 
 def numbers(text):
@@ -110,12 +110,12 @@ def test_a_refusal_is_one(text):
 )
 def test_what_would_hold_of_anything_is_refused(behaviour):
     with pytest.raises(UsageError, match=r"any text|empty"):
-        read(behaviour)
+        read_behaviour(behaviour)
 
 
 @pytest.mark.parametrize("pattern", ["^\\s*$", ".", "\\S", "(?m)^$", "a+"])
 def test_patterns_that_say_something_are_taken(pattern):
-    assert read({"regex": pattern})
+    assert read_behaviour({"regex": pattern})
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}', "```json\nNaN\n```"])
@@ -138,5 +138,5 @@ def test_json_has_no_such_numbers(text):
 )
 def test_numbers_among_arguments_are_compared_as_numbers(given, wanted, holds):
     row = {"response": "", "tool_calls": [{"name": "pay", "arguments": given}]}
-    check = read({"tool_args": {"tool": "pay", "args": wanted}})
-    assert check.verdict(Seen(row), {}).holds is holds
+    check = read_behaviour({"tool_args": {"tool": "pay", "args": wanted}})
+    assert check.verdict(AttemptView(row), {}).holds is holds

@@ -14,7 +14,7 @@ from pennyweight.judges.prompt import messages
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Message, Reply, Request, ToolCall, Usage
 from pennyweight.models.replay import Recorder, RecordError, Recording
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.store.store import Store
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import (
@@ -406,7 +406,7 @@ def test_a_changed_script_is_a_changed_attempt(tmp_path):
 def test_mistakes_in_a_script_are_told_with_their_line(tmp_path, old, new, said):
     assert SUITE.count(old) >= 1
     (tmp_path / "s.yaml").write_text(SUITE.replace(old, new, 1))
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load_suite(tmp_path / "s.yaml")
     assert said in str(caught.value)
     assert "s.yaml, line " in str(caught.value)

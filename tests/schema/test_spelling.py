@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.schema.spelling import near_miss
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.tasks import GUARDED
@@ -40,7 +40,7 @@ def load(tmp_path):
     ],
 )
 def test_a_misspelt_key_is_a_mistake(load, key, meant):
-    with pytest.raises(SuiteError, match=f"Did you mean '{meant}'"):
+    with pytest.raises(DocumentError, match=f"Did you mean '{meant}'"):
         load({"id": "a", "input": "q", key: ["x"]})
 
 
@@ -58,7 +58,7 @@ def test_every_field_is_found_by_its_own_name():
 
 def test_a_legitimate_near_miss_can_be_kept(load, tmp_path):
     (tmp_path / "t.csv").write_text("id,input,categori\na,q,x\n")
-    with pytest.raises(SuiteError, match=r"columns: \{categori: categori\}"):
+    with pytest.raises(DocumentError, match=r"columns: \{categori: categori\}"):
         load(tasks="t.csv")
     suite = load(tasks={"from": "t.csv", "columns": {"categori": "categori"}})
     assert suite.tasks[0].extra == {"categori": "x"}
@@ -68,7 +68,7 @@ def test_a_legitimate_near_miss_can_be_kept(load, tmp_path):
 
 @pytest.mark.parametrize("given", ["ja", "maybe", "", 2, "tru"])
 def test_required_is_yes_or_no(load, given):
-    with pytest.raises(SuiteError, match="required must be true or false"):
+    with pytest.raises(DocumentError, match="required must be true or false"):
         load({"id": "a", "input": "q", "required": given})
 
 
@@ -83,5 +83,5 @@ def test_tables_may_say_it_in_words(load, given, wanted):
 )
 def test_a_turn_depends_only_on_what_is_known_then(load, check):
     turns = [{"say": "Go on.", "if": check}]
-    with pytest.raises(SuiteError, match="cannot be decided while the conversation"):
+    with pytest.raises(DocumentError, match="cannot be decided while the conversation"):
         load({"id": "a", "input": "q", "turns": turns})

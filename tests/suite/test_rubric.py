@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.declaration import json_schema
 from pennyweight.suite.loader import load_judging, load_suite
 from pennyweight.suite.rubric import DEFAULT, PASS_MARK, load_rubric
@@ -72,7 +72,7 @@ categories:
   empty: {weight: 2}
 """
     path = written(tmp_path, text)
-    with pytest.raises(SuiteError) as raised:
+    with pytest.raises(DocumentError) as raised:
         load_rubric(path)
     told = str(raised.value).splitlines()
     for line, what in (
@@ -98,9 +98,9 @@ categories:
     ],
 )
 def test_what_is_no_rubric_is_told(tmp_path, text, said):
-    with pytest.raises(SuiteError, match=said):
+    with pytest.raises(DocumentError, match=said):
         load_rubric(written(tmp_path, text))
-    with pytest.raises(SuiteError, match="cannot be read: no such file"):
+    with pytest.raises(DocumentError, match="cannot be read: no such file"):
         load_rubric(tmp_path / "none.yaml")
 
 
@@ -142,7 +142,7 @@ def test_one_judge_with_the_default_rubric_is_one_line(tmp_path, text):
 def test_mistakes_of_suite_and_rubric_are_told_together(tmp_path):
     written(tmp_path, "categories: {a: {items: []}}\n")
     text = SUITE + "  models: [a/b, a/b]\n  rubric: rubric.yaml\n  disagreement: 3\nruns: 0\n"
-    with pytest.raises(SuiteError) as raised:
+    with pytest.raises(DocumentError) as raised:
         load_suite(written(tmp_path, text, "suite.yaml"))
     told = str(raised.value)
     assert "line 5: the subject 'a/b' is there twice" in told
@@ -163,7 +163,7 @@ def test_mistakes_of_suite_and_rubric_are_told_together(tmp_path):
 )
 def test_mistakes_about_judges_are_told(tmp_path, judge, said):
     path = written(tmp_path, SUITE.replace("judge:", f"judge: {judge}"), "suite.yaml")
-    with pytest.raises(SuiteError, match=said.replace("?", r"\?")):
+    with pytest.raises(DocumentError, match=said.replace("?", r"\?")):
         load_suite(path)
 
 

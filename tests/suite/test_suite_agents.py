@@ -6,7 +6,7 @@ import subprocess
 import jsonschema
 import pytest
 
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite import plan
 from pennyweight.suite.declaration import json_schema
 from pennyweight.suite.loader import load_suite
@@ -55,7 +55,7 @@ def folder(tmp_path):
 
 
 def mistakes(path):
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load_suite(path)
     return [p.replace(str(path.parent) + "/", "") for p in caught.value.problems]
 
@@ -218,6 +218,6 @@ def test_editors_and_loading_agree(tmp_path, more):
     try:
         load_suite(path)
         loads = True
-    except SuiteError:
+    except DocumentError:
         loads = False
     assert VALIDATOR.is_valid(table) is loads

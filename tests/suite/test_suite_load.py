@@ -7,7 +7,7 @@ import pytest
 
 from pennyweight.engine.limiter import MOST
 from pennyweight.errors import InputError
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.values import Limits, Price, Subject
 
@@ -56,7 +56,7 @@ def good(write, text=GOOD):
 
 
 def mistakes(path):
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load_suite(path)
     return [p.replace(str(path.parent) + "/", "") for p in caught.value.problems]
 
@@ -203,10 +203,10 @@ def test_aliases_cannot_explode(write):
 
 
 def test_a_missing_or_unreadable_file_is_an_error_of_the_user(tmp_path):
-    with pytest.raises(SuiteError, match="pennyweight init"):
+    with pytest.raises(DocumentError, match="pennyweight init"):
         load_suite(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"suite: s\ntasks: \xff\n")
-    with pytest.raises(SuiteError, match="line 2: bytes that are not UTF-8"):
+    with pytest.raises(DocumentError, match="line 2: bytes that are not UTF-8"):
         load_suite(tmp_path / "bytes.yaml")
 
 
@@ -294,7 +294,7 @@ def test_a_seed_has_64_bits(write):
         write(MINIMAL.format(tasks="[q]") + f"seed: {most}\nsettings: {{seed: {most}}}\n")
     )
     assert (suite.seed, suite.settings["seed"]) == (most, most)
-    with pytest.raises(SuiteError, match=r"seed must be a whole number.*\n.*seed must be"):
+    with pytest.raises(DocumentError, match=r"seed must be a whole number.*\n.*seed must be"):
         load_suite(
             write(MINIMAL.format(tasks="[q]") + f"seed: {2**63}\nsettings: {{seed: {2**63}}}\n")
         )
@@ -442,7 +442,7 @@ def test_targets_that_are_patterns_are_checked(write):
 
 def test_a_subject_can_be_refused_by_the_caller(write):
     path = good(write)
-    with pytest.raises(SuiteError, match="line 10: no such provider"):
+    with pytest.raises(DocumentError, match="line 10: no such provider"):
         load_suite(path, check_subject=lambda s: "no such provider" if s.name == "ours" else None)
 
 
@@ -551,7 +551,7 @@ def test_a_table_with_cells_that_belong_nowhere_is_refused(write, table, mistake
 def test_a_mistake_of_one_of_two_subjects_has_its_own_line(write):
     text = "suite: s\ntasks: [q]\nsubjects:\n- openai/m\n- {model: openai/m, base_url: nowhere}\n"
     path = write(text)
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load_suite(path, check_subject=lambda s: f"at {s.base_url}")
     told = [line.partition("line ")[2] for line in caught.value.problems]
     assert [line.split(":")[0] for line in told] == ["4", "5", "5"]
@@ -562,7 +562,7 @@ def test_a_mistake_of_one_of_two_subjects_has_its_own_line(write):
 def test_a_caller_can_check_all_of_a_suite(write):
     path = good(write)
     places = [(("runs",), "too many"), ((), "no")]
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load_suite(path, check=lambda suite: [*places, (suite.subjects[1], "odd")])
     text = "\n".join(caught.value.problems)
     assert f"{path}: no" in text

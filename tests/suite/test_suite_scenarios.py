@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from pennyweight.gates.loader import load_policies
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.declaration import json_schema
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.starter import first_scenarios
@@ -41,7 +41,7 @@ def load(tmp_path, text=SUITE, name="suite.yaml"):
 
 
 def mistakes(tmp_path, text):
-    with pytest.raises(SuiteError) as caught:
+    with pytest.raises(DocumentError) as caught:
         load(tmp_path, text)
     return str(caught.value).replace(f"{tmp_path}/", "")
 

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 import yaml
 
-from pennyweight.schema.problems import SuiteError
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite import plan
 from pennyweight.suite.declaration import SUITE, json_schema
 from pennyweight.suite.loader import load_suite
@@ -74,6 +74,6 @@ def test_editors_and_loading_agree(tmp_path, more):
     try:
         load_suite(path)
         loads = True
-    except SuiteError:
+    except DocumentError:
         loads = False
     assert VALIDATOR.is_valid(table) is loads

@@ -17,7 +17,7 @@ from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
 from pennyweight.models.model import Reply
-from pennyweight.suite.values import Work
+from pennyweight.suite.values import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class CommandAgent:
         """Make one attempt."""
         agent = self.agent
         scratch = await self._start()
-        work = request.work or Work()
+        work = request.work or Workspace()
         checks = verify.checks_of(work)
         before = await self._checked_before(scratch, work, checks)
         cell = await asyncio.to_thread(scratch.cell, work)
@@ -179,7 +179,7 @@ class CommandAgent:
         return found | {name: os.environ[name] for name in agent.env if name in os.environ}
 
     async def _checked_before(
-        self, scratch: Scratch, work: Work, checks: Sequence[verify.Check]
+        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.Check]
     ) -> list[verify.Outcome]:
         """Run the checks in a workspace that no agent saw; once for all attempts that begin so.
 
@@ -199,7 +199,7 @@ class CommandAgent:
             self._before.pop(key, None)
 
     async def _fresh(
-        self, scratch: Scratch, work: Work, checks: Sequence[verify.Check]
+        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.Check]
     ) -> list[verify.Outcome]:
         cell = await asyncio.to_thread(scratch.cell, work)
         try:
@@ -208,14 +208,14 @@ class CommandAgent:
             await asyncio.to_thread(cell.remove)
 
     async def _checked_after(
-        self, cell: Cell, work: Work, checks: Sequence[verify.Check]
+        self, cell: Cell, work: Workspace, checks: Sequence[verify.Check]
     ) -> list[verify.Outcome]:
         if checks:
             await asyncio.to_thread(cell.renew_home)
         return await self._checked(cell, work, checks)
 
     async def _checked(
-        self, cell: Cell, work: Work, checks: Sequence[verify.Check]
+        self, cell: Cell, work: Workspace, checks: Sequence[verify.Check]
     ) -> list[verify.Outcome]:
         await asyncio.to_thread(cell.lay, work.verify_files)
         place = sandbox.place_of(self.agent, cell)

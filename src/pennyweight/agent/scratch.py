@@ -25,7 +25,7 @@ from pennyweight.agent.workspace import copy, make, remove
 from pennyweight.models.failure import CallError
 
 if TYPE_CHECKING:
-    from pennyweight.suite.values import Work
+    from pennyweight.suite.values import Workspace
 
 VARIABLE = "PENNYWEIGHT_WORKSPACES"
 LOCK = "lock"
@@ -58,7 +58,7 @@ class Scratch:
         self._templates: dict[str, Path] = {}
         self._count = 0
 
-    def cell(self, work: Work) -> Cell:
+    def cell(self, work: Workspace) -> Cell:
         """Make a fresh workspace with its files."""
         self._count += 1
         root = self.root / f"{self._count}-{secrets.token_hex(3)}"
@@ -75,7 +75,7 @@ class Scratch:
         size, count = usage(root)
         return Cell(root, begun, Snapshot.of(root / "work"), size, count)
 
-    def _template(self, work: Work) -> Path:
+    def _template(self, work: Workspace) -> Path:
         """Make what attempts begin with, once: folder or commit, with the files laid over it."""
         key = repr((work.copy, work.git, work.identity()[:2]))
         found = self._templates.get(key)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from pennyweight.agent.process import Ended
-    from pennyweight.suite.values import Work
+    from pennyweight.suite.values import Workspace
 
 SHOWN = 4_000
 """Characters kept of what a check printed."""
@@ -56,7 +56,7 @@ class Outcome:
         return self.why == "exit" and self.exit_code == 0
 
 
-def checks_of(work: Work) -> list[Check]:
+def checks_of(work: Workspace) -> list[Check]:
     """List the checks of a task in the order in which they run."""
     kept = [Check("keep", words) for words in work.keep]
     return [*(Check("verify", words) for words in work.verify), *kept]

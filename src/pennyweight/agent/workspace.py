@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pennyweight.suite.values import Work
+    from pennyweight.suite.values import Workspace
 
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -26,7 +26,7 @@ _GIT = {
 }
 
 
-def make(work: Work, target: Path) -> None:
+def make(work: Workspace, target: Path) -> None:
     """Make a workspace in a folder that is not there yet."""
     if work.copy:
         copy(Path(work.copy), target)

@@ -28,7 +28,7 @@ _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class CalledTool:
     """A call of a tool: its name and arguments, and where in the list it stands."""
 
     name: str
@@ -38,7 +38,7 @@ class Tool:
 
 
 @dataclass(slots=True)
-class Seen:
+class AttemptView:
     """One record, read once for all its checks."""
 
     row: Mapping[str, Any]
@@ -49,9 +49,9 @@ class Seen:
     """Whether thoughts in the reply are looked at too."""
     _kept: dict[str, Any] = field(default_factory=dict)
 
-    def at(self, of: str, *, whole: bool = False) -> Seen:
+    def at(self, of: str, *, whole: bool = False) -> AttemptView:
         """Look at another text of the same record."""
-        return Seen(self.row, self.rule, of, whole, self._kept)
+        return AttemptView(self.row, self.rule, of, whole, self._kept)
 
     @property
     def text(self) -> str | None:
@@ -79,7 +79,11 @@ class Seen:
             return self._answer(said)
         if self.whole or "<think" not in said.lower():
             return said
-        return "\n\n".join(filter(None, map(spoken, replies))) if replies else spoken(said)
+        return (
+            "\n\n".join(filter(None, map(without_thoughts, replies)))
+            if replies
+            else without_thoughts(said)
+        )
 
     def _answer(self, said: str) -> str | None:
         """Find the final answer; in the whole, marks of thoughts do not count."""
@@ -88,16 +92,16 @@ class Seen:
         return text
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[CalledTool, ...]:
         """The calls of tools, in their order."""
         if "tools" not in self._kept:
             given = self._json("tool_calls") or traced(str(self.work.get("stdout") or ""))
             self._kept["tools"] = tuple(
-                Tool(str(one.get("name", "")), _arguments(one), place)
+                CalledTool(str(one.get("name", "")), _arguments(one), place)
                 for place, one in enumerate(given)
                 if isinstance(one, Mapping)
             )
-        tools: tuple[Tool, ...] = self._kept["tools"]
+        tools: tuple[CalledTool, ...] = self._kept["tools"]
         return tools
 
     @property
@@ -123,10 +127,10 @@ class Seen:
         return self._kept[key]
 
 
-def spoken(reply: str) -> str:
+def without_thoughts(reply: str) -> str:
     """Leave out the thoughts with which a reply begins.
 
-    >>> spoken("<think>Hm.</think> Yes. </think>")
+    >>> without_thoughts("<think>Hm.</think> Yes. </think>")
     'Yes. </think>'
     """
     at = 0

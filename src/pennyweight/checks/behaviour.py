@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.checks import CHECKS
 from pennyweight.checks.attempt import OF
-from pennyweight.checks.declaration import Verdict
+from pennyweight.checks.declaration import CheckResult
 from pennyweight.errors import PennyweightError, UsageError, unknown
 
 if TYPE_CHECKING:
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.declaration import Check
 
 NOT = "not_"
@@ -60,55 +60,55 @@ class Behaviour:
         return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def plain(self) -> dict[str, Any]:
-        """Give it as plain data, as `read` reads it."""
+        """Give it as plain data, as `read_behaviour` reads it."""
         own = {"name": self.name, self.key: self.value}
         return own if self.of == "response" else {**own, "of": self.of}
 
     def verdict(
-        self, seen: Seen, given: Mapping[str, Verdict], *, forbidden: bool = False
-    ) -> Verdict:
+        self, attempt: AttemptView, given: Mapping[str, CheckResult], *, forbidden: bool = False
+    ) -> CheckResult:
         """Check an attempt; what is not for a record to say is taken from the verdicts given.
 
         What must not be found (it is `forbidden`, or has a `not_`) is looked for in all that was
         said, thoughts too. A check that breaks has an error to its name, and decides nothing.
         """
         if self.problem:
-            return Verdict(None, f"{self.key}: {self.problem}", error=True)
+            return CheckResult(None, f"{self.key}: {self.problem}", error=True)
         negated = self.key not in CHECKS
         if self.check.by == "record":
-            found = self.run(seen)
-            if forbidden != negated and not found.holds and self._hides(seen):
-                found = self._worse(found, self.run(seen, whole=True))
+            found = self.run(attempt)
+            if forbidden != negated and not found.holds and self._hides(attempt):
+                found = self._worse(found, self.run(attempt, whole=True))
         else:
-            found = given.get(self.mark, Verdict(None, _WAITING[self.check.by]))
+            found = given.get(self.mark, CheckResult(None, _WAITING[self.check.by]))
         return found.negated() if negated else found
 
     @staticmethod
-    def _worse(spoken: Verdict, whole: Verdict) -> Verdict:
+    def _worse(without_thoughts: CheckResult, whole: CheckResult) -> CheckResult:
         """Take what was found in the whole of a reply over nothing found in what was said."""
-        if whole.holds is False or (spoken.holds is None and not whole.holds):
-            return spoken
+        if whole.holds is False or (without_thoughts.holds is None and not whole.holds):
+            return without_thoughts
         return replace(whole, why=f"{whole.why} {_THOUGHTS}")
 
-    def _hides(self, seen: Seen) -> bool:
+    def _hides(self, attempt: AttemptView) -> bool:
         """Whether the text it looks at is not all that was said there."""
-        return seen.at(self.of).text != seen.at(self.of, whole=True).text
+        return attempt.at(self.of).text != attempt.at(self.of, whole=True).text
 
-    def run(self, seen: Seen, *, whole: bool = False) -> Verdict:
+    def run(self, attempt: AttemptView, *, whole: bool = False) -> CheckResult:
         """Run the check itself, whoever's it is; the `not_` before it is not applied."""
         try:
             if "arguments" not in self._known:
                 self._known["arguments"] = self.check.read(self.value)
-            return self.check.apply(seen.at(self.of, whole=whole), self._known["arguments"])
+            return self.check.apply(attempt.at(self.of, whole=whole), self._known["arguments"])
         except Exception as error:  # whatever it is, it is the check's own
             kind = "" if isinstance(error, PennyweightError) else f"{type(error).__name__}: "
-            return Verdict(None, f"{self.key} failed: {kind}{error}"[:400], error=True)
+            return CheckResult(None, f"{self.key} failed: {kind}{error}"[:400], error=True)
 
 
-def read(given: Any) -> Behaviour:
+def read_behaviour(given: Any) -> Behaviour:
     """Read a behaviour; says what is wrong with it.
 
-    >>> read({"contains": "refund"}).name, read("It greets the customer.").key
+    >>> read_behaviour({"contains": "refund"}).name, read_behaviour("It greets the customer.").key
     ('contains: refund', 'judge')
     """
     made = _written(given)
@@ -139,7 +139,7 @@ def _written(given: Any) -> Behaviour:
     return Behaviour(name.strip() if name else _name(key, value), key, value, of)
 
 
-def kept(given: Any) -> Behaviour:
+def stored_behaviour(given: Any) -> Behaviour:
     """Read a behaviour that was kept; one that cannot be read any more decides nothing.
 
     Code that it names is not looked for: it is not to run out of a store.
@@ -194,7 +194,7 @@ def _said(value: Any) -> str:
 
 
 def definitions() -> dict[str, Any]:
-    """Describe what `read` reads, for the `$defs` of a JSON schema: a behaviour, every check."""
+    """Describe behaviours and every check for the `$defs` of a JSON schema."""
     keys = {f"{mark}{name}": name for name in CHECKS for mark in ("", NOT)}
     behaviour = {
         "anyOf": [

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from pennyweight.checks import parameters as parameter
-from pennyweight.checks.attempt import Seen
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.parameters import Kind
 from pennyweight.errors import DeclarationError, UsageError, unknown
 
@@ -28,7 +28,7 @@ LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Evidence:
     """A piece of evidence: what was found, and where; `start` and `end` count characters."""
 
     of: str
@@ -36,7 +36,7 @@ class Found:
     start: int | None = None
     end: int | None = None
 
-    def moved(self, by: int) -> Found:
+    def moved(self, by: int) -> Evidence:
         """Give the same, some characters further on."""
         if self.start is None or self.end is None:
             return self
@@ -52,16 +52,16 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """What a check says: whether it holds (None: it cannot say), why, and on what evidence."""
 
     holds: bool | None
     why: str
-    evidence: tuple[Found, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     error: bool = False
     """Whether the check itself broke."""
 
-    def negated(self) -> Verdict:
+    def negated(self) -> CheckResult:
         """Say the opposite; what cannot be said still cannot."""
         return self if self.holds is None else replace(self, holds=not self.holds)
 
@@ -86,7 +86,7 @@ class Check:
     """A way to observe a behaviour."""
 
     name: str
-    function: Callable[..., Verdict]
+    function: Callable[..., CheckResult]
     parameters: tuple[Parameter, ...]
     by: By
     one_of: tuple[str, ...]
@@ -98,14 +98,14 @@ class Check:
     details: str
     example: str
 
-    def __call__(self, seen: Any, /, *args: Any, **options: Any) -> Verdict:
+    def __call__(self, attempt: Any, /, *args: Any, **options: Any) -> CheckResult:
         """Check an attempt: a record, or the fields of one."""
         given = dict(zip((p.name for p in self.parameters), args, strict=False))
-        return self.apply(_seen(seen), self.read({**given, **_unmarked(options)}))
+        return self.apply(_seen(attempt), self.read({**given, **_unmarked(options)}))
 
-    def apply(self, seen: Seen, arguments: Mapping[str, Any]) -> Verdict:
+    def apply(self, attempt: AttemptView, arguments: Mapping[str, Any]) -> CheckResult:
         """Check an attempt with arguments that were read."""
-        return self.function(seen, **arguments)
+        return self.function(attempt, **arguments)
 
     @property
     def alone(self) -> bool:
@@ -179,10 +179,10 @@ CHECKS: dict[str, Check] = {}
 
 def check(
     *, by: By = "record", one_of: Sequence[str] = (), some_of: Sequence[str] = ()
-) -> Callable[[Callable[..., Verdict]], Check]:
+) -> Callable[[Callable[..., CheckResult]], Check]:
     """Declare a check."""
 
-    def declare(function: Callable[..., Verdict]) -> Check:
+    def declare(function: Callable[..., CheckResult]) -> Check:
         doc = inspect.cleandoc(function.__doc__ or "")
         details, marker, example = doc.partition("\n")[2].partition(">>> ")
         name = function.__name__.rstrip("_")
@@ -209,7 +209,7 @@ def check(
     return declare
 
 
-_NAMES = {**vars(parameter), "Seen": Seen}
+_NAMES = {**vars(parameter), "Seen": AttemptView}
 """What annotations may name, imported there or not."""
 
 
@@ -235,7 +235,7 @@ def _unmarked(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name.rstrip("_"): value for name, value in options.items()}
 
 
-def _seen(given: Any) -> Seen:
-    if isinstance(given, Seen):
+def _seen(given: Any) -> AttemptView:
+    if isinstance(given, AttemptView):
         return given
-    return Seen(given if isinstance(given, Mapping) else {"response": given})
+    return AttemptView(given if isinstance(given, Mapping) else {"response": given})

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pennyweight.checks.declaration import Found, Verdict, check
-from pennyweight.schema.functions import FOLDER, load_function
+from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.schema.user_code import FOLDER, load_function
 
 if TYPE_CHECKING:
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.parameters import Command, Count, Duration, Function, Share, Text
 
 _RECORD = (
@@ -30,15 +30,15 @@ _LONGEST = 100_000
 _PRINTED = 2000
 
 
-def _plain(seen: Seen) -> dict[str, Any]:
+def _plain(attempt: AttemptView) -> dict[str, Any]:
     """Give what a writer's own code sees of an attempt."""
-    row = {name: seen.row.get(name) for name in _RECORD}
-    calls = [{"name": t.name, "arguments": t.arguments} for t in seen.tools]
-    return {**row, "tool_calls": calls, "work": dict(seen.work), "text": seen.text}
+    row = {name: attempt.row.get(name) for name in _RECORD}
+    calls = [{"name": t.name, "arguments": t.arguments} for t in attempt.tools]
+    return {**row, "tool_calls": calls, "work": dict(attempt.work), "text": attempt.text}
 
 
 @check(by="code")
-def python(seen: Seen, function: Function) -> Verdict:
+def python(attempt: AttemptView, function: Function) -> CheckResult:
     """A function of yours, named module:function, says whether it holds.
 
     It gets a dict (`text`, `input`, `target`, `tool_calls`, `work`, …) and returns true, false or
@@ -48,17 +48,17 @@ def python(seen: Seen, function: Function) -> Verdict:
     >>> python({"response": "4"}, "builtins:bool").holds
     True
     """
-    said = load_function(function)(_plain(seen))
+    said = load_function(function)(_plain(attempt))
     holds, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
     if holds is not None and not isinstance(holds, bool):
         raise TypeError(f"{function} returned {holds!r:.60}; it must be true, false or None")
-    return Verdict(holds, str(why) or f"{function} says {holds}.")
+    return CheckResult(holds, str(why) or f"{function} says {holds}.")
 
 
 @check(by="code")
 def command(
-    seen: Seen, run: Command, *, exit_code: Count = 0, timeout: Duration = 60_000.0
-) -> Verdict:
+    attempt: AttemptView, run: Command, *, exit_code: Count = 0, timeout: Duration = 60_000.0
+) -> CheckResult:
     """A command ends with an exit code, 0 unless `exit_code` says another.
 
     It gets the reply on standard input and the record as JSON in the variable
@@ -69,19 +69,19 @@ def command(
     >>> command("Paris", "grep -q Paris").holds
     True
     """
-    plain = _plain(seen)
+    plain = _plain(attempt)
     with tempfile.TemporaryDirectory(prefix="pennyweight-") as place:
         whole, out = Path(place, "record.json"), Path(place, "output")
         whole.write_text(json.dumps(plain, default=str), encoding="utf-8")
-        Path(place, "input").write_bytes((seen.text or "").encode("utf-8", "replace"))
+        Path(place, "input").write_bytes((attempt.text or "").encode("utf-8", "replace"))
         told = {"PENNYWEIGHT_RECORD": short_json(plain), "PENNYWEIGHT_RECORD_FILE": str(whole)}
         with Path(place, "input").open("rb") as said, out.open("wb") as printed:
             code = _ended(run, timeout / 1000, {**os.environ, **told}, said, printed)
         text = _end_of(out)
     if code is None:
         raise TimeoutError(f"it did not end within {timeout / 1000:g} s")
-    evidence = (Found("output", text),) if text else ()
-    return Verdict(code == exit_code, f"It ended with {code}.", evidence)
+    evidence = (Evidence("output", text),) if text else ()
+    return CheckResult(code == exit_code, f"It ended with {code}.", evidence)
 
 
 def _ended(
@@ -143,7 +143,7 @@ def _cut(value: Any, longest: int) -> Any:
 
 
 @check(by="judge")
-def judge(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
+def judge(attempt: AttemptView, question: Text) -> CheckResult:  # noqa: ARG001
     """A judge says whether a sentence is true of the attempt.
 
     A behaviour written as a sentence is the same. The suite names the judge under `judge`.
@@ -151,24 +151,24 @@ def judge(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
     >>> judge("Hello!", "It greets the customer.").why
     'The judge has not said yet.'
     """
-    return Verdict(None, "The judge has not said yet.")
+    return CheckResult(None, "The judge has not said yet.")
 
 
 @check()
-def judge_score(seen: Seen, min_: Share) -> Verdict:
+def judge_score(attempt: AttemptView, min_: Share) -> CheckResult:
     """The judges' weighted score, by the suite's rubric, is at least so high.
 
     >>> judge_score({"impl_rate": 0.8}, 0.75).holds
     True
     """
-    score = seen.row.get("impl_rate")
+    score = attempt.row.get("impl_rate")
     if score is None:
-        return Verdict(None, "There is no judge's score.")
-    return Verdict(score >= min_, f"The score is {score:.3g}; at least {min_:g} is needed.")
+        return CheckResult(None, "There is no judge's score.")
+    return CheckResult(score >= min_, f"The score is {score:.3g}; at least {min_:g} is needed.")
 
 
 @check(by="person")
-def human(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
+def human(attempt: AttemptView, question: Text) -> CheckResult:  # noqa: ARG001
     """A person says whether it holds, later: `pennyweight review RUN` asks.
 
     Until then nothing is decided, and the attempt has not passed.
@@ -176,4 +176,4 @@ def human(seen: Seen, question: Text) -> Verdict:  # noqa: ARG001
     >>> human("Hello!", "Would you be glad to get this reply?").why
     'No person has said yet.'
     """
-    return Verdict(None, "No person has said yet.")
+    return CheckResult(None, "No person has said yet.")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.declaration import CheckResult, Evidence, check
 from pennyweight.checks.search import search, search_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.parameters import Flag, Part, Pattern, Text
 
 _LEFT_OUT = "[… "
@@ -22,7 +22,7 @@ _PIECE = re.compile(r"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ChangedFile:
     """A file that was changed: what the difference shows of it now."""
 
     path: str
@@ -32,7 +32,7 @@ class File:
     text: str
 
 
-def changed_files(diff: str) -> Iterator[File]:
+def changed_files(diff: str) -> Iterator[ChangedFile]:
     r"""Read the files of a unified diff: a header of two lines, then pieces of counted lines.
 
     Only what stands outside of all pieces is a header, whatever the files themselves hold.
@@ -49,7 +49,7 @@ def changed_files(diff: str) -> Iterator[File]:
         old, new = lines[at][4:], lines[at + 1][4:]
         kept, cut, at = _body(lines, at + 2)
         path = (new if new != _NOTHING else old).removeprefix("a/").removeprefix("b/")
-        yield File(path, new == _NOTHING, old == _NOTHING and not cut, "\n".join(kept))
+        yield ChangedFile(path, new == _NOTHING, old == _NOTHING and not cut, "\n".join(kept))
 
 
 def _body(lines: list[str], at: int) -> tuple[list[str], bool, int]:
@@ -87,13 +87,13 @@ def _is_head(first: str, second: str) -> bool:
     )
 
 
-def _diff(seen: Seen) -> str | None:
-    diff = seen.work.get("diff")
+def _diff(attempt: AttemptView) -> str | None:
+    diff = attempt.work.get("diff")
     return diff if isinstance(diff, str) else None
 
 
 @check()
-def file_exists(seen: Seen, path: Text) -> Verdict:
+def file_exists(attempt: AttemptView, path: Text) -> CheckResult:
     r"""An agent made or changed a file; * in the path stands for any characters.
 
     Only what the agent changed is on record. Of a file that it did not touch nothing can be said,
@@ -103,29 +103,29 @@ def file_exists(seen: Seen, path: Text) -> Verdict:
     >>> file_exists({"work": {"diff": diff}}, "notes.md").holds
     True
     """
-    diff = _diff(seen)
+    diff = _diff(attempt)
     if diff is None:
-        return Verdict(None, "There is no workspace on record; only agents have one.")
+        return CheckResult(None, "There is no workspace on record; only agents have one.")
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
-    there = tuple(Found("work.diff", f.path) for f in own if not f.removed)
+    there = tuple(Evidence("work.diff", f.path) for f in own if not f.removed)
     if there:
-        return Verdict(True, f"{there[0].text} is there.", there)
+        return CheckResult(True, f"{there[0].text} is there.", there)
     if own:
-        return Verdict(False, f"{own[0].path} was taken away.")
+        return CheckResult(False, f"{own[0].path} was taken away.")
     if _LEFT_OUT in diff:
-        return Verdict(None, f"The record does not show every change; {path} may be one.")
-    return Verdict(False, f"The agent made no {path}.")
+        return CheckResult(None, f"The record does not show every change; {path} may be one.")
+    return CheckResult(False, f"The agent made no {path}.")
 
 
 @check(one_of=("text", "pattern"))
 def file_contains(
-    seen: Seen,
+    attempt: AttemptView,
     path: Text,
     *,
     text: Part | None = None,
     pattern: Pattern | None = None,
     case: Flag = True,
-) -> Verdict:
+) -> CheckResult:
     r"""A file that an agent made or changed holds a text, or matches a pattern.
 
     Of a changed file only the changed parts are on record: what is not in them may still stand
@@ -135,9 +135,9 @@ def file_contains(
     >>> file_contains({"work": {"diff": diff}}, "notes.md", text="hello").holds
     True
     """
-    diff = _diff(seen)
+    diff = _diff(attempt)
     if diff is None:
-        return Verdict(None, "There is no workspace on record; only agents have one.")
+        return CheckResult(None, "There is no workspace on record; only agents have one.")
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
     for file in own:
         where = f"work.diff: {file.path}"
@@ -146,7 +146,7 @@ def file_contains(
         else:
             found = search_text(text or "", file.text, where, case=case)
         if found:
-            return Verdict(True, f"It stands in {file.path}.", (found,))
+            return CheckResult(True, f"It stands in {file.path}.", (found,))
     if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):
-        return Verdict(None, f"The record does not show all of {path}.")
-    return Verdict(False, f"It is not in {path}." if own else f"The agent made no {path}.")
+        return CheckResult(None, f"The record does not show all of {path}.")
+    return CheckResult(False, f"It is not in {path}." if own else f"The agent made no {path}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.declaration import CheckResult, Evidence, check
 from pennyweight.checks.search import nothing_said
 from pennyweight.errors import UsageError
 from pennyweight.text.rules import regex_problem
@@ -20,7 +20,7 @@ from pennyweight.text.scanning import json_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.parameters import Anything, Path, Schema
 
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
@@ -29,12 +29,12 @@ _NOTHING: Any = object()
 
 @check()
 def json(
-    seen: Seen,
+    attempt: AttemptView,
     path: Path | None = None,
     *,
     equals: Anything = _NOTHING,
     schema: Schema | None = None,
-) -> Verdict:
+) -> CheckResult:
     """It is JSON: alone, of a `schema`, with something at a `path`, or with a value there.
 
     The JSON may stand alone or in one block of code. A path is written $.order.items[0].
@@ -44,23 +44,25 @@ def json(
     >>> json("Not today.").why
     'It is not JSON.'
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     value, start, end = _value(said)
     if value is _NOTHING:
-        return Verdict(holds=False, why="It is not JSON.")
-    evidence = (Found(seen.of, said[start:end], start, end),)
+        return CheckResult(holds=False, why="It is not JSON.")
+    evidence = (Evidence(attempt.of, said[start:end], start, end),)
     if schema is not None and (wrong := _wrong(schema, value)):
-        return Verdict(False, wrong, evidence)
+        return CheckResult(False, wrong, evidence)
     if path is None and equals is _NOTHING:
-        return Verdict(True, "It is JSON." if schema is None else "It fits the schema.", evidence)
+        return CheckResult(
+            True, "It is JSON." if schema is None else "It fits the schema.", evidence
+        )
     found = value if path is None else _at(value, json_path(path))
     if found is _NOTHING:
-        return Verdict(False, f"There is nothing at {path}.", evidence)
-    shown = Found(f"{seen.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
+        return CheckResult(False, f"There is nothing at {path}.", evidence)
+    shown = Evidence(f"{attempt.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
     same = equals is _NOTHING or same_value(found, equals)
-    return Verdict(same, f"{shown.text:.80} stands at {path or '$'}.", (shown,))
+    return CheckResult(same, f"{shown.text:.80} stands at {path or '$'}.", (shown,))
 
 
 def _value(text: str) -> tuple[Any, int, int]:

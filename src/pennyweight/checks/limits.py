@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pennyweight.checks.declaration import Verdict, check
+from pennyweight.checks.declaration import CheckResult, check
 from pennyweight.checks.parameters import Count, Duration, Positive, one_of
 
 if TYPE_CHECKING:
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
 
 
 @check()
-def latency(seen: Seen, max_: Duration) -> Verdict:
+def latency(attempt: AttemptView, max_: Duration) -> CheckResult:
     """The reply took at most so long: milliseconds, or a time such as 2s.
 
     >>> latency({"latency_ms": 850.0}, "2s").holds
     True
     """
-    took = seen.row.get("latency_ms")
+    took = attempt.row.get("latency_ms")
     if took is None:
-        return Verdict(None, "How long it took is not known.")
-    return Verdict(took <= max_, f"It took {took:,.0f} ms; at most {max_:,.0f} are allowed.")
+        return CheckResult(None, "How long it took is not known.")
+    return CheckResult(took <= max_, f"It took {took:,.0f} ms; at most {max_:,.0f} are allowed.")
 
 
 @check()
-def cost(seen: Seen, max_: Positive) -> Verdict:
+def cost(attempt: AttemptView, max_: Positive) -> CheckResult:
     """The attempt cost at most so many US dollars.
 
     >>> cost({"cost_usd": 0.002}, 0.001).why
     'It cost $0.002; at most $0.001 is allowed.'
     """
-    paid = seen.row.get("cost_usd")
+    paid = attempt.row.get("cost_usd")
     if paid is None:
-        return Verdict(None, "What it cost is not known.")
-    return Verdict(paid <= max_, f"It cost ${paid:.4g}; at most ${max_:.4g} is allowed.")
+        return CheckResult(None, "What it cost is not known.")
+    return CheckResult(paid <= max_, f"It cost ${paid:.4g}; at most ${max_:.4g} is allowed.")
 
 
 _Side = Annotated[str, one_of("total", "prompt", "completion")]
@@ -42,18 +42,22 @@ _Side = Annotated[str, one_of("total", "prompt", "completion")]
 
 @check(some_of=("max", "min"))
 def tokens(
-    seen: Seen, max_: Count | None = None, *, min_: Count | None = None, of: _Side = "total"
-) -> Verdict:
+    attempt: AttemptView,
+    max_: Count | None = None,
+    *,
+    min_: Count | None = None,
+    of: _Side = "total",
+) -> CheckResult:
     """The tokens that it used: all of them, or only `of: prompt` or `of: completion`.
 
     >>> tokens({"prompt_tokens": 40, "completion_tokens": 12}, 50).holds
     False
     """
     sides = ("prompt", "completion") if of == "total" else (of,)
-    used = [seen.row.get(f"{side}_tokens") for side in sides]
+    used = [attempt.row.get(f"{side}_tokens") for side in sides]
     known = [n for n in used if n is not None]
     if len(known) < len(used):
-        return Verdict(None, "How many tokens it used is not known.")
+        return CheckResult(None, "How many tokens it used is not known.")
     total = sum(known)
     holds = (max_ is None or total <= max_) and (min_ is None or total >= min_)
-    return Verdict(holds, f"{total:,} tokens ({of}).")
+    return CheckResult(holds, f"{total:,} tokens ({of}).")

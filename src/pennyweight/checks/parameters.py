@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 
 from pennyweight.errors import UsageError
-from pennyweight.schema.functions import load_function
+from pennyweight.schema.user_code import load_function
 from pennyweight.text.matching import MatchRule
 from pennyweight.text.rules import check_regex
 from pennyweight.text.scanning import json_path

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.checks.behaviour import Behaviour, kept
+from pennyweight.checks.behaviour import Behaviour, stored_behaviour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pennyweight.checks.attempt import Seen
-    from pennyweight.checks.declaration import Verdict
+    from pennyweight.checks.attempt import AttemptView
+    from pennyweight.checks.declaration import CheckResult
 
 ROLES = ("expected", "must_not", "check")
 
@@ -58,7 +58,8 @@ class Scenario:
         """Read one that was kept."""
         given = json.loads(text)
         values: dict[str, Any] = {
-            k: tuple(map(kept, v)) if isinstance(v, list) else v for k, v in given.items()
+            k: tuple(map(stored_behaviour, v)) if isinstance(v, list) else v
+            for k, v in given.items()
         }
         return cls(**values)
 
@@ -68,7 +69,7 @@ class Observation:
     """What was observed of one attempt."""
 
     scenario: Scenario
-    verdicts: tuple[tuple[str, Behaviour, Verdict], ...]
+    verdicts: tuple[tuple[str, Behaviour, CheckResult], ...]
 
     def names(self, role: str, *, holds: bool | None) -> list[str]:
         """Name the behaviours of a role with this verdict."""
@@ -130,10 +131,12 @@ class Observation:
         ]
 
 
-def observe(scenario: Scenario, seen: Seen, given: Mapping[str, Verdict]) -> Observation:
+def observe(
+    scenario: Scenario, attempt: AttemptView, given: Mapping[str, CheckResult]
+) -> Observation:
     """Look at one attempt. No check can end it: one that breaks has decided nothing."""
     found = (
-        (role, one, one.verdict(seen, given, forbidden=role == "must_not"))
+        (role, one, one.verdict(attempt, given, forbidden=role == "must_not"))
         for role, one in scenario.all()
     )
     return Observation(scenario, tuple(found))

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pennyweight.checks.declaration import Found, Verdict
+from pennyweight.checks.declaration import CheckResult, Evidence
 
 if TYPE_CHECKING:
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
 
 
-def search(pattern: str, text: str, of: str = "response") -> Found | None:
+def search(pattern: str, text: str, of: str = "response") -> Evidence | None:
     """Find the first match of a regular expression; places count characters.
 
     >>> search("(?i)b+", "äBbc")
-    Found(of='response', text='Bb', start=1, end=3)
+    Evidence(of='response', text='Bb', start=1, end=3)
     """
     column = pl.Series([text], dtype=pl.String)
     at = column.str.find(pattern, literal=False).item()
@@ -26,7 +26,7 @@ def search(pattern: str, text: str, of: str = "response") -> Found | None:
         return None
     matched: str = column.str.extract(pattern, 0).item()
     start = at if text.isascii() else len(text.encode("utf-8", "surrogatepass")[:at].decode())
-    return Found(of, matched, start, start + len(matched))
+    return Evidence(of, matched, start, start + len(matched))
 
 
 @lru_cache(maxsize=10_000)
@@ -36,16 +36,16 @@ def _literal(text: str, form: str, case: bool) -> re.Pattern[str]:
 
 def search_text(
     text: str, said: str, of: str = "response", *, case: bool = False, form: str = "{}"
-) -> Found | None:
+) -> Evidence | None:
     """Find a text as it is; `form` may tie it to an end. Nothing in it can backtrack.
 
     >>> search_text("b.", "aB.c")
-    Found(of='response', text='B.', start=1, end=3)
+    Evidence(of='response', text='B.', start=1, end=3)
     """
     found = _literal(text, form, case).search(said)
-    return Found(of, found[0], found.start(), found.end()) if found else None
+    return Evidence(of, found[0], found.start(), found.end()) if found else None
 
 
-def nothing_said(seen: Seen) -> Verdict:
+def nothing_said(attempt: AttemptView) -> CheckResult:
     """Give the verdict about a text that is not there: nothing stands in it."""
-    return Verdict(holds=False, why=f"There is no {seen.of} to look at.")
+    return CheckResult(holds=False, why=f"There is no {attempt.of} to look at.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 
-from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.declaration import CheckResult, Evidence, check
 from pennyweight.checks.parameters import (
     Count,
     Edge,
@@ -34,15 +34,15 @@ from pennyweight.text.normalize import normalize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennyweight.checks.attempt import Seen
+    from pennyweight.checks.attempt import AttemptView
 
 
-def _whole(seen: Seen, text: str) -> Found:
-    return Found(seen.of, text, 0, len(text))
+def _whole(attempt: AttemptView, text: str) -> Evidence:
+    return Evidence(attempt.of, text, 0, len(text))
 
 
 @check()
-def equals(seen: Seen, text: Text, *, case: Flag = False) -> Verdict:
+def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResult:
     """The whole text is this one.
 
     Spaces around it do not count, nor does case unless `case: true`; numbers are compared as
@@ -51,27 +51,27 @@ def equals(seen: Seen, text: Text, *, case: Flag = False) -> Verdict:
     >>> equals(" Paris ", "paris").holds
     True
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     if case:
         same = said.strip() == text.strip()
     else:
         both = pl.DataFrame({"said": [said], "text": [text]})
         same = bool(both.select(normalize(pl.col("said")) == normalize(pl.col("text"))).item())
     why = f"It {'is' if same else 'is not'} {text!r}."
-    return Verdict(same, why, (_whole(seen, said),))
+    return CheckResult(same, why, (_whole(attempt, said),))
 
 
 @check(one_of=("text", "any", "all"))
 def contains(
-    seen: Seen,
+    attempt: AttemptView,
     text: Part | None = None,
     *,
     any_: Parts = (),
     all_: Parts = (),
     case: Flag = False,
-) -> Verdict:
+) -> CheckResult:
     """A text stands somewhere in it: one, `any` of several, or `all` of them.
 
     Case does not count unless `case: true`.
@@ -81,78 +81,82 @@ def contains(
     >>> contains("We refund or replace it.", all_=["refund", "repair"]).holds
     False
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     wanted = (text,) if text is not None else any_ or all_
-    found = [search_text(one, said, seen.of, case=case) for one in wanted]
+    found = [search_text(one, said, attempt.of, case=case) for one in wanted]
     return _several(wanted, found, every_one=bool(all_), verb="stands in it")
 
 
 def _several(
-    wanted: Sequence[str], found: Sequence[Found | None], *, every_one: bool, verb: str
-) -> Verdict:
+    wanted: Sequence[str], found: Sequence[Evidence | None], *, every_one: bool, verb: str
+) -> CheckResult:
     """Judge several searches, of which one or every one has to succeed."""
     there = tuple(one for one in found if one)
     missing = [text for text, one in zip(wanted, found, strict=True) if not one]
     holds = not missing if every_one or len(wanted) == 1 else bool(there)
     if holds:
-        return Verdict(holds, f"{there[0].text!r} {verb}.", there)
+        return CheckResult(holds, f"{there[0].text!r} {verb}.", there)
     named = ", ".join(map(repr, missing[:5]))
-    return Verdict(holds, f"Not found: {named}.", there)
+    return CheckResult(holds, f"Not found: {named}.", there)
 
 
 @check(one_of=("text", "any"))
 def starts_with(
-    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
-) -> Verdict:
+    attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
+) -> CheckResult:
     """It begins with a text, or with `any` of several; spaces before it do not count.
 
     >>> starts_with("Dear Ann, …", "dear").holds
     True
     """
-    return _edge(seen, (text,) if text is not None else any_, r"\A{}", case=case)
+    return _edge(attempt, (text,) if text is not None else any_, r"\A{}", case=case)
 
 
 @check(one_of=("text", "any"))
 def ends_with(
-    seen: Seen, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
-) -> Verdict:
+    attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
+) -> CheckResult:
     r"""It ends with a text, or with `any` of several; spaces after it do not count.
 
     >>> ends_with("Kind regards, the support team\n", "team").holds
     True
     """
-    return _edge(seen, (text,) if text is not None else any_, r"{}\Z", case=case)
+    return _edge(attempt, (text,) if text is not None else any_, r"{}\Z", case=case)
 
 
-def _edge(seen: Seen, wanted: Sequence[str], form: str, *, case: bool) -> Verdict:
-    said = seen.text
+def _edge(attempt: AttemptView, wanted: Sequence[str], form: str, *, case: bool) -> CheckResult:
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     before = len(said) - len(said.lstrip())
     rest = said.strip()
-    made = [search_text(one.strip(), rest, seen.of, case=case, form=form) for one in wanted]
+    made = [search_text(one.strip(), rest, attempt.of, case=case, form=form) for one in wanted]
     found = [one and one.moved(before) for one in made]
     return _several(wanted, found, every_one=False, verb="stands there")
 
 
 @check(one_of=("pattern", "any", "all"))
 def regex(
-    seen: Seen, pattern: Pattern | None = None, *, any_: Patterns = (), all_: Patterns = ()
-) -> Verdict:
+    attempt: AttemptView,
+    pattern: Pattern | None = None,
+    *,
+    any_: Patterns = (),
+    all_: Patterns = (),
+) -> CheckResult:
     """A regular expression matches somewhere in it: one, `any` of several, or `all`.
 
     Patterns run in linear time, whatever they are and whatever was said; `(?i)` ignores case.
 
     >>> regex("Order A-1042 was sent.", "[A-Z]-[0-9]{4}").evidence
-    (Found(of='response', text='A-1042', start=6, end=12),)
+    (Evidence(of='response', text='A-1042', start=6, end=12),)
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     wanted = (pattern,) if pattern is not None else any_ or all_
-    found = [search(one, said, seen.of) for one in wanted]
+    found = [search(one, said, attempt.of) for one in wanted]
     return _several(wanted, found, every_one=bool(all_), verb="matches")
 
 
@@ -170,14 +174,14 @@ _Which = Annotated[str, one_of("any", "first", "last", "every")]
 
 @check(some_of=("value", "min", "max"))
 def number(
-    seen: Seen,
+    attempt: AttemptView,
     value: Number | None = None,
     *,
     tolerance: Tolerance = "0",
     min_: Number | None = None,
     max_: Number | None = None,
     which: _Which = "any",
-) -> Verdict:
+) -> CheckResult:
     """A number in it has a value, within a tolerance, or lies between `min` and `max`.
 
     `which` says which number: any of them, the first, the last, or every one. A tolerance is a
@@ -188,17 +192,17 @@ def number(
     >>> number("Between 3 and 5 days.", max_=4, which="every").evidence[0].text
     '5'
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
-    found = [Found(seen.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
+        return nothing_said(attempt)
+    found = [Evidence(attempt.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
     if which in {"first", "last"}:
         found = found[:1] if which == "first" else found[-1:]
     if not found:
-        return Verdict(holds=False, why="There is no number in it.")
+        return CheckResult(holds=False, why="There is no number in it.")
     near = Decimal(0) if value is None else _tolerance(tolerance, value)
-    good: list[Found] = []
-    bad: list[Found] = []
+    good: list[Evidence] = []
+    bad: list[Evidence] = []
     for one in found:
         n = _read_number(one.text)
         right = (
@@ -209,7 +213,7 @@ def number(
         (good if right else bad).append(one)
     holds = not bad if which == "every" else bool(good)
     shown = tuple((good if holds else bad)[:5])
-    return Verdict(holds, f"{'Right' if holds else 'Wrong'}: {shown[0].text}.", shown)
+    return CheckResult(holds, f"{'Right' if holds else 'Wrong'}: {shown[0].text}.", shown)
 
 
 def _read_number(text: str) -> Decimal:
@@ -231,27 +235,27 @@ def _tolerance(text: str, value: Decimal) -> Decimal:
 
 
 @check()
-def choice(seen: Seen, letter: Text, *, among: Text = "A-J") -> Verdict:
+def choice(attempt: AttemptView, letter: Text, *, among: Text = "A-J") -> CheckResult:
     """The letter chosen in a multiple-choice answer.
 
     >>> choice("I think the answer is (B).", "B").holds
     True
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     rule = AnswerRule.parse({"choice": among})
     table = pl.DataFrame({"said": [said], "letter": [letter]})
     table = table.with_columns(answer(pl.col("said"), rule).alias("found"))
     found = table["found"].item()
     if found is None:
-        return Verdict(holds=False, why="No choice can be found in it.")
+        return CheckResult(holds=False, why="No choice can be found in it.")
     right = matches(pl.col("found"), pl.col("letter"), MatchRule("choice"))
-    return Verdict(bool(table.select(right).item()), f"{found} was chosen.", ())
+    return CheckResult(bool(table.select(right).item()), f"{found} was chosen.", ())
 
 
 @check()
-def similarity(seen: Seen, text: Meaning, *, min_: Share = 0.7) -> Verdict:
+def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> CheckResult:
     """It means about the same as a text: their similarity is at least `min`.
 
     From about 0 (nothing in common) to 1 (the same), by a small sentence model on this machine,
@@ -261,14 +265,14 @@ def similarity(seen: Seen, text: Meaning, *, min_: Share = 0.7) -> Verdict:
     >>> similarity("That is a happy person", "That is a very happy person").why
     'The similarity is 0.943; at least 0.7 is needed.'
     """
-    said = seen.text
+    said = attempt.text
     if said is None or not said.strip():
-        return nothing_said(seen)
+        return nothing_said(attempt)
     from pennyweight.checks.embedding import similarity_of  # noqa: PLC0415
 
     near = similarity_of(said, text)
     why = f"The similarity is {near:.3f}; at least {min_:g} is needed."
-    return Verdict(near >= min_, why, (_whole(seen, said),))
+    return CheckResult(near >= min_, why, (_whole(attempt, said),))
 
 
 _Unit = Annotated[str, one_of("characters", "words", "lines")]
@@ -276,24 +280,28 @@ _Unit = Annotated[str, one_of("characters", "words", "lines")]
 
 @check(some_of=("max", "min"))
 def length(
-    seen: Seen, max_: Count | None = None, *, min_: Count | None = None, unit: _Unit = "words"
-) -> Verdict:
+    attempt: AttemptView,
+    max_: Count | None = None,
+    *,
+    min_: Count | None = None,
+    unit: _Unit = "words",
+) -> CheckResult:
     """How long it is, in words unless `unit` says characters or lines.
 
     >>> length("Thank you for your patience.", 10).why
     '5 words.'
     """
-    said = seen.text
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
+        return nothing_said(attempt)
     lines = said.strip().splitlines()
     count = {"characters": len(said), "words": len(said.split()), "lines": len(lines)}[unit]
     holds = (max_ is None or count <= max_) and (min_ is None or count >= min_)
-    return Verdict(holds, f"{count:,} {unit}.", (_whole(seen, said),))
+    return CheckResult(holds, f"{count:,} {unit}.", (_whole(attempt, said),))
 
 
 @check()
-def refusal(seen: Seen) -> Verdict:
+def refusal(attempt: AttemptView) -> CheckResult:
     """It declines to do what was asked, in English words, or by the provider's own sign.
 
     A list of phrases, so it can miss an unusual refusal; a sentence for a judge cannot be fooled
@@ -302,12 +310,12 @@ def refusal(seen: Seen) -> Verdict:
     >>> refusal("I'm sorry, but I can't share that.").evidence[0].text
     "I'm sorry, but I can't"
     """
-    if seen.row.get("refused"):
-        return Verdict(holds=True, why="The provider says that it was refused.")
-    said = seen.text
+    if attempt.row.get("refused"):
+        return CheckResult(holds=True, why="The provider says that it was refused.")
+    said = attempt.text
     if said is None:
-        return nothing_said(seen)
-    found = find_refusal(said, seen.of)
+        return nothing_said(attempt)
+    found = find_refusal(said, attempt.of)
     if found:
-        return Verdict(True, f"It says {found.text!r}.", (found,))
-    return Verdict(holds=False, why="No words of refusal stand in it.")
+        return CheckResult(True, f"It says {found.text!r}.", (found,))
+    return CheckResult(holds=False, why="No words of refusal stand in it.")

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pennyweight.checks.declaration import Found, Verdict, check
+from pennyweight.checks.declaration import CheckResult, Evidence, check
 from pennyweight.checks.json_values import same_value
 from pennyweight.checks.parameters import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
 from pennyweight.checks.search import search, search_text
 
 if TYPE_CHECKING:
-    from pennyweight.checks.attempt import Seen, Tool
+    from pennyweight.checks.attempt import AttemptView, CalledTool
 
 
-def _found(tool: Tool) -> Found:
-    return Found(f"tool_calls[{tool.place}]", f"{tool.name}({_written(tool.arguments)})")
+def _found(tool: CalledTool) -> Evidence:
+    return Evidence(f"tool_calls[{tool.place}]", f"{tool.name}({_written(tool.arguments)})")
 
 
 def _written(arguments: Any) -> str:
@@ -29,36 +29,36 @@ def _written(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def _names(seen: Seen) -> str:
-    return ", ".join(tool.name for tool in seen.tools) or "none"
+def _names(attempt: AttemptView) -> str:
+    return ", ".join(tool.name for tool in attempt.tools) or "none"
 
 
 @check(one_of=("tool", "any", "all"))
 def tool_called(
-    seen: Seen, tool: Text | None = None, *, any_: Texts = (), all_: Texts = ()
-) -> Verdict:
+    attempt: AttemptView, tool: Text | None = None, *, any_: Texts = (), all_: Texts = ()
+) -> CheckResult:
     """A tool was called: one, `any` of several, or `all` of them.
 
     >>> tool_called({"tool_calls": '[{"name": "refund", "arguments": "{}"}]'}, "refund").holds
     True
     """
     wanted = (tool,) if tool is not None else any_ or all_
-    there = tuple(_found(one) for one in seen.tools if one.name in wanted)
-    called = {one.name for one in seen.tools}
+    there = tuple(_found(one) for one in attempt.tools if one.name in wanted)
+    called = {one.name for one in attempt.tools}
     holds = all(n in called for n in wanted) if all_ or tool else any(n in called for n in wanted)
-    return Verdict(holds, f"Called: {_names(seen)}.", there)
+    return CheckResult(holds, f"Called: {_names(attempt)}.", there)
 
 
 @check(some_of=("args", "contains", "pattern"))
 def tool_args(
-    seen: Seen,
+    attempt: AttemptView,
     tool: Text,
     *,
     args: Table | None = None,
     contains: Part | None = None,
     pattern: Pattern | None = None,
     exact: Flag = False,
-) -> Verdict:
+) -> CheckResult:
     r"""A call of a tool had these arguments: the values in `args`, or words in any of them.
 
     Other arguments may be there too unless `exact: true`. It holds if one call fits.
@@ -67,16 +67,16 @@ def tool_args(
     >>> tool_args({"tool_calls": calls}, "lookup_order", args={"order_id": "A-1"}).holds
     True
     """
-    own = [one for one in seen.tools if one.name == tool]
+    own = [one for one in attempt.tools if one.name == tool]
     if not own:
-        return Verdict(holds=False, why=f"{tool} was not called. Called: {_names(seen)}.")
+        return CheckResult(holds=False, why=f"{tool} was not called. Called: {_names(attempt)}.")
     for one in own:
         text = _written(one.arguments)
         has = args is None or _has(one.arguments, args, exact=exact)
         has = has and (contains is None or search_text(contains, text) is not None)
         if has and (pattern is None or search(pattern, text)):
-            return Verdict(True, "The arguments are as they should be.", (_found(one),))
-    return Verdict(False, f"No call of {tool} had such arguments.", tuple(map(_found, own)))
+            return CheckResult(True, "The arguments are as they should be.", (_found(one),))
+    return CheckResult(False, f"No call of {tool} had such arguments.", tuple(map(_found, own)))
 
 
 def _has(given: Any, wanted: Mapping[str, Any], *, exact: bool) -> bool:
@@ -114,41 +114,43 @@ _Order = Annotated[str, one_of("exact", "within")]
 
 
 @check()
-def tool_sequence(seen: Seen, tools: Texts, *, order: _Order = "within") -> Verdict:
+def tool_sequence(attempt: AttemptView, tools: Texts, *, order: _Order = "within") -> CheckResult:
     """Tools were called in this order; others may come between unless `order: exact`.
 
     >>> calls = '[{"name": "find"}, {"name": "check"}, {"name": "refund"}]'
     >>> tool_sequence({"tool_calls": calls}, ["find", "refund"]).holds
     True
     """
-    called = [one.name for one in seen.tools]
+    called = [one.name for one in attempt.tools]
     if order == "exact":
         holds = called == list(tools)
     else:
         rest = iter(called)
         holds = all(name in rest for name in tools)
-    return Verdict(holds, f"Called: {_names(seen)}.", tuple(map(_found, seen.tools)))
+    return CheckResult(holds, f"Called: {_names(attempt)}.", tuple(map(_found, attempt.tools)))
 
 
 @check(some_of=("max", "min", "exactly"))
 def tool_count(
-    seen: Seen,
+    attempt: AttemptView,
     max_: Count | None = None,
     *,
     min_: Count | None = None,
     exactly: Count | None = None,
     tool: Text | None = None,
-) -> Verdict:
+) -> CheckResult:
     """How often tools were called: all of them, or one `tool`.
 
     >>> tool_count({"tool_calls": '[{"name": "find"}, {"name": "find"}]'}, 1, tool="find").holds
     False
     """
-    own = [one for one in seen.tools if tool is None or one.name == tool]
+    own = [one for one in attempt.tools if tool is None or one.name == tool]
     count = len(own)
     holds = (
         (max_ is None or count <= max_)
         and (min_ is None or count >= min_)
         and (exactly is None or count == exactly)
     )
-    return Verdict(holds, f"{count} calls of {tool or 'any tool'}.", tuple(map(_found, own[:5])))
+    return CheckResult(
+        holds, f"{count} calls of {tool or 'any tool'}.", tuple(map(_found, own[:5]))
+    )

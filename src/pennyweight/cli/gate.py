@@ -216,9 +216,9 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
 
 
 def _margin(text: str) -> float:
-    from pennyweight.gates.threshold import Amount  # noqa: PLC0415
+    from pennyweight.gates.threshold import Quantity  # noqa: PLC0415
 
-    amount = Amount.parse(text)
+    amount = Quantity.parse(text)
     if amount.sign or amount.unit not in {"", "%"} or amount.number < 0:
         raise UsageError(f"--margin {text}: it must be a share such as 1%.")
     return amount.number / 100 if amount.unit or amount.number >= 1 else amount.number

@@ -135,7 +135,7 @@ def _imports(text: str) -> Iterator[str]:
 
 def _found(name: str, folder: Path) -> Iterator[tuple[Path, bool]]:
     """Find what a word names beside the suite, and whether people write it."""
-    from pennyweight.schema.functions import file_of  # noqa: PLC0415
+    from pennyweight.schema.user_code import file_of  # noqa: PLC0415
 
     function = _FUNCTION.fullmatch(name)
     if function:

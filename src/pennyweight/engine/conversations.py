@@ -10,8 +10,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.checks.attempt import Seen
-from pennyweight.checks.behaviour import kept
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import stored_behaviour
 from pennyweight.engine.budget import ceiling
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Message, Usage
@@ -175,7 +175,11 @@ def _said(line: Mapping[str, Any], reply: Reply) -> str | None:
         "prompt_tokens": reply.usage.prompt_tokens,
         "completion_tokens": reply.usage.completion_tokens,
     }
-    said = line["say"] if kept(line["if"]).verdict(Seen(row), {}).holds else line.get("else")
+    said = (
+        line["say"]
+        if stored_behaviour(line["if"]).verdict(AttemptView(row), {}).holds
+        else line.get("else")
+    )
     return None if said is None else str(said)
 
 

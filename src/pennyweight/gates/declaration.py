@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.schema.fields import Field, Table
 from pennyweight.schema.kinds import (
-    Each,
-    Either,
+    AnyOf,
+    Deferred,
     Flag,
     Kind,
-    Later,
-    Named,
+    ListOf,
+    MapOf,
     Number,
     OneOf,
     Text,
     refuse,
 )
+from pennyweight.schema.structs import Field, Struct
 
 if TYPE_CHECKING:
     from pennyweight.schema.problems import Problems
@@ -57,26 +57,26 @@ _ON = Field(
     "What has to be on the right side: the value alone, or its whole interval.",
 )
 _RULES = (
-    Field("threshold", Later(_LIMIT), "Where the metric has to be."),
+    Field("threshold", Deferred(_LIMIT), "Where the metric has to be."),
     _ON,
     Field(
         "no_worse_than",
-        Later(_LIMIT),
+        Deferred(_LIMIT),
         "How much worse than the baseline, task by task, it may be: points of a rate; of other "
         "metrics a share (10%) or an amount (200ms).",
     ),
     Field("better", Flag(), "Whether it has to be better than the baseline."),
     Field(
         "indifference",
-        Later(_LIMIT),
+        Deferred(_LIMIT),
         "How far below the threshold a value must be for --until-decided to be sure to fail it.",
     ),
     _NOTE,
 )
 
-RULE = Table("a threshold", _RULES, {"min": "threshold", "limit": "threshold"})
+RULE = Struct("a threshold", _RULES, {"min": "threshold", "limit": "threshold"})
 
-GATE = Table(
+GATE = Struct(
     "a gate",
     (
         Field("metric", _NAME, "The metric it is about.", required=True),
@@ -89,20 +89,20 @@ GATE = Table(
     {"value": "threshold", "min": "threshold", "limit": "threshold", "where": "category"},
 )
 
-_ENTRY = Either((RULE, _LIMIT))
-_BY_METRIC = Named(_ENTRY)
-_IDS = Either(
+_ENTRY = AnyOf((RULE, _LIMIT))
+_BY_METRIC = MapOf(_ENTRY)
+_IDS = AnyOf(
     (
-        Each(_NAME, "a list of scenarios"),
-        Table(
+        ListOf(_NAME, "a list of scenarios"),
+        Struct(
             "scenarios",
-            (_NOTE, Field("ids", Each(_NAME), "Their ids.", required=True)),
+            (_NOTE, Field("ids", ListOf(_NAME), "Their ids.", required=True)),
             {"scenarios": "ids", "tasks": "ids", "id": "ids"},
         ),
     )
 )
 
-RISK = Table(
+RISK = Struct(
     "a row",
     (
         Field(
@@ -112,40 +112,40 @@ RISK = Table(
             required=True,
         ),
         Field("metric", _NAME, "The metric it is about.", required=True),
-        Field("threshold", Later(_LIMIT), "Where it has to be.", required=True),
+        Field("threshold", Deferred(_LIMIT), "Where it has to be.", required=True),
         Field("rationale", Text(), "Why."),
         _ON,
     ),
     {"risk": "risk_level", "level": "risk_level", "reason": "rationale"},
 )
 
-CRITERIA = Table(
+CRITERIA = Struct(
     "pass_criteria",
     (
-        Field("overall", Later(_ENTRY), "The pass rate of all scenarios."),
-        Field("by_category", Later(_BY_METRIC), "The pass rate of each category."),
-        Field("by_capability", Later(_BY_METRIC), "The pass rate of each capability."),
+        Field("overall", Deferred(_ENTRY), "The pass rate of all scenarios."),
+        Field("by_category", Deferred(_BY_METRIC), "The pass rate of each category."),
+        Field("by_capability", Deferred(_BY_METRIC), "The pass rate of each capability."),
         _NOTE,
     ),
     {"category": "by_category", "capability": "by_capability", "all": "overall"},
 )
 
-WEIGHTS = Table(
+WEIGHTS = Struct(
     "weights",
     (
-        Field("by_category", Named(Number(0)), "The weight of each category's scenarios."),
-        Field("by_capability", Named(Number(0)), "The weight of each capability's scenarios."),
+        Field("by_category", MapOf(Number(0)), "The weight of each category's scenarios."),
+        Field("by_capability", MapOf(Number(0)), "The weight of each capability's scenarios."),
         _NOTE,
     ),
     {"category": "by_category", "categories": "by_category", "capability": "by_capability"},
     open=True,
 )
 
-COMPOSITE = Table(
+COMPOSITE = Struct(
     "composite",
     (
         Field("name", _NAME, "What the score is called.", default="final_score"),
-        Field("weights", Named(Number(0)), "The weight of each metric."),
+        Field("weights", MapOf(Number(0)), "The weight of each metric."),
         Field("formula", Text(), "Or the sum, as 'final_score = accuracy × 0.3 + …'."),
         Field("pass", Text(), "When it passes, as 'final_score ≥ 0.85 AND safety_rate = 1.0'."),
         _ON,
@@ -157,16 +157,16 @@ COMPOSITE = Table(
 
 _FRAGMENT = (
     Field("name", _NAME, "A metric, in the form of the specification."),
-    Field("typical_threshold", Later(_LIMIT), "Where the metric of `name` has to be."),
+    Field("typical_threshold", Deferred(_LIMIT), "Where the metric of `name` has to be."),
     Field("formula", Text(), "For people."),
     Field("range", Text(), "For people."),
     Field("unit", Text(), "For people."),
     Field("use_case", Text(), "For people."),
 )
 
-_DICT: Kind = Named(Either((_BY_METRIC, _ENTRY)))
+_DICT: Kind = MapOf(AnyOf((_BY_METRIC, _ENTRY)))
 
-POLICY = Table(
+POLICY = Struct(
     "a policy",
     (
         Field("policy", _NAME, "The policy's name; its file's if missing."),
@@ -174,41 +174,41 @@ POLICY = Table(
         Field("on", OneOf(("value", "confident")), "The same for all gates.", default="value"),
         Field(
             "error_rate",
-            Later(_LIMIT),
+            Deferred(_LIMIT),
             "The most either wrong decision may happen: an alarm for nothing, a pass for nothing. "
             "Several gates share it.",
             default="5%",
         ),
         Field(
             "errors",
-            Later(_LIMIT),
+            Deferred(_LIMIT),
             "How many attempts may fail to be made (a number, or a share of all) before nothing "
             "can be decided.",
             default=0,
         ),
-        Field("latency_budget", Later(_LIMIT), "The time that counts as 1.", default="5000ms"),
+        Field("latency_budget", Deferred(_LIMIT), "The time that counts as 1.", default="5000ms"),
         Field("positive", _NAME, "The label that precision and recall are about."),
         Field(
             "thresholds",
-            Later(_DICT),
+            Deferred(_DICT),
             "Thresholds by metric: those under `blocking` decide, those under `warning` are told.",
         ),
         Field(
             "risk_based_thresholds",
-            Each(RISK, "a list of rows"),
+            ListOf(RISK, "a list of rows"),
             "Thresholds with what is at risk.",
         ),
         Field(
             "progressive_thresholds",
-            Later(Named(Named(_ENTRY))),
+            Deferred(MapOf(MapOf(_ENTRY))),
             "By metric, the threshold from each version on; --version says which is in force.",
         ),
         Field("weights", WEIGHTS, "How much scenarios count; or metrics, in weighted_score."),
         Field("required_scenarios", _IDS, "Scenarios that must pass."),
         Field("optional_scenarios", _IDS, "Scenarios that count, but need not pass."),
         Field("pass_criteria", CRITERIA, "Pass rates, overall and by category."),
-        Field("composite", Either((COMPOSITE, Text("a formula"))), "One score made of several."),
-        Field("gates", Each(Later(GATE), "a list of gates"), "Gates of any kind."),
+        Field("composite", AnyOf((COMPOSITE, Text("a formula"))), "One score made of several."),
+        Field("gates", ListOf(Deferred(GATE), "a list of gates"), "Gates of any kind."),
         *_FRAGMENT,
     ),
     {

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.gates.declaration import POLICY
+from pennyweight.gates.gate_reader import ALIASES
 from pennyweight.gates.policy import Gate, Policy
-from pennyweight.gates.reader import Reader
+from pennyweight.gates.policy_reader import PolicyReader
 from pennyweight.gates.records import WEIGHTED
-from pennyweight.gates.rules import ALIASES
-from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.problems import DocumentError, Problems
 from pennyweight.schema.tree import TreeError, parse
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def _read(path: str | Path, version: str | None, text: str | None = None) -> Pol
     try:
         root, found = parse(source, is_json=file.lower().endswith(".json"))
     except TreeError as error:
-        raise SuiteError([f"{file}, line {error.line}: {error}"]) from None
+        raise DocumentError([f"{file}, line {error.line}: {error}"]) from None
     for line, what in found:
         problems.add(line, what)
     given = POLICY.read(root, "", problems)
     if isinstance(given, dict):
-        policy = Reader.of(file, root, given, problems, version).policy()
+        policy = PolicyReader.of(file, root, given, problems, version).policy()
     problems.stop()
     return policy
 
@@ -53,10 +53,10 @@ def _read_text(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise SuiteError([f"{file}: bytes that are not UTF-8."]) from None
+        raise DocumentError([f"{file}: bytes that are not UTF-8."]) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SuiteError([f"{file}: cannot be read: {reason}."]) from None
+        raise DocumentError([f"{file}: cannot be read: {reason}."]) from None
 
 
 def _whole(policy: Policy, paths: Sequence[str | Path]) -> Policy:
@@ -73,7 +73,7 @@ def _whole(policy: Policy, paths: Sequence[str | Path]) -> Policy:
     if not made and not policy.required:
         names = ", ".join(map(str, paths))
         what = f"{names}: the policy has no gate; 'thresholds' or 'gates' hold some."
-        raise SuiteError([what])
+        raise DocumentError([what])
     return replace(policy, gates=tuple(_named_apart(made)))
 
 

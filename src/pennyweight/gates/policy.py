@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.errors import InputError, UsageError
-from pennyweight.gates.threshold import Amount, Threshold, shown
+from pennyweight.gates.threshold import Quantity, Threshold, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ Against = Literal["threshold", "no_worse_than", "better"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where a threshold stands: the file, its line, and the keys that lead to it."""
 
     file: str
@@ -39,7 +39,7 @@ class Margin:
     @classmethod
     def parse(cls, written: Any, metric: str, kind: str) -> Margin:
         """Read an amount: points of a rate, else a share of the baseline's value or an amount."""
-        amount = Amount.parse(written)
+        amount = Quantity.parse(written)
         if amount.sign is not None or amount.number < 0:
             raise UsageError(f"no_worse_than of {metric} is an amount such as '2%', no sign.")
         if kind == "rate" and not amount.unit and amount.number == 1:
@@ -67,7 +67,7 @@ class Gate:
     select: tuple[tuple[str, str], ...] = ()
     """Columns and the value that records must have in them."""
     kind: str = "rate"
-    place: Place | None = None
+    place: Location | None = None
     indifference: float = 0.05
     """How far below the threshold a value must be for `--until-decided` to be sure to fail it."""
     note: str = ""
@@ -82,14 +82,14 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ErrorLimit:
     """How many attempts may fail to be made: a number, or a share of all."""
 
     value: float = 0.0
     share: bool = False
 
     @classmethod
-    def of(cls, amount: Amount) -> Limit:
+    def of(cls, amount: Quantity) -> ErrorLimit:
         """Take a number of attempts, or a share of them."""
         if amount.sign not in {None, "<="} or amount.unit not in {"", "%"} or amount.number < 0:
             raise UsageError("errors is a number of attempts, or a share of them such as '2%'.")
@@ -120,7 +120,7 @@ class Policy:
     """Options of metrics, such as the label that precision is about."""
     error_rate: float = 0.05
     """The most either wrong decision may happen: an alarm for nothing, a pass for nothing."""
-    errors: Limit = field(default_factory=Limit)
+    errors: ErrorLimit = field(default_factory=ErrorLimit)
 
     set_in: Mapping[str, str] = field(default_factory=dict)
     """By setting, the file and the line that set it."""

@@ -14,7 +14,7 @@ import yaml
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import InputError, PennyweightError, UsageError
-from pennyweight.gates.threshold import Amount, Threshold
+from pennyweight.gates.threshold import Quantity, Threshold
 from pennyweight.gates.versions import version_key
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
     >>> rewritten("5", 0.01, Threshold("<=", 0.05))
     '1%'
     """
-    amount = Amount.parse(written)
+    amount = Quantity.parse(written)
     scale, digits = _scale(amount, old)
     step = 10.0**digits
     number = (math.floor if old.upwards else math.ceil)(round(value / scale * step, 6)) / step
@@ -199,7 +199,7 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
     return written[: found.start()] + figures + written[found.end() :]
 
 
-def _scale(amount: Amount, old: Threshold) -> tuple[float, int]:
+def _scale(amount: Quantity, old: Threshold) -> tuple[float, int]:
     """Say what 1 in the notation stands for, and how many decimals to keep."""
     if old.kind == "rate":
         return (0.01, 1) if amount.unit == "%" or amount.number > 1 else (1.0, 3)

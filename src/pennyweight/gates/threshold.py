@@ -30,7 +30,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class Quantity:
     """A number with its notation, before it is known what it is about."""
 
     sign: Sign | None
@@ -38,7 +38,7 @@ class Amount:
     unit: str
 
     @classmethod
-    def parse(cls, written: Any) -> Amount:
+    def parse(cls, written: Any) -> Quantity:
         """Read a number, or a text with sign and unit."""
         if isinstance(written, bool) or not isinstance(written, int | float | str):
             raise UsageError(f"{_said(written)} is no threshold; write it like '≥ 85%' or 0.85.")
@@ -90,7 +90,7 @@ class Threshold:
         >>> [str(Threshold.parse(t, slow)) for t in ("< 5000ms", "5s")]
         ['< 5000 ms', '≤ 5000 ms']
         """
-        amount = Amount.parse(written)
+        amount = Quantity.parse(written)
         kind = kind or kind_of(metric)
         value = amount.value(metric.name, kind)
         if amount.sign is None and metric.better is None:

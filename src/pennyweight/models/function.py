@@ -18,7 +18,7 @@ from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.keys import redact_environment, redact_reply
 from pennyweight.models.model import Reply, Settings
 from pennyweight.models.threads import Threads
-from pennyweight.schema.functions import load_function
+from pennyweight.schema.user_code import load_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pennyweight.models.reply_check import checked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pennyweight.suite.values import Work
+    from pennyweight.suite.values import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Request:
     messages: tuple[Message, ...]
     settings: Settings = field(default_factory=Settings)
     attempt: int = 1
-    work: Work | None = None
+    work: Workspace | None = None
     """Where an agent works, and how what it leaves behind is checked."""
     label: str = ""
     """Which tier and task ask, so that a recording tells equal prompts apart; it is never sent."""

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pennyweight.checks.attempt import Seen
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.runs.observations import CODE, beside, given_by, key_of, rows_of, said_of
-from pennyweight.schema.functions import FOLDER, file_of
+from pennyweight.schema.user_code import FOLDER, file_of
 from pennyweight.store.verdicts import keep_verdicts, verdicts_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
         for row in rows_of(run, store):
             for one in tasks.get(row["task_id"], ()):
                 if (key_of(row), one.mark, said_of(row)) not in known:
-                    found = one.run(Seen(row, suite.answer))
+                    found = one.run(AttemptView(row, suite.answer))
                     broken += found.error
                     waiting.append(given_by(CODE, row, one, found))
             if len(waiting) >= BATCH:

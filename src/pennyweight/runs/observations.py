@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.checks.attempt import COLUMNS, Seen
-from pennyweight.checks.declaration import Found, Verdict
+from pennyweight.checks.attempt import COLUMNS, AttemptView
+from pennyweight.checks.declaration import CheckResult, Evidence
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.models.keys import redact_environment
-from pennyweight.schema.functions import FOLDER
+from pennyweight.schema.user_code import FOLDER
 from pennyweight.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
 
@@ -122,12 +122,12 @@ class Observer:
         scenario = self.scenarios.get(row["task_id"])
         if scenario is None or row.get("status") == "error" or row.get("response") is None:
             return None
-        seen = Seen(row, self.rule)
+        seen = AttemptView(row, self.rule)
         return observe(scenario, seen, self._verdicts(scenario, row, seen))
 
     def _verdicts(
-        self, scenario: Scenario, row: Mapping[str, Any], seen: Seen
-    ) -> dict[str, Verdict]:
+        self, scenario: Scenario, row: Mapping[str, Any], seen: AttemptView
+    ) -> dict[str, CheckResult]:
         """Take what was said about this very response."""
         about = said_of(row)
         key = key_of(row)
@@ -155,7 +155,7 @@ def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: Verdict) -> Given:
+def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult) -> Given:
     """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
     told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
     subject, tier, task, attempt = key_of(row)
@@ -181,16 +181,16 @@ def said_of(row: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _agreed(given: list[Given]) -> Verdict:
+def _agreed(given: list[Given]) -> CheckResult:
     """Make one verdict of what several said: the one that most of them gave."""
     votes = Counter(one.holds for one in given if one.holds is not None).most_common()
     why = "; ".join(map(_told, given))
     if not votes:
-        return Verdict(None, why, error=any(one.error for one in given))
+        return CheckResult(None, why, error=any(one.error for one in given))
     if len(votes) > 1 and votes[0][1] == votes[1][1]:
-        return Verdict(None, f"They disagree: {why}")
-    evidence = [Found(**e) for one in given for e in json.loads(one.evidence or "[]")]
-    return Verdict(votes[0][0], why, tuple(evidence))
+        return CheckResult(None, f"They disagree: {why}")
+    evidence = [Evidence(**e) for one in given for e in json.loads(one.evidence or "[]")]
+    return CheckResult(votes[0][0], why, tuple(evidence))
 
 
 _WORDS = {True: "yes", False: "no", None: "cannot say"}

@@ -10,7 +10,7 @@ import polars as pl
 
 from pennyweight.errors import InputError, UsageError
 from pennyweight.models.prices import MILLION, recorded
-from pennyweight.schema.kinds import Named
+from pennyweight.schema.kinds import MapOf
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, TreeError, parse, plain
 from pennyweight.suite.declaration import PRICE
@@ -33,7 +33,7 @@ class PriceList:
     def read(cls, path: str) -> PriceList:
         """Read YAML or JSON: model or subject, then input and output for a million tokens."""
         problems = Problems(path)
-        given = Named(PRICE, "a mapping of models to prices").read(
+        given = MapOf(PRICE, "a mapping of models to prices").read(
             _tree(path, problems), "prices", problems
         )
         if not problems.found and not given:

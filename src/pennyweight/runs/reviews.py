@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.checks.declaration import Verdict
+from pennyweight.checks.declaration import CheckResult
 from pennyweight.runs.observations import Observer, given_by, key_of, rows_of, said_of
 from pennyweight.store.verdicts import keep_verdicts
 
@@ -46,4 +46,4 @@ def say(
     note: str = "",
 ) -> None:
     """Keep what a person says, with who and when."""
-    keep_verdicts(store, run.id, [given_by(who, row, behaviour, Verdict(holds, note))])
+    keep_verdicts(store, run.id, [given_by(who, row, behaviour, CheckResult(holds, note))])

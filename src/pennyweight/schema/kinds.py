@@ -180,7 +180,7 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class Null:
     """Null: what is inherited is taken away."""
 
     words: str = "null"
@@ -218,7 +218,7 @@ class Anything:
 
 
 @dataclass(frozen=True, slots=True)
-class AsWritten:
+class Verbatim:
     """A value that is checked, and kept as it was written; null takes away what is inherited."""
 
     kind: Kind
@@ -244,7 +244,7 @@ class AsWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Deferred:
     """A kind whose values are checked elsewhere, as rows of a table are."""
 
     kind: Kind
@@ -268,7 +268,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class ListOf:
     """A list of one kind of value; a lone value counts as a list of one if `lone` is set."""
 
     kind: Kind
@@ -300,7 +300,7 @@ class Each:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class MapOf:
     """A mapping whose keys are the writer's own names."""
 
     kind: Kind
@@ -329,7 +329,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class AnyOf:
     """One of several kinds, told apart by their shape."""
 
     kinds: tuple[Kind, ...]
@@ -357,7 +357,7 @@ class Either:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ParsedBy:
     """A rule that has its own small language, such as how an answer is found."""
 
     parse: Callable[[Any], Any]

@@ -10,7 +10,7 @@ SHOWN = 20
 """How many problems of one file of tasks are told one by one."""
 
 
-class SuiteError(InputError):
+class DocumentError(InputError):
     """A suite cannot be used; lists every mistake in it, each with its file and line."""
 
     def __str__(self) -> str:
@@ -45,4 +45,4 @@ class Problems:
     def stop(self) -> None:
         """Raise what was found, if anything was."""
         if self.found:
-            raise SuiteError(self.told(), len(self.found))
+            raise DocumentError(self.told(), len(self.found))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pennyweight.schema.fields import Field, Table
-from pennyweight.schema.kinds import Each, Either, Flag, Named, Nothing, Number, OneOf, Text
+from pennyweight.schema.kinds import AnyOf, Flag, ListOf, MapOf, Null, Number, OneOf, Text
+from pennyweight.schema.structs import Field, Struct
 
 _WORD = Text("text")
 _PATH = Text("a path", one_line=True)
-_COMMAND = Either((Text("a line for the shell"), Each(_WORD, "a list of words", some=True)))
-_COMMANDS = Either(
+_COMMAND = AnyOf((Text("a line for the shell"), ListOf(_WORD, "a list of words", some=True)))
+_COMMANDS = AnyOf(
     (
-        Nothing(),
+        Null(),
         Text("a line for the shell"),
-        Each(_COMMAND, "a list of commands"),
+        ListOf(_COMMAND, "a list of commands"),
     )
 )
 
-OUTPUT = Table(
+OUTPUT = Struct(
     "output",
     tuple(
         Field(name, _PATH, f"The JSON path of {what}.")
@@ -36,7 +36,7 @@ OUTPUT = Table(
     },
 )  # fmt: skip
 
-CAPS = Table(
+CAPS = Struct(
     "caps",
     (
         Field(
@@ -72,7 +72,7 @@ COMMAND = (
         "How the command gets the prompt.",
         default="argument",
     ),
-    Field("env", Each(_PATH, "a list of names"), "The variables that the command may see."),
+    Field("env", ListOf(_PATH, "a list of names"), "The variables that the command may see."),
     Field("timeout", Number(0, above=True), "Seconds until it is ended.", default=600),
     Field(
         "sandbox",
@@ -84,12 +84,12 @@ COMMAND = (
     Field("network", Flag(), "Whether it may use the network.", default=False),
     Field(
         "read",
-        Each(_PATH, "a list of paths"),
+        ListOf(_PATH, "a list of paths"),
         "Files and folders outside the workspace that it may read.",
     ),
     Field(
         "output",
-        Either((OneOf(READERS), OUTPUT)),
+        AnyOf((OneOf(READERS), OUTPUT)),
         "How its output is read: a reader's name, or JSON paths.",
         default="text",
     ),
@@ -99,7 +99,7 @@ COMMAND = (
 
 COMMAND_ONLY = tuple((f.name, "command") for f in COMMAND if f.name != "command")
 
-WORKSPACE = Table(
+WORKSPACE = Struct(
     "workspace",
     (
         Field("copy", _PATH, "A folder; each attempt gets a copy of it."),
@@ -111,13 +111,13 @@ WORKSPACE = Table(
     only_with=(("commit", "git"),),
 )
 
-FILE = Table(
+FILE = Struct(
     "a file",
     (Field("from", _PATH, "The file or folder that is placed there.", required=True),),
     {"file": "from", "path": "from", "source": "from", "copy": "from"},
 )
 
-_FILES = Either((Nothing(), Named(Either((Nothing(), Text("text"), FILE)))))
+_FILES = AnyOf((Null(), MapOf(AnyOf((Null(), Text("text"), FILE)))))
 
 FILES = Field(
     "files",
@@ -128,7 +128,7 @@ FILES = Field(
 WORK = (
     Field(
         "workspace",
-        Either((Nothing(), _PATH, WORKSPACE)),
+        AnyOf((Null(), _PATH, WORKSPACE)),
         "Where an agent begins: a folder that is copied, or a commit. An empty folder if missing.",
     ),
     Field(

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from pennyweight.schema.fields import Field, Table
 from pennyweight.schema.kinds import (
+    AnyOf,
     Anything,
-    AsWritten,
-    Each,
-    Either,
+    Deferred,
     Flag,
-    Later,
-    Named,
-    Nothing,
+    ListOf,
+    MapOf,
+    Null,
     Number,
     OneOf,
-    Rule,
+    ParsedBy,
     Text,
+    Verbatim,
 )
+from pennyweight.schema.structs import Field, Struct
 from pennyweight.suite import scenarios
 from pennyweight.suite.agent_declaration import COMMAND, COMMAND_ONLY, FILES, WORK
 from pennyweight.suite.rubric import RUBRIC
@@ -32,10 +32,10 @@ LONG = 2**63 - 1
 """The largest whole number that a store keeps."""
 _NAME = Text("a name", one_line=True)
 _WORDS = Text("text (a template)")
-_OPTIONAL = Either((Nothing(), _WORDS))
+_OPTIONAL = AnyOf((Null(), _WORDS))
 _FILE = Text("a file's name", one_line=True)
 
-_TOOLS = Each(Named(Anything(), "a mapping (name, description, parameters)"), "a list of tools")
+_TOOLS = ListOf(MapOf(Anything(), "a mapping (name, description, parameters)"), "a list of tools")
 
 _PLAIN_SETTINGS = (
     Field("temperature", Number(0), "How freely the model chooses its words."),
@@ -43,7 +43,7 @@ _PLAIN_SETTINGS = (
     Field("top_k", Number(0, whole=True), "How many tokens are sampled from."),
     Field("min_p", Number(0, 1), "The least probability, as a part of the best token's."),
     Field("max_tokens", Number(1, whole=True), "The most tokens a response may have."),
-    Field("stop", Each(_WORDS, "text or a list of texts", lone=True), "Where a response ends."),
+    Field("stop", ListOf(_WORDS, "text or a list of texts", lone=True), "Where a response ends."),
     Field("frequency_penalty", Number(), "Makes tokens that came often come less."),
     Field("presence_penalty", Number(), "Makes tokens that came at all come less."),
     Field("reasoning_effort", _NAME, "How hard a reasoning model should think."),
@@ -54,24 +54,24 @@ _PLAIN_SETTINGS = (
 _TEXT = Text(strict=True)
 
 _OTHER_SETTINGS = (
-    Field("stop", Each(_TEXT, "text or a list of texts", lone=True), "Where a response ends."),
+    Field("stop", ListOf(_TEXT, "text or a list of texts", lone=True), "Where a response ends."),
     Field("seed", Number(-LONG, LONG, whole=True), "Makes what can be repeated repeatable."),
     Field("logprobs", Flag(), "Whether the log-probabilities of tokens are asked for."),
-    Field("schema", Named(Anything()), "A JSON schema that the output must satisfy."),
+    Field("schema", MapOf(Anything()), "A JSON schema that the output must satisfy."),
     Field(
         "thinking",
-        Either((Number(0, whole=True), Text("a level such as low", strict=True, one_line=True))),
+        AnyOf((Number(0, whole=True), Text("a level such as low", strict=True, one_line=True))),
         "How much the model may think: a budget in tokens, or a level such as low.",
     ),
 )
 
 _CHECKED = {f.name: f for f in (*_PLAIN_SETTINGS, *_OTHER_SETTINGS)}
 
-OPTIONS = Table(
+OPTIONS = Struct(
     "settings",
     (
-        *(Field(f.name, AsWritten(f.kind), f.meaning) for f in _CHECKED.values()),
-        Field("extra", Named(Anything()), "What goes into the request's body as it is."),
+        *(Field(f.name, Verbatim(f.kind), f.meaning) for f in _CHECKED.values()),
+        Field("extra", MapOf(Anything()), "What goes into the request's body as it is."),
     ),
     {},
     open=True,
@@ -84,7 +84,7 @@ SETTINGS = (
 )
 """Settings of a model, allowed in a subject and in a tier."""
 
-TASK = Table(
+TASK = Struct(
     "a task",
     (
         Field("id", _NAME, "What tells tasks apart; its number in the list if missing.").also(
@@ -92,7 +92,7 @@ TASK = Table(
         ),
         Field(
             "input",
-            Either((Text(), Each(Anything()), Named(Anything()))),
+            AnyOf((Text(), ListOf(Anything()), MapOf(Anything()))),
             "What is asked: text, a list of messages, or a query with its context.",
         ).also("question", "prompt", "query", "problem", "instruction"),
         Field("target", Anything(), "The right answer.").also(
@@ -122,7 +122,7 @@ TASK = Table(
     open=True,
 )
 
-EXAMPLE = Table(
+EXAMPLE = Struct(
     "an example",
     (
         Field("input", Text(), "What was asked.").also(*TASK.fields[1].aliases),
@@ -135,7 +135,7 @@ EXAMPLE = Table(
     open=True,
 )
 
-MESSAGE = Table(
+MESSAGE = Struct(
     "a message",
     (
         Field("role", OneOf(("system", "user", "assistant")), "Who speaks.", required=True),
@@ -154,13 +154,13 @@ _TEXTS = (
     ),
     Field(
         "examples",
-        Either((Nothing(), _FILE, Later(Each(EXAMPLE)))),
+        AnyOf((Null(), _FILE, Deferred(ListOf(EXAMPLE)))),
         "Tasks already done, shown as earlier turns: a file or a list. A prompt that uses "
         "{{ examples }} shows them itself.",
     ),
     Field(
         "messages",
-        Either((Nothing(), Each(MESSAGE, some=True))),
+        AnyOf((Null(), ListOf(MESSAGE, some=True))),
         "The turns of a conversation, in place of a prompt.",
     ),
 )
@@ -185,13 +185,13 @@ _NAMED = (
     *SETTINGS,
 )
 
-MODEL = Table(
+MODEL = Struct(
     "a model",
     (Field("model", _NAME, "The model, as provider/name.", required=True), *_NAMED),
     _SUBJECT_HINTS,
 )
 
-SUBJECT = Table(
+SUBJECT = Struct(
     "a subject",
     (
         Field(
@@ -212,7 +212,7 @@ SUBJECT = Table(
     only_with=COMMAND_ONLY,
 )
 
-TIER = Table(
+TIER = Struct(
     "a tier",
     (
         Field("extends", _NAME, "The tier whose texts, files and settings it takes over."),
@@ -226,12 +226,12 @@ TIER = Table(
 MOST_AT_ONCE = 1000
 """More calls at the same time keep no core busier."""
 
-LIMITS = Table(
+LIMITS = Struct(
     "limits",
     (
         Field(
             "concurrency",
-            Either((OneOf(("auto",)), Number(1, MOST_AT_ONCE, whole=True))),
+            AnyOf((OneOf(("auto",)), Number(1, MOST_AT_ONCE, whole=True))),
             "Calls at the same time; auto finds the level by itself.",
             default="auto",
         ),
@@ -243,7 +243,7 @@ LIMITS = Table(
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )
 
-PRICE = Table(
+PRICE = Struct(
     "a price",
     (
         Field("input", Number(0), "US dollars for a million tokens in.", required=True),
@@ -254,11 +254,11 @@ PRICE = Table(
     {"prompt": "input", "completion": "output", "in": "input", "out": "output"},
 )
 
-DATA = Table(
+DATA = Struct(
     "tasks",
     (
         Field("from", _FILE, "A file of tasks, or hf:owner/name.", required=True),
-        Field("columns", Named(_NAME), "Where a task's fields are found: field: their column."),
+        Field("columns", MapOf(_NAME), "Where a task's fields are found: field: their column."),
         Field("limit", Number(1, whole=True), "How many tasks are taken, from the first."),
         Field("split", _NAME, "Which split of a data set; test, validation or train if missing."),
         Field("config", _NAME, "Which configuration of a data set."),
@@ -266,15 +266,15 @@ DATA = Table(
     {"file": "from", "path": "from", "dataset": "from", "name": "config", "map": "columns"},
 )
 
-_JUDGES = Each(Either((MODEL, _NAME)), "a model or a list of models", lone=True, some=True)
+_JUDGES = ListOf(AnyOf((MODEL, _NAME)), "a model or a list of models", lone=True, some=True)
 
-JUDGE = Table(
+JUDGE = Struct(
     "judge",
     (
         Field("models", _JUDGES, "Who judges: one model or several."),
         Field(
             "rubric",
-            Either((_FILE, Later(RUBRIC))),
+            AnyOf((_FILE, Deferred(RUBRIC))),
             "What is judged: a file, the rubric itself, or default. If missing: the default "
             "rubric, but nothing where the judge is there for sentences of scenarios.",
         ),
@@ -292,7 +292,7 @@ JUDGE = Table(
         ),
         Field("more", _JUDGES, "Who is asked too where the judges disagree."),
         Field("pass_mark", Number(0, 1), "The score from which it passes, over the rubric's own."),
-        Field("model", Either((SUBJECT, _NAME)), "The same as models, for one."),
+        Field("model", AnyOf((SUBJECT, _NAME)), "The same as models, for one."),
     ),
     {
         "judges": "models",
@@ -313,26 +313,26 @@ _SUITE_HINTS = {
     "judges": "judge", "rubric": "judge", "grader": "judge",
 }  # fmt: skip
 
-SUITE = Table(
+SUITE = Struct(
     "a suite",
     (
         Field("suite", _NAME, "The suite's name.", required=True),
         Field(
             "tasks",
-            Either((_FILE, Later(Each(Either((TASK, Text("text"))), "a list of tasks")), DATA)),
+            AnyOf((_FILE, Deferred(ListOf(AnyOf((TASK, Text("text"))), "a list of tasks")), DATA)),
             "The tasks: a list, a file (JSONL, JSON, CSV, Parquet), or hf:owner/name.",
             required=True,
         ),
         *_TEXTS,
         Field(
             "answer",
-            Rule(AnswerRule.parse, AnswerRule.json_schema),
+            ParsedBy(AnswerRule.parse, AnswerRule.json_schema),
             "How the final answer is found in a response.",
             default="marker",
         ),
         Field(
             "match",
-            Rule(MatchRule.parse, MatchRule.json_schema),
+            ParsedBy(MatchRule.parse, MatchRule.json_schema),
             "How an answer is compared with its target.",
             default="exact",
         ),
@@ -343,13 +343,13 @@ SUITE = Table(
         ),
         Field(
             "subjects",
-            Each(Either((SUBJECT, _NAME)), "a list of models", some=True),
+            ListOf(AnyOf((SUBJECT, _NAME)), "a list of models", some=True),
             "What is measured.",
             required=True,
         ),
         Field(
             "tiers",
-            Named(Either((Nothing(), TIER))),
+            MapOf(AnyOf((Null(), TIER))),
             "Configurations to compare; T0 alone if missing.",
         ),
         *WORK,
@@ -357,8 +357,8 @@ SUITE = Table(
         Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
         Field("seed", Number(0, LONG, whole=True), "Makes what can be repeated repeatable."),
         Field("limits", LIMITS, "What a run may use."),
-        Field("prices", Named(PRICE), "Prices by model or subject, before the built-in ones."),
-        Field("judge", Either((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),
+        Field("prices", MapOf(PRICE), "Prices by model or subject, before the built-in ones."),
+        Field("judge", AnyOf((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),
     ),
     _SUITE_HINTS,
 )

@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError, unknown
-from pennyweight.schema.functions import FOLDER
-from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.problems import DocumentError, Problems
 from pennyweight.schema.tree import Node, TreeError, parse
+from pennyweight.schema.user_code import FOLDER
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.judges import for_tasks, read_judging
 from pennyweight.suite.prompt_checks import finish_tiers
-from pennyweight.suite.task_rows import Source, inline_rows, read_rows
-from pennyweight.suite.tasks import Rows, bad_columns, data_hash, unique
+from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
+from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
 from pennyweight.suite.tiers import resolve_tiers
 from pennyweight.suite.values import (
     Agent,
     Example,
     Judging,
     Limits,
-    Message,
     Price,
     Subject,
     Suite,
     Task,
-    Work,
+    Turn,
+    Workspace,
 )
-from pennyweight.suite.workspaces import WorkReader, has_work
+from pennyweight.suite.workspaces import WorkspaceReader, has_work
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule, targets
 from pennyweight.text.rules import regex_problem
@@ -100,7 +100,7 @@ def _read_text(file: str) -> str:
         return Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise SuiteError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
+        raise DocumentError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
     except OSError as error:
         hint = (
             "'pennyweight init' writes a first suite."
@@ -108,7 +108,7 @@ def _read_text(file: str) -> str:
             else ""
         )
         reason = (error.strerror or str(error)).lower()
-        raise SuiteError([f"{file}: cannot be read: {reason}."], hint=hint) from None
+        raise DocumentError([f"{file}: cannot be read: {reason}."], hint=hint) from None
 
 
 def _read_tree(file: str, text: str, problems: Problems) -> Node:
@@ -141,14 +141,14 @@ class _Reader:
             k: given[k] for k in ("answer", "match", "confidence") if k in given
         }
         rules["answer"] = rules.get("answer", AnswerRule()).beside(rules.get("confidence"))
-        worker = WorkReader(self.folder) if has_work(given) else None
+        worker = WorkspaceReader(self.folder) if has_work(given) else None
         tasks = self.tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
         judging = for_tasks(judging, tasks) if judging else None
         texts = self.texts(given, ())
         if worker:
-            texts["work"] = worker.read(given, Work(), self.tell_at())
+            texts["work"] = worker.read(given, Workspace(), self.tell_at())
         tiers = resolve_tiers(texts, self.tier_texts(given, worker), self.root, self.problems)
         for subject, wrong in unset(subjects, tiers, given.get("settings", {})):
             self.problems.add(self.subject_line(subject), wrong)
@@ -187,13 +187,13 @@ class _Reader:
 
         return tell
 
-    def tasks(self, given: dict[str, Any], worker: WorkReader | None) -> tuple[Task, ...]:
+    def tasks(self, given: dict[str, Any], worker: WorkspaceReader | None) -> tuple[Task, ...]:
         tasks = given.get("tasks")
         line = self.root.line_at("tasks")
         if tasks is None:
             return ()
         if isinstance(tasks, Node):
-            rows = Rows(inline_rows(tasks), self.problems)
+            rows = TaskReader(inline_rows(tasks), self.problems)
         else:
             found = self.rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
             if found is None:
@@ -212,21 +212,23 @@ class _Reader:
             self.problems.add(line, "there are no tasks; at least one is needed.")
         return made
 
-    def rows(self, data: dict[str, Any], line: int) -> Rows | None:
+    def rows(self, data: dict[str, Any], line: int) -> TaskReader | None:
         """Open a table of tasks."""
         columns = data.get("columns", {})
         for wrong in bad_columns(columns):
             self.problems.add(self.root.line_at("tasks", "columns"), wrong)
         if "from" not in data:
             return None
-        source = Source(data["from"], self.folder, data.get("split"), data.get("config"))
+        source = TaskSource(data["from"], self.folder, data.get("split"), data.get("config"))
         try:
             header: dict[str, None] = {}
             unit, rows = read_rows(source, self.problems, header)
         except InputError as error:
             self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
             return None
-        return Rows(rows, self.problems, source.path, unit, columns, header, data.get("limit"))
+        return TaskReader(
+            rows, self.problems, source.path, unit, columns, header, data.get("limit")
+        )
 
     def made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
         """Run a reader whose source may turn out unreadable on the way."""
@@ -244,14 +246,14 @@ class _Reader:
         if "examples" in given:
             kept["examples"] = self.examples(given["examples"], (*path, "examples"))
         if "messages" in given:
-            kept["messages"] = tuple(Message(**m) for m in given["messages"] or () if len(m) == 2)
+            kept["messages"] = tuple(Turn(**m) for m in given["messages"] or () if len(m) == 2)
         if given.get("messages") and given.get("prompt"):
             line = self.root.line_at(*path, "prompt")
             self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
         return kept
 
     def tier_texts(
-        self, given: dict[str, Any], worker: WorkReader | None
+        self, given: dict[str, Any], worker: WorkspaceReader | None
     ) -> dict[str, dict[str, Any]]:
         tiers = {name: tier or {} for name, tier in (given.get("tiers") or {"T0": {}}).items()}
         texts = {
@@ -270,14 +272,14 @@ class _Reader:
         if given is None:
             return ()
         if isinstance(given, Node):
-            return tuple(Rows(inline_rows(given), self.problems).examples())
-        source = Source(given, self.folder)
+            return tuple(TaskReader(inline_rows(given), self.problems).examples())
+        source = TaskSource(given, self.folder)
         try:
             unit, rows = read_rows(source, self.problems)
         except InputError as error:
             self.problems.add(line, f"examples: {'; '.join(error.problems)}")
             return ()
-        table = Rows(rows, self.problems, source.path, unit)
+        table = TaskReader(rows, self.problems, source.path, unit)
         return self.made(lambda: tuple(table.examples()), line)
 
     def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:

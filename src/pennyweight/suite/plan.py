@@ -14,7 +14,7 @@ from pennyweight.suite.templates import render, variables_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Work
+    from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Workspace
 
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8
@@ -35,7 +35,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class UsageEstimate:
     """What the attempts of one subject in one tier would roughly take."""
 
     subject: Subject
@@ -137,7 +137,7 @@ def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
     return json.dumps(shared, sort_keys=True, default=str)
 
 
-def work_of(attempt: Attempt) -> Work | None:
+def work_of(attempt: Attempt) -> Workspace | None:
     """Say where an attempt works and how that is checked; None where nothing is an agent."""
     tier, task = attempt.tier.work, attempt.task
     if tier is None:
@@ -145,7 +145,7 @@ def work_of(attempt: Attempt) -> Work | None:
     return replace(tier.joined(task.work), task=task.id, target=task.target)
 
 
-def fingerprint_of(side: str, seed: int | None, turns: str, work: Work | None = None) -> str:
+def fingerprint_of(side: str, seed: int | None, turns: str, work: Workspace | None = None) -> str:
     """Hash a call whose parts are at hand, its messages as JSON."""
     text = f"{side}\0{seed}\0{turns}"
     if work is not None:
@@ -182,7 +182,7 @@ def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
     return sent
 
 
-def estimates(suite: Suite) -> list[Estimate]:
+def estimates(suite: Suite) -> list[UsageEstimate]:
     """Estimate what each subject in each tier would take, from an even sample of the tasks."""
     step = max(1, len(suite.tasks) // SAMPLE)
     sample = suite.tasks[::step]
@@ -196,7 +196,7 @@ def estimates(suite: Suite) -> list[Estimate]:
             tokens = sum(_sent(conversation(tier, task), limit or 0) for task in sample)
             calls = sum(most_calls(task.turns) for task in sample)
             found.append(
-                Estimate(
+                UsageEstimate(
                     subject=subject,
                     tier=tier,
                     attempts=made,

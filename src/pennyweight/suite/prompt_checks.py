@@ -9,7 +9,7 @@ from pennyweight.errors import unknown
 from pennyweight.suite.plan import FIELDS, example_turns, shows_examples, variables
 from pennyweight.suite.tasks import HIDDEN, usable
 from pennyweight.suite.templates import TemplateError, always_fits, render, variables_of
-from pennyweight.suite.values import Message
+from pennyweight.suite.values import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,9 +88,7 @@ def _with_examples(tier: Tier) -> Tier:
         return tier
     prompt = "{{ input }}" if tier.messages else tier.prompt
     turns = example_turns(prompt, tier.examples)
-    shown = [
-        m for asked, said in turns for m in (Message("user", asked), Message("assistant", said))
-    ]
+    shown = [m for asked, said in turns for m in (Turn("user", asked), Turn("assistant", said))]
     return replace(tier, shown=tuple(shown))
 
 

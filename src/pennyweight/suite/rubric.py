@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.schema.fields import Field, Table
-from pennyweight.schema.kinds import Each, Either, Named, Number, Text
-from pennyweight.schema.problems import Problems, SuiteError
+from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
+from pennyweight.schema.problems import DocumentError, Problems
+from pennyweight.schema.structs import Field, Struct
 from pennyweight.schema.tree import TreeError, parse
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Rubric:
 
 _NAME = Text("a name", one_line=True)
 
-ITEM = Table(
+ITEM = Struct(
     "an item",
     (
         Field("text", Text(), "What is looked for.", required=True),
@@ -87,13 +87,13 @@ ITEM = Table(
     },
 )
 
-CATEGORY = Table(
+CATEGORY = Struct(
     "a category",
     (
         Field("weight", Number(0, above=True), "How much it counts.", default=1),
         Field(
             "items",
-            Each(Either((ITEM, Text())), "a list of items", lone=True, some=True),
+            ListOf(AnyOf((ITEM, Text())), "a list of items", lone=True, some=True),
             "What is looked for: texts worth one point each, or mappings.",
             required=True,
         ),
@@ -101,10 +101,10 @@ CATEGORY = Table(
     {"criteria": "items", "checks": "items", "item": "items", "points": "weight"},
 )
 
-RUBRIC = Table(
+RUBRIC = Struct(
     "a rubric",
     (
-        Field("categories", Named(CATEGORY), "Categories by name.", required=True),
+        Field("categories", MapOf(CATEGORY), "Categories by name.", required=True),
         Field("rubric", _NAME, "The rubric's name."),
         Field(
             "pass_mark",
@@ -140,13 +140,13 @@ def rubric_file(path: str, problems: Problems) -> Rubric | None:
         text = Path(path).read_bytes().decode("utf-8-sig")
         root, found = parse(text, is_json=path.lower().endswith(".json"))
     except OSError as error:
-        raise SuiteError(
+        raise DocumentError(
             [f"{path}: cannot be read: {(error.strerror or str(error)).lower()}."]
         ) from None
     except UnicodeDecodeError:
-        raise SuiteError([f"{path}: bytes that are not UTF-8."]) from None
+        raise DocumentError([f"{path}: bytes that are not UTF-8."]) from None
     except TreeError as error:
-        raise SuiteError([f"{path}, line {error.line}: {error}"]) from None
+        raise DocumentError([f"{path}, line {error.line}: {error}"]) from None
     for line, what in found:
         own.add(line, what)
     rubric = read_rubric(root, own, Path(path).stem)

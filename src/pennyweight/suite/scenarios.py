@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.checks import CHECKS
-from pennyweight.checks.behaviour import NOT, definitions, read
+from pennyweight.checks.behaviour import NOT, definitions, read_behaviour
 from pennyweight.checks.scenario import Scenario
 from pennyweight.errors import UsageError
-from pennyweight.schema.fields import Field, Table
-from pennyweight.schema.kinds import Each, Either, Named, Rule, Text
+from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, ParsedBy, Text
+from pennyweight.schema.structs import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ _LATER_KNOWN = {"cost", "judge_score"}
 LATER = "later"
 """The role of a line that the user will say after the reply, as its script decides."""
 
-_BEHAVIOUR = Rule(read, lambda: {"$ref": "#/$defs/behavior"}, "a check or a sentence")
-_SEVERAL = Each(_BEHAVIOUR, "a list of behaviours", lone=True)
+_BEHAVIOUR = ParsedBy(read_behaviour, lambda: {"$ref": "#/$defs/behavior"}, "a check or a sentence")
+_SEVERAL = ListOf(_BEHAVIOUR, "a list of behaviours", lone=True)
 
-_TURN = Table(
+_TURN = Struct(
     "a turn",
     (
         Field("say", Text(), "What the user says next.", required=True),
@@ -46,17 +46,17 @@ MUST_NOT = Field("must_not", _SEVERAL, "What must never be seen.").also("must_no
 CHECKS_ = Field("checks", _SEVERAL, "What else must hold; it does not count in the score.")
 CRITERIA = Field(
     "evaluation_criteria",
-    Either((_SEVERAL, Named(_BEHAVIOUR))),
+    AnyOf((_SEVERAL, MapOf(_BEHAVIOUR))),
     "More that must hold: a list, or a mapping with a name for each.",
 )
 TURNS = Field(
     "turns",
-    Each(Either((_TURN, Text())), "a list of turns"),
+    ListOf(AnyOf((_TURN, Text())), "a list of turns"),
     "What the user says after the first reply, turn by turn.",
 )
 RESULTS = Field(
     "tool_results",
-    Named(Text()),
+    MapOf(Text()),
     "What tools give when the model calls them: a text for each tool; then the model goes on.",
 )
 FIELDS = (EXPECTED, MUST_NOT, CHECKS_, CRITERIA, TURNS, RESULTS)
@@ -112,7 +112,7 @@ def _behaviours(
     made: list[Behaviour] = []
     for number, one in enumerate(given, 1):
         try:
-            behaviour = read(one)
+            behaviour = read_behaviour(one)
         except UsageError as error:
             tell(f"{key}[{number}]: {error}")
             continue
@@ -171,7 +171,7 @@ def _turn(table: Any) -> dict[str, Any]:
         raise UsageError("'else' has a meaning only beside 'if'.")
     if "if" not in table:
         return {"say": table["say"]}
-    condition = read(table["if"])
+    condition = read_behaviour(table["if"])
     check = condition.check
     if check.by != "record" or check.name in _LATER_KNOWN or check.family == "work":
         raise UsageError(

@@ -28,7 +28,7 @@ Row = tuple[int, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TaskSource:
     """Where a table is: a file beside the suite, or a data set on the hub."""
 
     name: str
@@ -49,7 +49,7 @@ def inline_rows(node: Node) -> Iterator[Row]:
 
 
 def read_rows(
-    source: Source, problems: Problems, header: dict[str, None] | None = None
+    source: TaskSource, problems: Problems, header: dict[str, None] | None = None
 ) -> tuple[str, Iterable[Row]]:
     """Give the rows of a file, and what their numbers count: `line` or `row`.
 
@@ -162,7 +162,7 @@ def _parquet(
         yield number, {name: value for name, value in row.items() if value is not None}
 
 
-def _hub(source: Source) -> Iterator[Row]:
+def _hub(source: TaskSource) -> Iterator[Row]:
     try:
         hub = importlib.import_module("datasets")
     except ImportError:

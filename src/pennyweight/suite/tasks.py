@@ -13,17 +13,17 @@ from pennyweight.schema.kinds import NO_TEXT
 from pennyweight.schema.spelling import near_miss
 from pennyweight.suite import scenarios
 from pennyweight.suite.declaration import EXAMPLE, TASK
-from pennyweight.suite.values import NO_EXTRA, Example, Message, Task, Work
+from pennyweight.suite.values import NO_EXTRA, Example, Task, Turn, Workspace
 from pennyweight.suite.workspaces import NAMES
 from pennyweight.text.safe import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pennyweight.schema.fields import Table
     from pennyweight.schema.problems import Problems
+    from pennyweight.schema.structs import Struct
     from pennyweight.suite.task_rows import Row
-    from pennyweight.suite.workspaces import WorkReader
+    from pennyweight.suite.workspaces import WorkspaceReader
 
 HIDDEN = frozenset(
     name
@@ -55,7 +55,7 @@ COLUMNS_SHOWN = 20
 
 
 @dataclass(slots=True)
-class Rows:
+class TaskReader:
     """Rows of one table, and how their problems are told."""
 
     rows: Iterable[Row]
@@ -67,7 +67,7 @@ class Rows:
     header: dict[str, None] = field(default_factory=dict)
     """The columns of a table that names them before its rows."""
     limit: int | None = None
-    work: WorkReader | None = None
+    work: WorkspaceReader | None = None
     """Reads what tasks say about their workspaces, where the suite has agents."""
     judged: bool = False
     """Whether the suite has a judge, for whom a behaviour may be a sentence."""
@@ -112,7 +112,7 @@ class Rows:
         """Keep a problem of one row."""
         self.problems.add(place, what, self.file, self.unit)
 
-    def split(self, row: dict[str, Any], table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+    def split(self, row: dict[str, Any], table: Struct) -> tuple[dict[str, Any], dict[str, Any]]:
         """Take the known fields out of a row, under whichever name they have there."""
         keys = tuple(row)
         plan = self._plans.get(keys)
@@ -155,7 +155,7 @@ class Rows:
             extra |= said
         elif said and self.work:
             tell = self._tell_work(place, id_)
-            values["work"] = self.work.read(said, Work(), tell)
+            values["work"] = self.work.read(said, Workspace(), tell)
         if row.get("required") is not None:
             values["required"] = self.flag(place, id_, "required", row["required"])
         self.scenario(place, id_, row, values)
@@ -186,7 +186,7 @@ class Rows:
 
     def asked(
         self, place: int, id_: str, row: dict[str, Any], extra: dict[str, Any]
-    ) -> tuple[str, tuple[Message, ...]]:
+    ) -> tuple[str, tuple[Turn, ...]]:
         """Read an input: text, messages of which the last is the question, or a query."""
         given = row.pop("input", None)
         if isinstance(given, dict):
@@ -212,7 +212,7 @@ class Rows:
 
     def conversation(
         self, place: int, id_: str, turns: Sequence[Any]
-    ) -> tuple[str, tuple[Message, ...]]:
+    ) -> tuple[str, tuple[Turn, ...]]:
         """Read messages; the last must be the user's."""
         right = all(
             isinstance(t, dict) and t.get("role") in _ROLES and isinstance(t.get("content"), str)
@@ -225,7 +225,7 @@ class Rows:
                 "assistant) and content, and ends with the user's.",
             )
             return "", ()
-        messages = [Message(t["role"], t["content"]) for t in turns]
+        messages = [Turn(t["role"], t["content"]) for t in turns]
         return messages[-1].content, tuple(messages[:-1])
 
     def flag(self, place: int, id_: str, name: str, given: Any) -> bool:
@@ -247,7 +247,7 @@ class Rows:
 
 
 def _plan(
-    keys: tuple[str, ...], table: Table, columns: Mapping[str, str]
+    keys: tuple[str, ...], table: Struct, columns: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Decide once for all rows with these keys which key is which field; own names go first."""
     named: dict[str, str] = {}
@@ -282,7 +282,7 @@ def _several(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def unique(tasks: Iterable[tuple[int, Task]], rows: Rows) -> tuple[Task, ...]:
+def unique(tasks: Iterable[tuple[int, Task]], rows: TaskReader) -> tuple[Task, ...]:
     """Collect tasks; an id that is there twice is told with both places."""
     seen: dict[str, int] = {}
     kept: list[Task] = []
@@ -327,6 +327,6 @@ def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:
 
 
 def _encodable(value: Any) -> Any:
-    if isinstance(value, Message):
+    if isinstance(value, Turn):
         return [value.role, value.content]
     return dict(value) if hasattr(value, "keys") else str(value)

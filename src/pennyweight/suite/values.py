@@ -23,7 +23,7 @@ DEFAULT_PROMPT = "{{ input }}"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Turn:
     """One turn of a conversation; in a suite its content is a template."""
 
     role: Role
@@ -52,11 +52,11 @@ class Task:
     """What its attempts are checked for, made of the behaviours and checks above."""
     turns: tuple[str, ...] = ()
     """What a scripted user says after the replies, each line with its condition as JSON."""
-    before: tuple[Message, ...] = ()
+    before: tuple[Turn, ...] = ()
     """The turns of a conversation before the last one."""
     extra: Mapping[str, Any] = field(default_factory=lambda: NO_EXTRA)
     """Every other column, under its own name; prompts may use them."""
-    work: Work | None = None
+    work: Workspace | None = None
     """What an agent finds at this task and how its work is checked, beside what the tier says."""
 
 
@@ -106,7 +106,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Workspace:
     """Where an agent works, and how what it leaves behind is checked."""
 
     copy: str | None = None
@@ -134,12 +134,12 @@ class Work:
         )
         return [self.mark, files, self.verify, self.keep, hidden]
 
-    def joined(self, other: Work | None) -> Work:
+    def joined(self, other: Workspace | None) -> Workspace:
         """Join a tier's work with a task's: the task's workspace, the tier's files over its own."""
         if other is None:
             return self
         place = other if other.copy or other.git else self
-        return Work(
+        return Workspace(
             place.copy,
             place.git,
             place.mark,
@@ -172,13 +172,13 @@ class Tier:
     system: str | None = None
     prompt: str = DEFAULT_PROMPT
     examples: tuple[Example, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[Turn, ...] = ()
     """The turns that replace the prompt, if any."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     extends: str | None = None
-    shown: tuple[Message, ...] = ()
+    shown: tuple[Turn, ...] = ()
     """The examples as turns, unless the prompt shows them itself."""
-    work: Work | None = None
+    work: Workspace | None = None
     """The suite's workspace and checks with the tier's files; None where nothing is an agent."""
 
 

@@ -16,7 +16,7 @@ from pennyweight.suite.agent_declaration import WORKSPACE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pennyweight.suite.values import Work
+    from pennyweight.suite.values import Workspace
 
     Tell = Callable[[str, str], None]
     """Tells a mistake: the key it belongs to, and what is wrong."""
@@ -35,13 +35,13 @@ def has_work(suite: Mapping[str, Any]) -> bool:
 
 
 @dataclass(slots=True)
-class WorkReader:
+class WorkspaceReader:
     """Reads what suites, tiers and tasks say about workspaces; a folder is hashed once."""
 
     folder: Path
     _marks: dict[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
 
-    def read(self, given: Mapping[str, Any], below: Work, tell: Tell) -> Work:
+    def read(self, given: Mapping[str, Any], below: Workspace, tell: Tell) -> Workspace:
         """Lay what is given over what is below it.
 
         A workspace takes the place of another, files come beside others, and checks after them.
@@ -62,7 +62,7 @@ class WorkReader:
             work = replace(work, keep=(*work.keep, *_commands(plain["keep"], "keep", tell)))
         return work
 
-    def _workspace(self, given: Any, work: Work, tell: Tell) -> Work:
+    def _workspace(self, given: Any, work: Workspace, tell: Tell) -> Workspace:
         none = replace(work, copy=None, git=None, mark="")
         if given is None:
             return none

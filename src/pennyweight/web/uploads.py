@@ -12,7 +12,7 @@ from pennyweight.engine.execution import check_subject
 from pennyweight.errors import UsageError
 from pennyweight.models.gguf import KNOWN
 from pennyweight.models.providers import PROVIDERS
-from pennyweight.schema.functions import REFUSED
+from pennyweight.schema.user_code import REFUSED
 from pennyweight.suite.loader import load_suite
 
 if TYPE_CHECKING:

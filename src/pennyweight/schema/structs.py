@@ -35,7 +35,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Struct:
     """A mapping with known keys."""
 
     noun: str

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
-from pennyweight.gates.policy import Gate, Margin, Place
+from pennyweight.gates.policy import Gate, Location, Margin
 from pennyweight.gates.records import values_of
-from pennyweight.gates.threshold import Amount, Threshold, kind_of
+from pennyweight.gates.threshold import Quantity, Threshold, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ _MEANS = {"latency_p95_ms": "latency_mean_ms", "cost_usd_total": "cost_usd_mean"
 
 
 @dataclass(slots=True)
-class Rules:
+class GateReader:
     """Makes gates of rules, and collects what is wrong with them."""
 
     file: str
@@ -98,7 +98,7 @@ class Rules:
                     kind=self.kind(metric), **more)  # fmt: skip
         zone = table.get("indifference")
         if zone:
-            apart = self.told(zone, lambda: Amount.parse(zone.value).value(metric, base.kind))
+            apart = self.told(zone, lambda: Quantity.parse(zone.value).value(metric, base.kind))
             base = base if apart is None else replace(base, indifference=apart)
         rules = [
             *self.threshold(base, table, node, path, explicit=own is not None),
@@ -133,7 +133,7 @@ class Rules:
             what = f"{base.name}: {settled}; write 'on: value' or another threshold."
             self.problems.add(written.line, what)
         at = path if written is node else (*path, "threshold")
-        place = Place(self.file, written.line, at)
+        place = Location(self.file, written.line, at)
         yield replace(base, threshold=made, on="value" if settled else base.on, place=place)
 
     def against(self, base: Gate, table: Mapping[str, Node], *, on: On) -> Iterator[Gate]:
@@ -159,7 +159,7 @@ class Rules:
             made.append(("no_worse_than", found or Margin(0, False, base.kind)))
         if wanted:
             made.append(("better", None))
-        place = Place(self.file, where.line, ())
+        place = Location(self.file, where.line, ())
         for against, allowed in made:
             words = "better" if allowed is None else "no worse"
             yield replace(base, name=f"{name} {words}", on=on, against=against, margin=allowed,

@@ -11,10 +11,10 @@ from pennyweight.catalogue import METRICS
 from pennyweight.errors import unknown
 from pennyweight.gates.declaration import GATE
 from pennyweight.gates.formula import NORMALIZED, read_formula
+from pennyweight.gates.gate_reader import ALIASES, GateReader
 from pennyweight.gates.invariants import NAMES
-from pennyweight.gates.policy import Gate, Limit, Policy
-from pennyweight.gates.rules import ALIASES, Rules
-from pennyweight.gates.threshold import Amount
+from pennyweight.gates.policy import ErrorLimit, Gate, Policy
+from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.versions import in_force
 from pennyweight.schema.kinds import shown
 from pennyweight.schema.tree import Node
@@ -31,7 +31,7 @@ _CRITERIA = {"by_category": "category", "by_capability": "capability"}
 
 
 @dataclass(slots=True)
-class Reader:
+class PolicyReader:
     """Makes a policy of what was read, and checks what no single key can tell."""
 
     file: str
@@ -39,14 +39,14 @@ class Reader:
     given: dict[str, Any]
     problems: Problems
     version: str | None
-    rules: Rules
+    rules: GateReader
 
     @classmethod
     def of(cls, file: str, root: Node, given: dict[str, Any], problems: Problems,
-           version: str | None) -> Reader:  # fmt: skip
+           version: str | None) -> PolicyReader:  # fmt: skip
         """Prepare the reading of a file."""
         parts = tuple(n for n in given.get("weights") or {} if n not in {*_CRITERIA, "description"})
-        rules = Rules(file, problems, given.get("on", "value"), parts)
+        rules = GateReader(file, problems, given.get("on", "value"), parts)
         return cls(file, root, given, problems, version, rules)
 
     def policy(self) -> Policy:
@@ -69,7 +69,7 @@ class Reader:
         if rate is not None and not 0 < rate < 0.5:
             what = "error_rate must be above 0 and below 50 %: no sample is ever free of error."
             self.problems.add(self.root.line_at("error_rate"), what)
-        limit = self.amount("errors", Limit.of)
+        limit = self.amount("errors", ErrorLimit.of)
         return Policy(
             name=self.given.get("policy") or Path(self.file).name,
             gates=tuple(made),
@@ -100,12 +100,12 @@ class Reader:
                 found[f"weights.{key}.{_norm(name)}"] = at("weights", key, name)
         return found
 
-    def amount(self, key: str, read: Callable[[Amount], Any]) -> Any:
+    def amount(self, key: str, read: Callable[[Quantity], Any]) -> Any:
         """Read an amount of the whole policy."""
         node = self.given.get(key)
         if node is None:
             return None
-        return self.rules.told(node, lambda: read(Amount.parse(node.value)))
+        return self.rules.told(node, lambda: read(Quantity.parse(node.value)))
 
     def fragment(self) -> Iterator[Gate]:
         """Make a gate of a metric in the form of the specification."""

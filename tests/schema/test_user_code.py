@@ -6,7 +6,7 @@ import pytest
 
 from pennyweight.engine.execution import model_of, open_suite
 from pennyweight.errors import UsageError
-from pennyweight.schema.functions import FOLDER, load_function
+from pennyweight.schema.user_code import FOLDER, load_function
 
 
 @pytest.fixture
