@@ -209,7 +209,7 @@ def check(
     return declare
 
 
-_NAMES = {**vars(parameter), "Seen": AttemptView}
+_NAMES = {**vars(parameter), "AttemptView": AttemptView}
 """What annotations may name, imported there or not."""
 
 

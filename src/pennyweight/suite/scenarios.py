@@ -173,7 +173,7 @@ def _turn(table: Any) -> dict[str, Any]:
         return {"say": table["say"]}
     condition = read_behaviour(table["if"])
     check = condition.check
-    if check.by != "record" or check.name in _LATER_KNOWN or check.family == "work":
+    if check.by != "record" or check.name in _LATER_KNOWN or check.family == "files":
         raise UsageError(
             f"if: {condition.key} cannot be decided while the conversation goes on; 'if' needs a "
             "check that looks at the reply alone, such as contains."
