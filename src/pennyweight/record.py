@@ -1,18 +1,34 @@
-"""The record: every column an attempt leaves behind, its type and its meaning.
+"""The record: every column an attempt leaves behind, with its type and its meaning.
 
-This is the one contract between all parts. The loader, the checks on input, the JSON schema and
-the reference page are made from `COLUMNS`.
+This is the contract between all parts. The loader, the checks on input, the JSON schema, the
+reference page and the store's record table are built from these declarations.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 
 STATUSES = ("ok", "error", "timeout", "budget")
+
+
+class AttemptKey(NamedTuple):
+    """What identifies an attempt. No two records share all five values."""
+
+    run: str
+    subject: str
+    tier: str
+    task_id: str
+    attempt: int
+
+
+KEY = AttemptKey._fields
+"""The key columns, in the one order that code, joins and groups use."""
+KEY_IN_RUN = KEY[1:]
+"""The key columns that identify an attempt among those of its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,56 +42,93 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    origin: Literal["input", "both", "run"] = "input"
+    """Where the column occurs: `input`, in sources only; `run`, in runs and their exports only."""
+    nullable: bool = True
+    """Whether a stored record may lack it."""
+    bits: Literal[32, 64] = 64
+    """The width of an integer in the store."""
 
 
-def _text(name: str, meaning: str, *aliases: str, choices: tuple[str, ...] = ()) -> Column:
-    return Column(name, "string", meaning, aliases, choices=choices)
+def _text(name: str, meaning: str, *aliases: str, **more: Any) -> Column:
+    return Column(name, "string", meaning, aliases, **more)
 
 
-def _count(name: str, meaning: str, *aliases: str, minimum: float = 0) -> Column:
-    return Column(name, "integer", meaning, aliases, minimum)
+def _count(name: str, meaning: str, *aliases: str, minimum: float = 0, **more: Any) -> Column:
+    return Column(name, "integer", meaning, aliases, minimum, **more)
 
 
-def _number(name: str, meaning: str, *aliases: str, maximum: float | None = None) -> Column:
-    return Column(name, "number", meaning, aliases, 0, maximum)
+def _number(name: str, meaning: str, *aliases: str, **more: Any) -> Column:
+    return Column(name, "number", meaning, aliases, 0, **more)
 
 
-COLUMNS: tuple[Column, ...] = (
-    _text("task_id", "Which task this was.", "id", "task", "question_id", "example_id", "doc_id"),
-    _text("subject", "What was measured: a model or an agent with its settings.", "model", "agent"),
-    _text("tier", "The configuration of the subject, such as T0 or T1."),
+_STORED: dict[str, Any] = {"origin": "both"}
+_KEY: dict[str, Any] = {"origin": "both", "nullable": False}
+_RUN: dict[str, Any] = {"origin": "run"}
+
+_DECLARED: tuple[Column, ...] = (
+    _text("run", "The run that the record belongs to.", "run_id", **_KEY),
+    _text(
+        "subject",
+        "What was measured: a model or an agent with its settings.",
+        *("model", "agent"),
+        **_KEY,
+    ),
+    _text("tier", "The configuration of the subject, such as T0 or T1.", **_KEY),
+    _text(
+        "task_id",
+        "The id of the task.",
+        *("id", "task", "question_id", "example_id", "doc_id"),
+        **_KEY,
+    ),
     _count(
         "attempt",
-        "Which try at this task it was, counting from 1.",
+        "The number of the attempt at this task, counting from 1.",
         *("run_number", "trial", "repeat"),
         minimum=1,
+        bits=32,
+        **_KEY,
     ),
-    _text("run", "The run that the record belongs to.", "run_id"),
+    _text("fingerprint", "A hash of everything that was sent.", nullable=False, **_RUN),
     _text(
         "status",
         "How the attempt ended: `ok`; `error` (the model could not be reached or the harness "
-        "broke: left out of every quality metric); `timeout` or `budget` (an agent ran out of it: "
-        "not passed). Missing means `ok`, or `error` when `error` has text.",
+        "failed: excluded from every quality metric); `timeout` or `budget` (an agent exceeded a "
+        "limit: not passed). Missing means `ok`, or `error` if `error` has text.",
         choices=STATUSES,
+        **_KEY,
     ),
-    _text("error", "What went wrong, for a record with status `error`.", "error_message"),
-    Column("truncated", "boolean", "Whether the response was cut at the token limit."),
-    _text("input", "The task as it was put.", "question", "prompt"),
     _text(
-        "response",
-        "The whole reply, in which the final answer and the chain of thought are found.",
-        *("output", "completion"),
+        "error", "The error message of a record with status `error`.", "error_message", **_STORED
     ),
-    _text("reasoning", "What the provider gave as reasoning, apart from the reply."),
-    _text("logprobs", "The reply's tokens with their log-probabilities, as a JSON list of pairs."),
+    _text("error_kind", "The kind of the error.", **_RUN),
+    _text("model", "The model that replied, as the provider names it.", **_RUN),
+    _text("input", "The task's input.", "question", "prompt", **_STORED),
+    _text("messages", "The messages that were sent, as JSON.", **_RUN),
     _text(
         "target",
-        "The right answer.",
+        "The correct answer.",
         *("expected_answer", "ground_truth", "gold", "reference", "label"),
+        **_STORED,
+    ),
+    _text("category", "The kind of scenario: happy_path, edge_case, adversarial, …", **_STORED),
+    _text("capability", "The capability that the scenario exercises.", **_STORED),
+    _text(
+        "response",
+        "The complete reply, from which the final answer and the chain of thought are extracted.",
+        *("output", "completion"),
+        **_STORED,
+    ),
+    _text("reasoning", "The reasoning that the provider returned apart from the reply.", **_STORED),
+    _text("tool_calls", "The tool calls in the reply, as JSON.", **_RUN),
+    _text(
+        "logprobs",
+        "The tokens of the reply with their log-probabilities, as a JSON list of pairs.",
+        **_STORED,
     ),
     _text(
         "answer",
-        "The final answer that was given; missing when none could be found in the response.",
+        "The final answer; missing if none could be extracted from the response.",
         *("prediction", "predicted", "model_answer", "final_answer"),
     ),
     _text(
@@ -85,93 +138,101 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _number(
         "prob_correct",
-        "How probable the subject said it was that its answer is right.",
+        "The probability that the subject assigned to its answer being correct.",
         *("confidence", "probability"),
         maximum=1,
     ),
-    _count("prompt_tokens", "Tokens that went in, from the provider's usage.", "input_tokens"),
-    _count("completion_tokens", "Tokens that came out.", "output_tokens"),
-    _number("latency_ms", "Milliseconds that the successful call took.", "latency"),
+    _text("finish", "Why the model stopped, as the provider reports it.", **_RUN),
+    Column("truncated", "boolean", "Whether the response was cut at the token limit.", **_STORED),
+    Column("refused", "boolean", "Whether the provider reports a refusal.", **_RUN),
+    Column("seed", "integer", "The seed that was sent.", **_RUN),
+    _count("prompt_tokens", "Input tokens, from the provider's usage.", "input_tokens", **_STORED),
+    _count("completion_tokens", "Output tokens.", "output_tokens", **_STORED),
+    _count("cached_tokens", "The input tokens that came from the provider's cache.", **_RUN),
+    _count("reasoning_tokens", "The output tokens that were spent on reasoning.", **_RUN),
+    _number("latency_ms", "Duration of the successful call in milliseconds.", "latency", **_STORED),
+    _number("wait_ms", "Milliseconds spent waiting for a free slot and between retries.", **_RUN),
+    _count("tries", "The number of calls, retries included.", bits=32, **_RUN),
     Column(
         "correct",
         "boolean",
-        "Whether the answer is right; used only where there is no target to compare with.",
+        "Whether the answer is correct; used only if there is no target to compare with.",
         ("is_correct",),
     ),
-    Column("passed", "boolean", "Whether the attempt passed, where that was decided.", ("pass",)),
     _number(
         "impl_rate",
-        "How much of what was required is there: the judge's weighted score.",
+        "The share of the requirements that are met: the judges' weighted score.",
         *("weighted_score", "judge_score"),
         maximum=1,
     ),
     Column(
         "judge_passed",
         "boolean",
-        "Whether the judges let it pass; decides where neither `passed` nor a scenario does.",
+        "Whether the judges passed the attempt; decides if neither `passed` nor a scenario does.",
     ),
     Column(
         "judge_scores",
         "numbers",
-        "The score of each judge whose judgment is valid. Empty where judges were to be asked and "
-        "none gave a valid one: then nothing else decides in their place.",
+        "The score of each judge whose judgment is valid. Empty if judges were asked and none gave "
+        "a valid judgment: then nothing else decides in their place.",
         minimum=0,
         maximum=1,
     ),
-    _number("judge_cost_usd", "What judging the attempt cost; never part of `cost_usd`."),
-    _number("cost_usd", "What the attempt cost in US dollars.", "cost", "total_cost_usd"),
-    _number("input_price", "US dollars for a million tokens in."),
-    _number("output_price", "US dollars for a million tokens out."),
-    _number("duration_seconds", "Seconds from start to completion.", "duration"),
-    Column("start_time", "time", "When it began (Unix seconds or ISO 8601).", ("started_at",)),
+    _number("judge_cost_usd", "The cost of judging the attempt; never part of `cost_usd`."),
+    _number(
+        "cost_usd", "The cost of the attempt in US dollars.", "cost", "total_cost_usd", **_STORED
+    ),
+    _number("input_price", "US dollars per million input tokens.", **_STORED),
+    _number("output_price", "US dollars per million output tokens.", **_STORED),
+    _number("duration_seconds", "Seconds from start to completion.", "duration", **_STORED),
+    _number("started", "When the attempt started, in Unix seconds.", **_RUN),
+    _number("ended", "When the attempt ended, in Unix seconds.", **_RUN),
+    Column("start_time", "time", "When it started (Unix seconds or ISO 8601).", ("started_at",)),
     Column("end_time", "time", "When it ended (Unix seconds or ISO 8601).", ("ended_at",)),
-    _text("category", "The kind of scenario: happy_path, edge_case, adversarial, …"),
-    _text("capability", "What the scenario exercises."),
-    _count("expected", "How many behaviours were expected.", "expected_count"),
-    _count("observed", "How many of them were observed.", "observed_count"),
-    _count("violations", "How many must-nots were violated.", "violation_count"),
+    _count("expected", "The number of expected behaviours.", "expected_count"),
+    _count("observed", "The number of expected behaviours that were observed.", "observed_count"),
+    _count("violations", "The number of violated must-nots.", "violation_count"),
     Column("expected_behaviors", "strings", "The expected behaviours, instead of their count."),
     Column("observed_behaviors", "strings", "The observed behaviours, instead of their count."),
     Column("violated", "strings", "The violated must-nots, instead of their count."),
     Column(
         "undecided",
         "strings",
-        "The behaviours and checks about which nothing could be decided: a check broke, a value is "
-        "missing, nobody has said yet. An attempt with one of them has not passed.",
+        "The behaviours and checks that could not be decided: a check failed to run, a value is "
+        "missing, or a judge or reviewer has not answered. An attempt with an undecided one has "
+        "not passed.",
     ),
-    _number("pass_score", "The scenario score from which it passes; 1 if missing.", maximum=1),
-    _number("weight", "How much the task counts; 1 if missing."),
+    _number(
+        "pass_score",
+        "The lowest scenario score that passes; 1 if missing.",
+        maximum=1,
+        **_STORED,
+    ),
+    _text("extra", "Further columns of the task, as JSON.", **_RUN),
+    Column(
+        "passed",
+        "boolean",
+        "Whether the attempt passed, if that was decided.",
+        ("pass",),
+        **_STORED,
+    ),
+    _text("work", "What an agent changed in its workspace, as JSON.", **_RUN),
+    _text("price_source", "Where the prices come from.", **_RUN),
+    _number("weight", "The weight of the task; 1 if missing."),
     Column("required", "boolean", "Whether the task must pass for a release to pass."),
     _text("checks", "Every check's verdict with its evidence, as JSON."),
 )
 
+COLUMNS = tuple(column for column in _DECLARED if column.origin != "run")
+"""The columns that measures and metrics can read from any source."""
+
+STORED = tuple(column for column in _DECLARED if column.origin != "input")
+"""The columns of the store's record table, in the table's order."""
+
+EXPORTED = frozenset(column.name for column in _DECLARED if column.origin == "run")
+"""The columns that only the export of a run has. No metric reads them."""
+
 BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
-
-EXPORTED = frozenset(
-    {
-        "cached_tokens",
-        "ended",
-        "error_kind",
-        "extra",
-        "fingerprint",
-        "finish",
-        "messages",
-        "model",
-        "price_source",
-        "reasoning_tokens",
-        "refused",
-        "seed",
-        "started",
-        "tool_calls",
-        "tries",
-        "wait_ms",
-        "work",
-    }
-)
-"""What an export of a run has beside these: it serves no metric, and nobody has to be told so."""
-
-KEY = ("run", "subject", "tier", "task_id", "attempt")
-"""The columns that tell attempts apart: no two records may agree in all of them."""
 
 _JSON_TYPES: dict[Type, dict[str, Any]] = {
     "string": {"type": ["string", "number", "boolean", "null"]},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -15,7 +17,35 @@ from sqlalchemy import (
     Text,
 )
 
+from pennyweight.record import KEY, STORED
+from pennyweight.record import Column as Declared
+
 METADATA = MetaData()
+
+INDEX_ORDER = ("run", "task_id", "subject", "tier", "attempt")
+"""The key columns as the primary keys order them.
+
+Code uses the order of `AttemptKey`. The index has the task first, so that the attempts at one task
+are adjacent: they are read together, and pages of records follow the index.
+"""
+
+_TYPES: dict[str, Any] = {
+    "string": Text,
+    "integer": BigInteger,
+    "number": Double,
+    "boolean": Boolean,
+}
+
+
+def _column(declared: Declared) -> Column[Any]:
+    narrow = declared.type == "integer" and declared.bits == 32
+    type_ = Integer if narrow else _TYPES[declared.type]
+    return Column(declared.name, type_, nullable=declared.nullable)
+
+
+def _key() -> list[Column[Any]]:
+    return [_column(declared) for declared in STORED if declared.name in KEY]
+
 
 META = Table("pennyweight_meta", METADATA, Column("version", Integer, nullable=False))
 
@@ -40,66 +70,22 @@ RUN = Table(
 RECORD = Table(
     "pennyweight_record",
     METADATA,
-    Column("run", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("tier", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("error", Text),
-    Column("error_kind", Text),
-    Column("model", Text),
-    Column("input", Text),
-    Column("messages", Text),
-    Column("target", Text),
-    Column("category", Text),
-    Column("capability", Text),
-    Column("response", Text),
-    Column("reasoning", Text),
-    Column("tool_calls", Text),
-    Column("logprobs", Text),
-    Column("finish", Text),
-    Column("truncated", Boolean),
-    Column("refused", Boolean),
-    Column("seed", BigInteger),
-    Column("prompt_tokens", BigInteger),
-    Column("completion_tokens", BigInteger),
-    Column("cached_tokens", BigInteger),
-    Column("reasoning_tokens", BigInteger),
-    Column("latency_ms", Double),
-    Column("wait_ms", Double),
-    Column("tries", Integer),
-    Column("cost_usd", Double),
-    Column("input_price", Double),
-    Column("output_price", Double),
-    Column("duration_seconds", Double),
-    Column("started", Double),
-    Column("ended", Double),
-    Column("pass_score", Double),
-    Column("extra", Text),
-    Column("passed", Boolean),
-    Column("work", Text),
-    Column("price_source", Text),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
+    *map(_column, STORED),
+    PrimaryKeyConstraint(*INDEX_ORDER),
 )
 
 ASIDE = Table(
     "pennyweight_aside",
     METADATA,
-    *(Column(c.name, c.type, nullable=c.nullable) for c in RECORD.c),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "fingerprint"),
+    *map(_column, STORED),
+    PrimaryKeyConstraint(*INDEX_ORDER, "fingerprint"),
 )
 """Records that a changed suite no longer asks for. They were paid for, and may come back."""
 
 JUDGMENT = Table(
     "pennyweight_judgment",
     METADATA,
-    Column("run", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("tier", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    *_key(),
     Column("judge", Text, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("status", Text, nullable=False),
@@ -117,7 +103,7 @@ JUDGMENT = Table(
     Column("cost_usd", Double),
     Column("latency_ms", Double),
     Column("at", Double, nullable=False),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "judge", "fingerprint"),
+    PrimaryKeyConstraint(*INDEX_ORDER, "judge", "fingerprint"),
 )
 """What a judge said about an attempt, item by item; by another rubric it is another judgment."""
 
@@ -149,11 +135,7 @@ CALL = Table(
 MEASURED = Table(
     "pennyweight_measured",
     METADATA,
-    Column("run", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("tier", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    *_key(),
     Column("status", Text),
     Column("category", Text),
     Column("capability", Text),
@@ -176,7 +158,7 @@ MEASURED = Table(
     Column("scenario_score", Double),
     Column("violations", BigInteger),
     Column("composite_score", Double),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt"),
+    PrimaryKeyConstraint(*INDEX_ORDER),
     sqlite_with_rowid=False,
 )
 """The measures of records, kept for filters. They can be computed again at any time."""
@@ -222,11 +204,7 @@ SCENARIO = Table(
 VERDICT = Table(
     "pennyweight_verdict",
     METADATA,
-    Column("run", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("tier", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    *_key(),
     Column("mark", Text, nullable=False),
     Column("who", Text, nullable=False),
     Column("said_of", Text, nullable=False),
@@ -235,7 +213,7 @@ VERDICT = Table(
     Column("why", Text),
     Column("evidence", Text),
     Column("at", Double, nullable=False),
-    PrimaryKeyConstraint("run", "task_id", "subject", "tier", "attempt", "mark", "who"),
+    PrimaryKeyConstraint(*INDEX_ORDER, "mark", "who"),
     Index("pennyweight_verdict_newest", "run", "at"),
 )
 """What code, a judge or a person said about a behaviour, which no record can say by itself."""
