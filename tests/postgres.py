@@ -13,10 +13,6 @@ from pathlib import Path
 import psycopg
 
 USER, PASSWORD = "pennyweight", secrets.token_hex(8)
-MISSING = (
-    "PostgreSQL is not installed: 'sh tools/postgres.sh' installs it on Debian and Ubuntu; "
-    "elsewhere put initdb and postgres on the PATH"
-)
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",

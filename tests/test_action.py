@@ -22,7 +22,7 @@ case "$*" in *jq*) cat known.txt 2>/dev/null ;; esac
 exit 0
 """
 
-pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="bash is missing")
 
 
 @pytest.fixture

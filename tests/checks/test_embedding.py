@@ -1,15 +1,13 @@
 """Similarity: the published values of the model, and what is said where it is not installed."""
 
-from importlib.util import find_spec
-
 import pytest
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import read_behaviour
-from pennyweight.checks.embedding import PACKAGE, _pieces, _words, similarity_of
+from pennyweight.checks.embedding import _pieces, _words, similarity_of
 from pennyweight.errors import UsageError
 
-installed = pytest.mark.skipif(find_spec(PACKAGE) is None, reason="the sentence model is an extra")
+installed = pytest.mark.usefixtures("sentence_model")
 
 
 @installed

@@ -321,7 +321,7 @@ def test_a_dry_run_of_a_resumed_run_calls_nothing(tmp_path: Path) -> None:
         assert len(seen) == 1
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is missing")
 def test_a_recording_on_a_full_disk_stops_the_run_and_loses_no_answer(tmp_path: Path) -> None:
     with in_a_thread({"m": response()}) as served:
         address, seen = served["m"]

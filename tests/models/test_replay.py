@@ -127,7 +127,7 @@ def test_a_line_that_was_cut_is_left_out_and_written_over(tmp_path: Path) -> Non
     assert len(Recording.read(path).replies) == 2
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is missing")
 def test_a_full_disk_stops_further_calls_and_loses_no_answer() -> None:
     recorder, model = Recorder(Path("/dev/full")), Counting()
     wrapped = recorder.wrap(model)

@@ -2,13 +2,13 @@
 
 import csv
 import json
-import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
+import services
 from cli.command import pennyweight, refused
 from pennyweight import score
 from pennyweight.render.digest import digest
@@ -143,8 +143,7 @@ def test_markdown(report, tmp_path):
 
 def test_pdf(tmp_path):
     if browser() is None:
-        missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("Chromium is not installed: 'sh tools/browser.sh' installs it")
+        services.missing("chromium")
     done = pennyweight("report", RECORDS, "-o", tmp_path / "r.pdf")
     assert done.code == 0, done.err
     assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")

@@ -122,7 +122,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path.write_bytes(jsonl(RECORDS))
     path.chmod(0)
     if os.access(path, os.R_OK):
-        pytest.skip("this user may read everything")
+        pytest.skip("root may read every file")
     assert f"{path}: cannot be read: Permission denied." in refused("score", path)
 
 

@@ -150,7 +150,7 @@ def test_the_command_that_resumes_has_the_store_and_no_password(address, command
 
 def test_a_medium_that_cannot_be_written_can_be_read(tmp_path):
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("nothing can be mounted here")
+        pytest.skip("this user may not mount file systems")
     store = Store(str(tmp_path / "s.db"))
     store.add_run(run())
     store.write([record("a", response="4", target="4")], [])

@@ -1,31 +1,27 @@
 """A browser and filled stores, made once for all tests of a process."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+import services
 from web.serving import replayed, serving
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-MISSING = "Chromium is not installed: 'sh tools/browser.sh' installs it on Debian and Ubuntu"
 
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Real Chromium; where there is none these tests skip, but fail in CI."""
-    missing = pytest.fail if os.environ.get("CI") else pytest.skip
+    """Real Chromium."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if found is None:
-        missing(MISSING)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        missing("playwright is not installed: pip install 'pennyweight[dev]'")
+        services.missing("chromium")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield browser

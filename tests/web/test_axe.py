@@ -1,14 +1,13 @@
 """Nothing serious is found by axe-core, in light and in dark."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+import services
 from web.test_pages import THEMES, places
 
-AXE = Path(__file__).parent.parent.parent / ".cache" / "node_modules" / "axe-core" / "axe.min.js"
-MISSING = "axe-core is not there: 'sh tools/browser.sh' fetches it"
+AXE = Path(__file__).parent.parent.parent / ".cache" / "axe-core" / "axe.min.js"
 RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) =>
   found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
     .map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(" | ")}`))"""
@@ -17,7 +16,7 @@ RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) =>
 @pytest.fixture(scope="module")
 def axe():
     if not AXE.is_file():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+        services.missing("axe-core")
     return AXE.read_text(encoding="utf-8")
 
 
