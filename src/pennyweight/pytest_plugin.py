@@ -283,19 +283,17 @@ def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome
 
 
 def _verdict(case: Case, run: str, address: str) -> Verdict:
-    from pennyweight.cli.gate import baseline_records  # noqa: PLC0415
-    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
-    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
-    from pennyweight.gates.records import read_records  # noqa: PLC0415
+    from pennyweight.api.gate import gate  # noqa: PLC0415
 
     given = case.settings
-    policy = load_policies(given["policies"], given.get("version"))
-    metrics, baseline = needed_metrics(policy), None
-    if given.get("baseline"):
-        baseline = baseline_records(given["baseline"], metrics, policy.options, {}, address)
-    source = [_source(run, address)]
-    records = read_records(source, metrics, policy.options, where=given.get("where"))
-    return decide(policy, records, baseline)
+    return gate(
+        run,
+        given["policies"],
+        baseline=given.get("baseline"),
+        where=given.get("where"),
+        version=given.get("version"),
+        store=address,
+    )
 
 
 def _source(run: str, address: str) -> Any:

@@ -46,11 +46,11 @@ def set_(
     name: str, source: str, where: tuple[str, ...], map: tuple[str, ...], store: str | None
 ) -> None:
     """Keep the records of SOURCE (a run or a file) as the baseline NAME."""
-    from pennyweight.cli.gate import resolved  # noqa: PLC0415
+    from pennyweight.api.sources import resolve, unmixed  # noqa: PLC0415
     from pennyweight.gates.baseline import described, is_baseline, save  # noqa: PLC0415
     from pennyweight.gates.records import read_records  # noqa: PLC0415
 
-    found = resolved((source,), store)
+    found = unmixed(resolve([source], store))
     records = read_records(found, None, {}, where=pairs("--where", where), map=pairs("--map", map))
     run = getattr(found[0], "run", None)
     old = _source_of(described, name) if is_baseline(name) else ""

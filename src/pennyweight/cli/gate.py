@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from pennyweight.cli.options import pairs, store_option
-from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.errors import InputError, UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.gates.early_stopping import Plan
-    from pennyweight.gates.records import Records
     from pennyweight.gates.verdict import Verdict
 
 FORMATS = ("table", "json", "markdown", "junit", "github")
@@ -81,119 +79,45 @@ def command(
     records must be of one subject and one tier; --where picks them. Several
     policies are joined.
     """
-    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
-    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
-    from pennyweight.gates.records import read_records  # noqa: PLC0415
+    from pennyweight.api.gate import gate, keep  # noqa: PLC0415
+    from pennyweight.store.connection import StoreError  # noqa: PLC0415
 
     for path in report:
         if path.suffix not in SUFFIXES:
             raise UsageError(f"--report {path}: the name must end in {', '.join(SUFFIXES)}.")
-    loaded = load_policies(policy, version)
-    metrics = needed_metrics(loaded)
-    shares = _margin(margin)
-    found = resolved(sources, store)
-    records = read_records(
-        found,
-        metrics,
-        loaded.options,
+    share = _margin(margin)
+    verdict = gate(
+        sources,
+        policy,
+        baseline=baseline,
         where=pairs("--where", where),
+        baseline_where=pairs("--baseline-where", baseline_where),
+        version=version,
         map=pairs("--map", map),
         skip_bad=skip_bad,
+        store=store,
     )
-    if records.left_out:
-        were = (
-            "1 bad record was"
-            if records.left_out == 1
-            else f"{records.left_out:,} bad records were"
-        )
-        click.echo(f"{were} left out; nothing is decided about them.", err=True)
-    before = None
-    if baseline is not None:
-        chosen = pairs("--baseline-where", baseline_where)
-        before = baseline_records(baseline, metrics, loaded.options, chosen, store)
-    verdict = decide(loaded, records, before, _plan(found, pairs("--where", where)))
-    _keep(found, verdict, pairs("--where", where))
+    note_evidence(verdict, baseline)
+    try:
+        keep(verdict, store)
+    except StoreError as error:
+        click.echo(f"The verdict was not kept with the run: {error}", err=True)
     show(verdict, format, report)
     if ratchet:
-        _ratchet(verdict, shares)
+        _ratchet(verdict, share)
     raise click.exceptions.Exit(verdict.exit_code)
 
 
-def resolved(sources: tuple[str, ...], store: str | None) -> list[Any]:
-    """Tell runs from files, as `pennyweight score` does."""
-    if all(name == "-" or Path(name).exists() for name in sources):
-        return list(sources)
-    from pennyweight.runs.source import RunSource, resolve  # noqa: PLC0415
-    from pennyweight.store.store import Store  # noqa: PLC0415
-
-    found = resolve(sources, Store(store))
-    runs = [one for one in found if isinstance(one, RunSource)]
-    if runs and len(runs) < len(found):
-        raise UsageError(
-            "Runs and files cannot be taken together; 'pennyweight export' writes a file."
-        )
-    return list(found)
-
-
-def baseline_records(
-    name: str, metrics: list[str], options: Any, where: dict[str, str], store: str | None
-) -> Records:
-    """Read what is compared with: a file, a baseline by its name, or a run."""
-    from pennyweight.gates.baseline import is_baseline, load  # noqa: PLC0415
-    from pennyweight.gates.records import one_side, read_records  # noqa: PLC0415
-
-    if not Path(name).exists() and is_baseline(name):
-        records = load(name, options, metrics).where(list(where.items()))
-        if not records.frame.height:
-            raise InputError([f"The baseline {name} has no such records."])
-        one_side(records.frame)
-    else:
-        found = _baseline_source(name, store)
-        records = read_records(found, metrics, options, where=where, name=name)
-    if records.to_come:
-        made = (records.planned or 0) - records.to_come
-        text = f"the baseline {name} is not whole: {made:,} of {records.planned:,} attempts."
-        click.echo(f"Note: {clean(text)}", err=True)
-    return records
-
-
-def _baseline_source(name: str, store: str | None) -> list[Any]:
-    """Find a file or a run to compare with; say how a name is given where there is neither."""
-    from pennyweight.gates.baseline import names  # noqa: PLC0415
-
-    try:
-        return resolved((name,), store)
-    except InputError as error:
-        known = names()
-        there = f"There are {', '.join(known)}." if known else "There is none yet."
-        hint = f"'pennyweight baseline set {name} RUN' keeps one. {there}"
-        what = unknown("Baseline", name, known, "No file or run has that name either.")
-        raise InputError([what], hint=hint) from error
-
-
-def _keep(sources: list[Any], verdict: Verdict, where: dict[str, str]) -> None:
-    """Keep the verdict on a run with it, for those who look at runs."""
-    if len(sources) != 1 or not hasattr(sources[0], "run"):
-        return
-    from pennyweight.store import cache as kept  # noqa: PLC0415
-    from pennyweight.store.connection import StoreError  # noqa: PLC0415
-
-    run, store = sources[0].run, sources[0].store
-    words = {"policy": verdict.policy, "verdict": verdict.verdict}
-    side = ", ".join(where.values())
-    try:
-        kept.keep_decision(store, run.id, **words, side=side, stamp=kept.stamp(store, run))
-    except StoreError as error:
-        click.echo(f"The verdict was not kept with the run: {error}", err=True)
-
-
-def _plan(sources: list[Any], where: dict[str, str]) -> Plan | None:
-    """Give the plan of a run that was stopped when it was decided: it is tested as it was."""
-    if len(sources) != 1 or isinstance(sources[0], str):
-        return None
-    from pennyweight.runs.plan import early_stop_plan  # noqa: PLC0415
-
-    return early_stop_plan(sources[0].run, where)
+def note_evidence(verdict: Verdict, baseline: str | None) -> None:
+    """Tell which records the verdict leaves out, and whether the baseline is incomplete."""
+    about = verdict.evidence
+    if about.left_out:
+        were = "1 bad record was" if about.left_out == 1 else f"{about.left_out:,} bad records were"
+        click.echo(f"{were} left out; nothing is decided about them.", err=True)
+    if about.baseline_missing:
+        planned = about.baseline_planned or 0
+        made = f"{planned - about.baseline_missing:,} of {planned:,} attempts"
+        click.echo(f"Note: {clean(f'the baseline {baseline} is not whole: {made}.')}", err=True)
 
 
 def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:

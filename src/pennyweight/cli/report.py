@@ -45,10 +45,10 @@ def command(
     The HTML holds everything in itself: it opens without a server or network
     and prints well. A PDF is printed by Chromium.
     """
+    from pennyweight.api.report import verdicts  # noqa: PLC0415
     from pennyweight.render import files  # noqa: PLC0415
     from pennyweight.render.digest import digest  # noqa: PLC0415
     from pennyweight.render.report import Report  # noqa: PLC0415
-    from pennyweight.render.verdict_scales import verdicts  # noqa: PLC0415
     from pennyweight.render.view import run_facts  # noqa: PLC0415
     from pennyweight.runs.source import resolve  # noqa: PLC0415
     from pennyweight.store.store import Store  # noqa: PLC0415

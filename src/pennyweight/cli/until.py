@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pennyweight.cli.gate import baseline_records, show
+from pennyweight.cli.gate import show
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def until_decided(
     fresh: bool,
 ) -> int:
     """Make ever larger parts of a suite until its policy is decided; gives the exit code."""
+    from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
     from pennyweight.engine.early_stop import Until  # noqa: PLC0415
     from pennyweight.engine.resume import held, renew  # noqa: PLC0415
     from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
@@ -44,7 +45,7 @@ def until_decided(
     before = None
     if baseline is not None:
         metrics = needed_metrics(policy)
-        before = baseline_records(baseline, metrics, policy.options, {}, store.address)
+        before = baseline_records(baseline, metrics, policy.options, store=store)
     seed = stored.seed if stored else None
     until = Until.of(suite, policy, before, seed=seed, version=version)
     if not fresh:

@@ -52,7 +52,7 @@ def decide(
     are tested so that looking again and again does no harm, and the others are open until the run
     is whole.
     """
-    if baseline is None and any(gate.paired for gate in policy.gates):
+    if baseline is None and policy.paired:
         raise UsageError("The policy compares with a baseline; --baseline names one.")
     records = records.under(policy)
     baseline = baseline.under(policy) if baseline is not None else None

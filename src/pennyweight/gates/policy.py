@@ -125,6 +125,11 @@ class Policy:
     set_in: Mapping[str, str] = field(default_factory=dict)
     """By setting, the file and the line that set it."""
 
+    @property
+    def paired(self) -> bool:
+        """Whether a gate compares with a baseline."""
+        return any(gate.paired for gate in self.gates)
+
     def joined(self, other: Policy) -> Policy:
         """Put two policies together; what one sets, the other's silence does not undo.
 

@@ -214,11 +214,15 @@ def read_records(
     options: Mapping[str, Any],
     *,
     where: Mapping[str, str] | None = None,
+    same_side: Mapping[str, str] | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     name: str = "",
 ) -> Records:
-    """Read and measure the records of a source; refuse none at all, and several sides."""
+    """Read and measure the records of a source; refuse none at all, and several sides.
+
+    `same_side` names a subject and a tier that are picked only where the records have several.
+    """
     where = where or {}
     columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
     work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
@@ -234,10 +238,12 @@ def read_records(
             raise UsageError(unknown("Column", column, known, "No record has it."))
     frame, taken = _open_must_nots(numbered(measured.frame)), {**work.options, **options}
     every = Records(frame, taken, name=name, left_out=measured.left_out)
+    where = narrowed(frame, where, same_side or {})
     found = every.where(list(where.items()))
     if not found.frame.height:
         shown = ", ".join(f"{n}={v}" for n, v in where.items())
-        raise InputError([f"There are no records with {shown}."])
+        there = f"{name} has" if name else "There are"
+        raise InputError([f"{there} no records with {shown}."])
     one_side(found.frame)
     return _planned(found, frame, source)
 
@@ -293,6 +299,14 @@ def numbered(frame: pl.DataFrame) -> pl.DataFrame:
         pl.when(task.is_null()).then(alone).otherwise(task.hash()).alias(CLUSTER),
         pl.lit(0, dtype=pl.UInt32).alias(GROUP),
     )
+
+
+def narrowed(
+    frame: pl.DataFrame, where: Mapping[str, str], same_side: Mapping[str, str]
+) -> dict[str, str]:
+    """Add the subject and the tier of `same_side` where the records have several."""
+    several = (c for c in SIDES if c in same_side and frame[c].drop_nulls().n_unique() > 1)
+    return {**{column: same_side[column] for column in several}, **where}
 
 
 def one_side(frame: pl.DataFrame) -> None:

@@ -89,6 +89,26 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The records that a verdict rests on."""
+
+    run: str | None = None
+    """The run that was decided on; None for files, and for several runs."""
+    stamp: str = ""
+    """The state of the run when it was read."""
+    side: str = ""
+    """The subject, tier or other values that picked the records."""
+    tasks: frozenset[str] = frozenset()
+    """The tasks that have a record."""
+    left_out: int = 0
+    """How many bad records were left out."""
+    baseline_planned: int | None = None
+    """How many attempts the baseline's run was going to make."""
+    baseline_missing: int = 0
+    """How many of them have no record."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a policy came to."""
 
@@ -102,6 +122,7 @@ class Verdict:
     sequential: bool = False
     notes: tuple[str, ...] = ()
     """What looks like a slip of the pen in the policy."""
+    evidence: Evidence = field(default=Evidence(), repr=False, compare=False)
 
     @property
     def verdict(self) -> Word:

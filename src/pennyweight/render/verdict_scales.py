@@ -8,31 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.render import verdict as writing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.gates.verdict import Decision, Verdict
 
 WIDTH = 220
-
-
-def verdicts(
-    sources: Sequence[Any], policies: Sequence[str], digest: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Decide on each side that a digest has: gates decide on one subject in one tier."""
-    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
-    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
-    from pennyweight.gates.records import read_records  # noqa: PLC0415
-
-    loaded = load_policies(policies)
-    metrics = needed_metrics(loaded)
-    sides = [side["group"] for side in digest["sides"]] or [{}]
-    found = []
-    for side in sides:
-        where = {name: str(value) for name, value in side.items() if value is not None}
-        records = read_records(list(sources), metrics, loaded.options, where=where)
-        told = shown(decide(loaded, records))
-        found.append({**told, "side": " · ".join(where.values())})
-    return found
 
 
 def shown(verdict: Verdict) -> dict[str, Any]:

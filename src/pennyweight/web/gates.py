@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.baseline import Baseline
     from pennyweight.gates.verdict import Verdict
+    from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Run
     from pennyweight.web.site import Site
 
@@ -100,12 +101,12 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     if not where:
         where |= _first_side(run)
     try:
-        verdict, made = _decided(site, run, known[policy], where, baseline)
+        verdict = _decided(site, run, known[policy], where, baseline)
     except PennyweightError as error:
         return {**told, "problem": str(error)}
 
     def link(task: str) -> str:
-        return _records_of(run, task, where) if task in made else ""
+        return _records_of(run, task, where) if task in verdict.evidence.tasks else ""
 
     return {**told, **shown(verdict), "link": link}
 
@@ -114,15 +115,13 @@ def keep(
     site: Site, run: Run, policy: str, where: Mapping[str, str | None], baseline: str = ""
 ) -> None:
     """Decide on a side of a run, and keep the verdict with it."""
+    from pennyweight.api import gate as decision  # noqa: PLC0415
+
     path = policies(site).get(policy)
     if path is None:
         raise UsageError("There is no such policy below the folders of this server.")
     chosen = {name: value for name, value in where.items() if value}
-    stamp = kept.stamp(site.store, run)
-    verdict, _ = _decided(site, run, path, chosen, baseline)
-    words = {"policy": verdict.policy, "verdict": verdict.verdict}
-    side = ", ".join(chosen.values())
-    kept.keep_decision(site.store, run.id, **words, side=side, stamp=stamp)
+    decision.keep(_decided(site, run, path, chosen, baseline), site.store)
 
 
 def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:
@@ -140,53 +139,31 @@ def _first_side(run: Run) -> dict[str, str]:
     }
 
 
-def _decided(
-    site: Site, run: Run, path: Path, where: Mapping[str, str], baseline: str
-) -> tuple[Verdict, set[str]]:
-    """Decide as `pennyweight gate` does; also name the tasks that have records."""
-    from pennyweight.gates.decision import decide, needed_metrics  # noqa: PLC0415
+def _decided(site: Site, run: Run, path: Path, where: Mapping[str, str], baseline: str) -> Verdict:
+    """Decide as `pennyweight gate` does; a baseline is of the same side, where it has several."""
+    from pennyweight.api.gate import gate  # noqa: PLC0415
     from pennyweight.gates.loader import load_policies  # noqa: PLC0415
-    from pennyweight.gates.records import read_records  # noqa: PLC0415
-    from pennyweight.runs.plan import early_stop_plan  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
     if run.attempts > LARGE:
         raise PennyweightError(
             f"This run is large; in a terminal: pennyweight gate {run.id} --policy {path}"
         )
-    loaded = load_policies([path])
-    metrics = needed_metrics(loaded)
-    records = read_records([RunSource(run, site.store)], metrics, loaded.options, where=where)
-    before = None
-    if any(gate.paired for gate in loaded.gates):
-        if not baseline:
-            raise UsageError("This policy compares with a baseline: choose one above, and decide.")
-        before = _before(site, baseline, metrics, loaded.options, where)
-    made = set(records.frame["task_id"].drop_nulls())
-    return decide(loaded, records, before, early_stop_plan(run, where)), made
+    policy = load_policies([path])
+    if policy.paired and not baseline:
+        raise UsageError("This policy compares with a baseline: choose one above, and decide.")
+    before = _baseline(site, baseline) if policy.paired else None
+    return gate(RunSource(run, site.store), policy, baseline=before, where=where)
 
 
-def _before(
-    site: Site,
-    baseline: str,
-    metrics: list[str],
-    options: Mapping[str, Any],
-    where: Mapping[str, str],
-) -> Records:
-    """Read what is compared with: its records of the same side, where it has several."""
-    from pennyweight.gates.baseline import is_baseline, load  # noqa: PLC0415
-    from pennyweight.gates.records import one_side, read_records  # noqa: PLC0415
+def _baseline(site: Site, chosen: str) -> Baseline | RunSource:
+    """Find the baseline that a request names: one that was kept, or a run."""
+    from pennyweight.gates.baseline import described, is_baseline  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
-    kind, _, name = baseline.partition(":")
+    kind, _, name = chosen.partition(":")
     if kind == KEPT and is_baseline(name):
-        found = load(name, options, metrics)
-        several = [n for n in SIDES if found.frame[n].n_unique() > 1]
-        found = found.where([(n, where[n]) for n in several if n in where])
-        if not found.frame.height:
-            raise UsageError(f"The baseline {name} has no records of {', '.join(where.values())}.")
-        one_side(found.frame)
-        return found
+        return described(name)
     if kind != RUN:
         raise UsageError("There is no such baseline; choose one of the list.")
     run = site.run(name)
@@ -194,8 +171,4 @@ def _before(
         raise UsageError(
             f"The baseline is large; in a terminal: pennyweight gate --baseline {run.id}"
         )
-    own = {n: v for n, v in where.items() if len(run.settings.get(SIDES[n], [])) > 1}
-    absent = [v for n, v in own.items() if v not in run.settings[SIDES[n]]]
-    if absent:
-        raise UsageError(f"The baseline {run.id} has no {', '.join(absent)}; choose another.")
-    return read_records([RunSource(run, site.store)], metrics, options, where=own, name=run.id)
+    return RunSource(run, site.store)

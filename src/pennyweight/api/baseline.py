@@ -1,0 +1,64 @@
+"""Baselines: keep records under a name, and read what a gate compares with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.api.sources import resolve, unmixed
+from pennyweight.errors import InputError, unknown
+from pennyweight.gates.baseline import Baseline, described, is_baseline, load, names
+from pennyweight.gates.records import narrowed, one_side, read_records
+from pennyweight.runs.source import RunSource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.gates.records import Records
+    from pennyweight.store.store import Store
+
+
+def baseline_records(
+    baseline: str | Baseline | RunSource,
+    metrics: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    where: Mapping[str, str] | None = None,
+    beside: Mapping[str, str] | None = None,
+    run: str | None = None,
+    store: str | Store | None = None,
+) -> Records:
+    """Read what a gate compares with: a file, a baseline by its name, or a run.
+
+    `where` picks records. Without it, they are of the subject and the tier that is decided on
+    (`beside`), where the baseline has several; but not of `run`, which would be compared with
+    itself.
+    """
+    where = where or {}
+    same_side = {} if where else beside or {}
+    if isinstance(baseline, str) and not Path(baseline).exists() and is_baseline(baseline):
+        baseline = described(baseline)
+    if isinstance(baseline, Baseline):
+        records = load(baseline.name, options, metrics)
+        chosen = records.where(list(narrowed(records.frame, where, same_side).items()))
+        if not chosen.frame.height:
+            raise InputError([f"The baseline {baseline.name} has no such records."])
+        one_side(chosen.frame)
+        return chosen
+    sources = _source(baseline, store) if isinstance(baseline, str) else [baseline]
+    name = baseline if isinstance(baseline, str) else baseline.run.id
+    if any(isinstance(one, RunSource) and one.run.id == run for one in sources):
+        same_side = {}
+    return read_records(sources, metrics, options, where=where, same_side=same_side, name=name)
+
+
+def _source(name: str, store: str | Store | None) -> list[Any]:
+    """Find a file or a run; where there is neither, tell how a baseline is set."""
+    try:
+        return unmixed(resolve([name], store))
+    except InputError as error:
+        known = names()
+        there = f"There are {', '.join(known)}." if known else "There is none yet."
+        hint = f"'pennyweight baseline set {name} RUN' keeps one. {there}"
+        what = unknown("Baseline", name, known, "No file or run has that name either.")
+        raise InputError([what], hint=hint) from error
