@@ -114,3 +114,17 @@ def test_how_many_tasks_were_taken_is_kept():
     only = gate(verdict(given, rows, plan=plan(rows)), "pass_rate")
     assert f"after {only.tasks} of 100 tasks" in only.why
     assert 20 < only.tasks < 100
+
+
+def test_a_decision_names_its_test_and_the_indifference_zone():
+    plan = Plan(tuple(Planned(f"t{i}") for i in range(100)), 1)
+    given = {"gates": [{"metric": "pass_rate", "threshold": 0.8, "on": "confident"}]}
+    (decided,) = verdict(given, share(60, 60), plan=plan).gates
+    assert (decided.verdict, decided.test, decided.planned_tasks) == ("pass", "sequential", 100)
+    assert decided.indifference == pytest.approx((0.75, 0.8))
+    assert decided.evidence >= 20
+    assert decided.tasks <= 60
+    (open_,) = verdict(given, share(5, 5), plan=plan).gates
+    assert (open_.verdict, open_.evidence) == ("inconclusive", None)
+    (whole,) = verdict(given, share(100, 100)).gates
+    assert (whole.test, whole.indifference, whole.planned_tasks) == ("interval", None, None)

@@ -12,7 +12,7 @@ from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import changed
 from pennyweight.gates.threshold import Threshold, shown
 from pennyweight.gates.threshold_tests import more, wanted
-from pennyweight.gates.verdict import Decision
+from pennyweight.gates.verdict import Decision, counted, points
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval
 
@@ -141,30 +141,30 @@ class Pair:
             return self.decision("fail", f"{self.said()}, {self.best(high)}.", low, high)
         held = self.value >= limit
         needed = more(len(self.tasks), self.value, low if held else high, Threshold(">=", limit))
-        why = f"{self.said()}; it may be from {self.points(low)} to {self.points(high)}. "
+        why = f"{self.said()}; it may be from {self.change(low)} to {self.change(high)}. "
         why += wanted(needed, "tasks")
         return self.decision("inconclusive", why, low, high, needed=needed)
 
     def said(self) -> str:
         """Tell the difference."""
         kind, (old, new) = self.gate.kind, self.sides
-        return f"{self.points(self.value)} ({shown(old, kind)} → {shown(new, kind)})"
+        return f"{self.change(self.value)} ({shown(old, kind)} → {shown(new, kind)})"
 
-    def points(self, difference: float) -> str:
+    def change(self, difference: float) -> str:
         """Write a difference in words."""
         word = "better" if difference > 0 else "worse"
         if self.gate.kind == "rate":
-            return f"{abs(difference) * 100:.2g} points {word}" if difference else "no change"
+            return f"{points(difference)} {word}" if difference else "no change"
         return f"{shown(abs(difference), self.gate.kind)} {word}" if difference else "no change"
 
     def worst(self, low: float) -> str:
         """Say how bad it may be."""
-        return f"at worst {self.points(low)}, where {self.gate.margin} is allowed"
+        return f"at worst {self.change(low)}, where {self.gate.margin} is allowed"
 
     def best(self, high: float) -> str:
         """Say how good it may be."""
         allowed = f", where {self.gate.margin} is allowed" if self.gate.margin else ""
-        return f"at best {self.points(high)}{allowed}"
+        return f"at best {self.change(high)}{allowed}"
 
     def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
                  needed: int | None = None) -> Decision:  # fmt: skip
@@ -193,11 +193,13 @@ class Pair:
             needed=needed,
             weighted=self.weights is not None,
             rule=gate,
+            test="value" if gate.on == "value" else "interval",
         )
         if word == "pass" and self.missing:
             names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-            what = f"{len(self.missing):,} tasks of the baseline were not tried now ({names})"
-            why = f"{why[:-1]}; but {what}. Try them, or set the baseline anew."
+            were = counted(len(self.missing), "task", "tasks") + " of the baseline"
+            what = f"{were} {'was' if len(self.missing) == 1 else 'were'} not tried now ({names})"
+            why = f"{why} But {what}. Try them, or set the baseline again."
             return replace(made, verdict="inconclusive", why=why)
         return made
 

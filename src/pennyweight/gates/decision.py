@@ -207,7 +207,8 @@ def ready(
         limit = None if gate.paired else gate.threshold
         return Decision(gate.name, gate.metric, word, why, gate.level, gate.on, value,
                         threshold=limit.value if limit else None,
-                        sign=limit.sign if limit else None, kind=gate.kind, rule=gate)  # fmt: skip
+                        sign=limit.sign if limit else None, kind=gate.kind, rule=gate,
+                        test="value" if gate.on == "value" else "interval")  # fmt: skip
 
     if not records.frame.height:
         chosen = ", ".join(f"{c} {v!r}" for c, v in gate.select)

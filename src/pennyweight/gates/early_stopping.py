@@ -15,6 +15,7 @@ from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import Pair
 from pennyweight.gates.sequential import Looked, bounds, look
 from pennyweight.gates.threshold import shown
+from pennyweight.gates.verdict import points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,13 +212,13 @@ class Sequential:
             why = f"{after} {self.test.gate.threshold} is met, whatever the others are worth."
         elif found.verdict == "pass":
             why = f"{after} the evidence against {bad} or worse is {found.for_pass:,.0f} to 1"
-            why += f" ({self.zone})."
+            why += f" ({self.zone_text()})."
         elif found.verdict == "fail":
             why = f"{after} the evidence against {good} or better is {found.for_fail:,.0f} to 1"
-            why += f" ({self.zone})."
+            why += f" ({self.zone_text()})."
         else:
             why = f"{after} neither {good} or better nor {bad} or worse can be ruled out"
-            why += f" ({self.zone})."
+            why += f" ({self.zone_text()})."
         low, high = (self.unscaled(end) for end in bounds(values, level))
         ends = sorted((low, high))
         if found.verdict != "inconclusive":
@@ -226,17 +227,30 @@ class Sequential:
             ends = [max(ends[0], claim), ends[1]] if above else [ends[0], min(ends[1], claim)]
         low, high = ends
         said = shown(self.test.value, gate.kind) + "; " if not gate.paired else ""
-        made = self.test.decision(found.verdict, said + why, low, high)
-        return replace(made, tasks=found.tasks)
+        ratios = {"pass": found.for_pass, "fail": found.for_fail, "inconclusive": None}
+        return replace(
+            self.test.decision(found.verdict, said + why, low, high),
+            tasks=found.tasks,
+            test="sequential",
+            indifference=self.zone,
+            evidence=ratios[found.verdict],
+            planned_tasks=len(self.tasks),
+        )
 
     @property
-    def zone(self) -> str:
-        """Name the values between the claims, for which either verdict is right."""
-        ends = sorted(self.unscaled(claim) for claim in self.claims)
+    def zone(self) -> tuple[float, float]:
+        """The values between the claims, for which either verdict is right."""
+        low, high = sorted(self.unscaled(claim) for claim in self.claims)
+        return low, high
+
+    def zone_text(self) -> str:
+        """Write the indifference zone."""
+        low, high = self.zone
         if not self.test.gate.paired:
-            return f"indifference zone {shown(ends[0], 'rate')} to {shown(ends[1], 'rate')}"
-        low, high = (f"{end * 100:+.2g}".replace("-", "−").replace("+0", "0") for end in ends)
-        return f"indifference zone {low} to {high} points"
+            return f"indifference zone {shown(low, 'rate')} to {shown(high, 'rate')}"
+        signs = ("+" if end > 0 else "−" if end < 0 else "" for end in (low, high))
+        first, last = (f"{s}{abs(x) * 100:.2g}" for s, x in zip(signs, (low, high), strict=True))
+        return f"indifference zone {first} to {last} points"
 
     def scaled(self, claim: float) -> str:
         """Write a claim in words."""
@@ -244,7 +258,7 @@ class Sequential:
         if not self.test.gate.paired:
             return shown(value, "rate")
         sign = "+" if value > 0 else "−" if value < 0 else ""
-        return f"a difference of {sign}{abs(value) * 100:.2g} points"
+        return f"a difference of {sign}{points(value)}"
 
     def unscaled(self, value: float) -> float:
         """Turn the scale of the test back into the metric's."""

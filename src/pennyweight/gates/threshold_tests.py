@@ -162,6 +162,7 @@ class Against:
             needed=needed,
             weighted=self.records.weighs(gate.metric),
             rule=gate,
+            test="value" if gate.on == "value" else "interval",
         )
 
     def hopeful(self, missing: int) -> bool:

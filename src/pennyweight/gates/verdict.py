@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
 
 Word = Literal["pass", "fail", "inconclusive"]
+TestKind = Literal["rule", "value", "interval", "sequential"]
+"""What decided a gate: a rule that holds for every policy, its value, its interval, or a test that
+is made task by task while a run goes on."""
 
 EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 
@@ -22,6 +25,16 @@ def counted(number: int, one: str, several: str) -> str:
     ('1 attempt has', '2 attempts have')
     """
     return f"{number:,} {one if number == 1 else several}"
+
+
+def points(share: float) -> str:
+    """Write a difference of shares in percentage points, without its sign.
+
+    >>> points(0.01), points(-0.125)
+    ('1 point', '12 points')
+    """
+    number = f"{abs(share) * 100:.2g}"
+    return f"{number} point" if number == "1" else f"{number} points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,13 @@ class Decision:
     weighted: bool = False
     """Whether scenarios count differently in it."""
     rule: Gate | None = field(default=None, repr=False)
+    test: TestKind = "rule"
+    indifference: tuple[float, float] | None = None
+    """Of a sequential test: values between these may pass or fail; on the scale of `value`."""
+    evidence: float | None = None
+    """Of a sequential test that ended: the odds against the other verdict, as N in "N to 1"."""
+    planned_tasks: int | None = None
+    """Of a sequential test: how many tasks it would take at most; `tasks` were taken."""
 
     def turned(self, verdict: Word, why: str) -> Decision:
         """Give the same with another verdict."""
