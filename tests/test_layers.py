@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +13,21 @@ import pennyweight
 from code_tree import MODULES, tree
 from pennyweight.cli import COMMANDS
 
-LAYERS = (
-    *("errors", "record", "stats", "define", "text", "measures", "metrics", "catalogue"),
-    *("schema", "sources", "scoring", "checks", "suite", "gates", "models", "agent", "store"),
-    *("runs", "engine", "judges", "render", "api", "web", "cli", "pytest_plugin"),
-)
-"""From the bottom to the top; a module may import those before its own, and its own."""
+PICTURE = Path(__file__).parent.parent / "CONTRIBUTING.md"
+
+
+def layers() -> tuple[str, ...]:
+    """Read the layers from the picture in CONTRIBUTING.md, from the bottom to the top.
+
+    Each line has a name for people, two or more spaces, and the packages from left to right.
+    """
+    _, _, rest = PICTURE.read_text(encoding="utf-8").partition("```text\n")
+    rows = [line.split("  ", 1)[1].split() for line in rest.partition("```")[0].splitlines()]
+    return tuple(package for row in reversed(rows) for package in row)
+
+
+LAYERS = layers()
+"""A module may import the packages before its own, and its own."""
 
 SKINS = {"cli", "web", "pytest_plugin"}
 """What people and tools use: each parses, calls one function of `api` and renders the result."""
@@ -49,8 +59,9 @@ def imported(node: ast.AST) -> Iterator[str]:
             yield from imported(child)
 
 
-def test_every_module_has_its_layer() -> None:
-    assert {layer(module) for module in MODULES} - {"__init__", "__main__"} <= set(LAYERS)
+def test_the_picture_shows_every_package_once() -> None:
+    packages = {layer(module) for module in MODULES} - {"__init__", "__main__"}
+    assert sorted(LAYERS) == sorted(packages)
 
 
 @pytest.mark.parametrize("module", MODULES)
