@@ -21,17 +21,13 @@ SKINS: set[str] = {
     "cli/until.py",
     "cli/watch.py",
     "pytest_plugin.py",
-    "web/app.py",
     "web/comparison_sides.py",
     "web/digest_cache.py",
     "web/gates.py",
-    "web/observed.py",
-    "web/record_view.py",
     "web/rest.py",
     "web/site.py",
     "web/suite_preview.py",
     "web/uploads.py",
-    "web/views.py",
     "web/worker.py",
 }
 
@@ -114,7 +110,6 @@ HASATTR: set[str] = {
 
 TOO_LARGE: set[str] = {
     "render",
-    "web",
 }
 
 MOST: set[str] = {
@@ -133,7 +128,6 @@ MOST: set[str] = {
     "web/comparison_sides.py",
     "web/digest_cache.py",
     "web/gates.py",
-    "web/observed.py",
     "web/site.py",
     "web/suite_files.py",
 }

@@ -2,6 +2,7 @@
 
     PennyweightError            exit 2: wrong usage or bad input, nothing was changed
     ├── UsageError        a name, an option or a value that Pennyweight does not know
+    │   └── NotFoundError a run, a record or a file that does not exist
     ├── InputError        a source that cannot be read or holds bad records
     ├── DeclarationError  a measure or metric that is declared wrongly (at import)
     ├── CallError         exit 4: a model gave no reply (models/failure.py)
@@ -29,6 +30,10 @@ class PennyweightError(Exception):
 
 class UsageError(PennyweightError):
     """A name, an option or a value that Pennyweight does not know."""
+
+
+class NotFoundError(UsageError):
+    """A run, a record or a file does not exist."""
 
 
 class DeclarationError(PennyweightError):

@@ -5,7 +5,7 @@ import json
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.queries import Filter
-from pennyweight.store.remarks import of_runs, remark, remarks
+from pennyweight.store.remarks import add_remark, of_runs, remarks
 from pennyweight.store.verdicts import Given, keep_verdicts
 from store.samples import RUN, call, record, run
 
@@ -99,13 +99,13 @@ def test_the_state_changes_with_what_is_written(store):
 
 def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
     store.add_run(run())
-    remark(store, RUN, None, who="a", note="n", tags=["t"])
-    remark(store, RUN, ("t00", "m", "T0", 1), who="b", verdict="right")
+    add_remark(store, RUN, None, who="a", note="n", tags=["t"])
+    add_remark(store, RUN, ("t00", "m", "T0", 1), who="b", verdict="right")
     kept.keep_digest(store, RUN, **DIGEST)
     kept.keep_decision(store, RUN, **DECISION)
     kept.keep_measured(store, RUN, (*look.KEY, "correct"), [("t00", "m", "T0", 1, True)])
-    assert [r["tags"] for r in remarks(store, RUN)] == [["t"]]
-    assert [r["who"] for r in remarks(store, RUN, ("t00", "m", "T0", 1))] == ["b"]
+    assert [r.tags for r in remarks(store, RUN)] == [("t",)]
+    assert [r.who for r in remarks(store, RUN, ("t00", "m", "T0", 1))] == ["b"]
     assert of_runs(store) == ((RUN, "n", json.dumps(["t"])),)
     store.remove(RUN)
     store.add_run(run())

@@ -10,8 +10,8 @@ from pennyweight.render.charts import charts
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
+from pennyweight.web.addresses import read_filter, write_filter
 from pennyweight.web.digest_cache import compute
-from pennyweight.web.site import read_filter, write_filter
 from render.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pennyweight.store.remarks import remark
+from pennyweight.store.remarks import add_remark
 from pennyweight.store.store import RECORD_COLUMNS, Run, Store
 from web.serving import serving
 
@@ -74,7 +74,7 @@ def hostile(tmp_path_factory):
             }
             rows.append(tuple(map(row.get, RECORD_COLUMNS)))
     store.write(rows, [])
-    remark(store, name, None, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
+    add_remark(store, name, None, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
     store.close()
     return folder, name
 

@@ -1,9 +1,10 @@
-"""What people say about records and runs, kept with who and when."""
+"""What people say about records and runs, with author and time."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, select
 
@@ -20,7 +21,19 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
 
-def remark(
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a person said about a record or a run; `tags` are all tags of a run from then on."""
+
+    id: int
+    who: str
+    at: float
+    verdict: str | None
+    note: str | None
+    tags: tuple[str, ...] | None
+
+
+def add_remark(
     store: Store,
     run: str,
     key: Key | None,
@@ -30,7 +43,7 @@ def remark(
     note: str | None = None,
     tags: Sequence[str] | None = None,
 ) -> None:
-    """Keep what a person says about a record or a run."""
+    """Store what a person says about a record, or about a run if `key` is None."""
     place = dict(zip(KEY, key, strict=True)) if key else {}
     values = {
         "run": run,
@@ -56,21 +69,26 @@ _OF_RECORD = _OF_ONE.where(*(REMARK.c[n] == bindparam(n) for n in KEY))
 
 
 def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
-    """Read run, note and tags (as JSON) of what was said about runs; the oldest first."""
+    """Read the run, note and tags (as JSON) of every remark about a run; the oldest first."""
     return tuple((r[0], r[1], r[2]) for r in fetch(store, _OF_RUNS))
 
 
-def tags(store: Store, run: str) -> list[str]:
-    """Read the tags that a run has now."""
-    return next((r["tags"] for r in remarks(store, run) if r["tags"] is not None), [])
-
-
-def remarks(store: Store, run: str, key: Key | None = None) -> list[dict[str, Any]]:
-    """Read what people said about a record, or a run; the newest first."""
+def remarks(store: Store, run: str, key: Key | None = None) -> list[Remark]:
+    """Read the remarks about a record, or about a run; the newest first."""
     values = {"run": run, **(dict(zip(KEY, key, strict=True)) if key else {})}
     names = REMARK.c.keys()
-    rows = [
-        dict(zip(names, r, strict=True))
-        for r in fetch(store, _OF_RECORD if key else _OF_RUN, values)
+    rows = (
+        dict(zip(names, row, strict=True))
+        for row in fetch(store, _OF_RECORD if key else _OF_RUN, values)
+    )
+    return [
+        Remark(
+            r["id"],
+            r["who"],
+            r["at"],
+            r["verdict"],
+            r["note"],
+            tuple(json.loads(r["tags"])) if r["tags"] else None,
+        )
+        for r in rows
     ]
-    return [{**r, "tags": json.loads(r["tags"]) if r["tags"] else None} for r in rows]

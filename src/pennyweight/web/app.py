@@ -12,15 +12,15 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse
 
 from pennyweight import __version__
-from pennyweight.errors import InputError, PennyweightError
-from pennyweight.store.connection import StoreError
+from pennyweight.api.store import StoreError
+from pennyweight.errors import InputError, NotFoundError, PennyweightError
 from pennyweight.web.access import Access, is_loopback
 from pennyweight.web.digest_cache import Digests
 from pennyweight.web.guard import Guard
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
-from pennyweight.web.site import NotFoundError, Site
+from pennyweight.web.site import Site
 from pennyweight.web.suite_files import Suites
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from pennyweight.store.store import Store
+    from pennyweight.api.store import Store
 
 HERE = ("localhost", "127.0.0.1", "::1")
 OFTEN = (700, 10, 10)

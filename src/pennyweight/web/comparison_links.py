@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from pennyweight.web.addresses import run_url, write_filter
 from pennyweight.web.comparison_sides import INSIDE, Side
-from pennyweight.web.site import write_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,6 @@ def leading(
     runs: Sequence[str], sides: Sequence[tuple[Side, str]]
 ) -> Callable[[Mapping[str, Any]], str | None]:
     """Make the links of charts that show sides of runs, each given with its name."""
-    from pennyweight.web.pages import run_url  # noqa: PLC0415
-
     known = {name.replace(" · ", " / "): side for side, name in sides}
 
     def link(wanted: Mapping[str, Any]) -> str | None:

@@ -12,8 +12,8 @@ from pennyweight.render.labels import letter
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.flips import Changes, changes
-from pennyweight.web.site import write_key
-from pennyweight.web.word_diff import Marker
+from pennyweight.text.word_diff import WordDiff
+from pennyweight.web.addresses import write_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -233,7 +233,7 @@ def replies(site: Site, a: Side, b: Side, task: str) -> dict[str, Any]:
         chosen = dict(side.chosen)
         tries = look.siblings(site.store, side.run, task, chosen, limit=SHOWN + 1, longest=LONGEST)
         rows.append(tries)
-    pairs, marker = [], Marker()
+    pairs, marker = [], WordDiff()
     for index in range(min(SHOWN, max(map(len, rows)))):
         left, right = (tries[index] if index < len(tries) else None for tries in rows)
         texts = [(one or {}).get("response") or "" for one in (left, right)]

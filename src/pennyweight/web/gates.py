@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict_scales import shown
 from pennyweight.store import cache as kept
+from pennyweight.web.addresses import run_url
 from pennyweight.web.suite_files import files_like, id_of
 from pennyweight.web.suite_preview import read_tree
 
@@ -125,8 +126,6 @@ def keep(
 
 
 def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:
-    from pennyweight.web.pages import run_url  # noqa: PLC0415
-
     return run_url(run.id, "records", task_id=task, **where)
 
 

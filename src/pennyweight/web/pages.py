@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -23,6 +23,7 @@ from pennyweight.web import comparison as comparing
 from pennyweight.web import run_list as listing
 from pennyweight.web import views as looking
 from pennyweight.web.access import TooMany
+from pennyweight.web.addresses import run_url, url
 from pennyweight.web.guard import COOKIE
 
 if TYPE_CHECKING:
@@ -90,18 +91,6 @@ def _static() -> dict[str, tuple[bytes, str]]:
 def _marks() -> dict[str, str]:
     """Give each file's mark, so that a browser keeps it until it changes."""
     return {n: hashlib.sha256(held).hexdigest()[:12] for n, (held, _) in _static().items()}
-
-
-def run_url(run: str, *rest: str, **query: Any) -> str:
-    """Give the address of a run's page."""
-    path = "/".join(["/runs", quote(run, safe=""), *rest])
-    return url(path, **query)
-
-
-def url(path: str, **query: Any) -> str:
-    """Give an address with what is not empty in its query."""
-    given = {k: v for k, v in query.items() if v not in {None, ""}}
-    return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
 def pages() -> list[Route]:
@@ -210,8 +199,6 @@ async def _enter(request: Request) -> Response:
 
 async def _form(request: Request) -> dict[str, str]:
     """Read a small form; more is not read."""
-    from urllib.parse import parse_qsl  # noqa: PLC0415
-
     held = bytearray()
     async for part in request.stream():
         held += part

@@ -6,21 +6,19 @@ import asyncio
 import json
 import math
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from pennyweight.api import records as api_records
+from pennyweight.api.remarks import remark_on_record, remark_on_run
 from pennyweight.errors import UsageError
 from pennyweight.models.providers import PROVIDERS
-from pennyweight.store import queries as look
-from pennyweight.store import remarks
 from pennyweight.web import forms
-from pennyweight.web.observed import checks, observer_of
-from pennyweight.web.record_view import measures
-from pennyweight.web.site import (
-    NotFoundError,
+from pennyweight.web.addresses import (
     read_filter,
     read_key,
     read_place,
@@ -111,7 +109,7 @@ def records(
     """List records in the order of their keys, or sorted by a measure."""
     site = site_of(request)
     by = read_sort({"sort": sort, "order": order})
-    found = look.page(
+    found = api_records.page(
         site.store,
         site.run(run).id,
         read_filter({**request.query_params, "q": q}),
@@ -136,27 +134,24 @@ def count(
 ) -> forms.Count:
     """Count records."""
     site = site_of(request)
-    most = 10_000
     wanted = read_filter({**request.query_params, "q": q})
-    found = look.count(site.store, site.run(run).id, wanted, most)
-    return forms.Count(count=min(found, most), more=found > most)
+    found = api_records.count(site.store, site.run(run).id, wanted)
+    return forms.Count(count=found.count, more=found.more)
 
 
 @api.get("/runs/{run}/record", summary="One record in full", tags=["records"])
 def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
     """Give a record with its measures, its judgments and what people said about it."""
     site, place = site_of(request), read_key(key)
-    found = site.run(run)
-    row = look.record(site.store, found.id, place)
-    if row is None:
-        raise NotFoundError("There is no such record.")
-    observer = observer_of(found, site.store, place)
+    stored = site.run(run)
+    detail = api_records.detail(site.store, stored, place)
+    at = {"run": stored.id, **dict(zip(api_records.KEY, place, strict=True))}
     return forms.Record(
-        record=_plain(row),
-        measures=_plain(measures(found, site.store, row, observer)),
-        checks=checks(observer, row),
-        judgments=[_plain(j) for j in look.judgments(site.store, found.id, place)],
-        remarks=[_plain(r) for r in remarks.remarks(site.store, found.id, place)],
+        record=_plain(detail.row),
+        measures=_plain(detail.measures),
+        checks=[asdict(check) for check in detail.checks],
+        judgments=[_plain(judgment.row) for judgment in detail.judgments],
+        remarks=[{**at, **asdict(remark)} for remark in detail.remarks],
     )
 
 
@@ -165,13 +160,9 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
 def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record:
     """Keep a person's verdict and note, with who and when."""
     site, place = site_of(request), read_key(form.key)
-    found = site.run(run)
-    if look.record(site.store, found.id, place) is None:
-        raise NotFoundError("There is no such record.")
-    if not form.verdict and not (form.note or "").strip():
-        raise UsageError("Give a verdict, a note, or both.")
-    note, who = _kept(form.note), _kept(form.who) or "someone"
-    remarks.remark(site.store, found.id, place, who=who, verdict=form.verdict, note=note)
+    remark_on_record(
+        site.store, site.run(run).id, place, who=form.who, verdict=form.verdict, note=form.note
+    )
     return record(request, run, form.key)
 
 
@@ -181,12 +172,7 @@ def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
     """Keep tags (all of them anew, or those that come and go) or a note of a run."""
     site = site_of(request)
     found = site.run(run)
-    who, note = _kept(form.who) or "someone", _kept(form.note)
-    with site.changing:
-        tags = _tags(form, remarks.tags(site.store, found.id))
-        if tags is None and not (note or "").strip():
-            raise UsageError("Give a tag, a note, or both.")
-        remarks.remark(site.store, found.id, None, who=who, note=note, tags=tags)
+    remark_on_run(site.store, found.id, **form.model_dump())
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
 
 
@@ -201,20 +187,6 @@ def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.List
     where = {"subject": form.subject, "tier": form.tier}
     gating.keep(site, found, form.policy, where, form.baseline or "")
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
-
-
-def _tags(form: forms.TagForm, now: list[str]) -> list[str] | None:
-    """Say which tags a run has then; null if that is not asked."""
-    if form.tags is None and not form.add and not form.remove:
-        return None
-    wanted = now if form.tags is None else [t for t in map(_kept, form.tags) if t]
-    wanted = [t for t in wanted if t not in form.remove]
-    return list(dict.fromkeys([*wanted, *(t for t in map(_kept, form.add) if t)]))
-
-
-def _kept(text: str | None) -> str | None:
-    """Take out what no database keeps."""
-    return None if text is None else text.replace("\0", "").encode(errors="replace").decode()
 
 
 @api.get("/suites", summary="Suites that can be run", tags=["new runs"])

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import re
 import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import NotFoundError
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
-from pennyweight.store.queries import AMONG, FLAGS, RANGES, RESULT, SAME, SORTS, Filter, Sort
 from pennyweight.store.remarks import of_runs
-from pennyweight.store.tables import MEASURED
+from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import left_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from markupsafe import Markup
 
     from pennyweight.store.cache import Decision, State
-    from pennyweight.store.queries import Key, Place
     from pennyweight.store.store import Run, Store
     from pennyweight.web.access import Access
     from pennyweight.web.digest_cache import Digests
@@ -38,9 +33,6 @@ if TYPE_CHECKING:
 SMALL = 50_000
 """Records up to which a run's statuses are counted while it is being written."""
 KEPT = 8
-MOST = 20
-"""Values of a column that a filter lists."""
-YES = {"yes": True, "no": False, "known": None}
 LISTED = (
     *("id", "suite", "status", "attempts", "created", "ended", "metric", "value", "low", "high"),
     *("records", "errors", "cost_usd"),
@@ -51,18 +43,7 @@ INTERRUPTED = "interrupted"
 """The status of a run that nobody makes any more, though nobody ended it."""
 FRESH = 10.0
 """Seconds that a process has to take the run that it has just made an entry for."""
-ENDS = {"min": "from", "max": "below"}
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 WORST = ("fail", "inconclusive", "pass")
-_KINDS = {RESULT: bool} | {
-    n: (int, float) if MEASURED.c[n].type.python_type is float else MEASURED.c[n].type.python_type
-    for n in SORTS
-    if n != RESULT
-}
-
-
-class NotFoundError(UsageError):
-    """There is no such run or record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +121,6 @@ class Site:
     """Comparisons of runs that were made of late, or why there can be none."""
     views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """What was drawn of digests of late, with the digest itself."""
-    changing: Lock = field(default_factory=Lock)
-    """Held while what is there is read and changed."""
 
     def drawn(self, digest: dict[str, Any], draw: Callable[[], Markup]) -> Markup:
         """Draw the views of a digest once, for as long as it is remembered."""
@@ -154,7 +133,7 @@ class Site:
 
     def state(self, name: str) -> State:
         """Find a run by its whole id, as it is now."""
-        found = None if "\0" in name or _lone(name) else kept.state(self.store, name)
+        found = kept.state(self.store, name) if is_storable(name) else None
         if found is None:
             raise NotFoundError(f"There is no run {name!r} in this store.")
         return found
@@ -250,129 +229,3 @@ class Site:
 def mark(stamp: str | None) -> str:
     """Give a short mark of a state of a run, for a page to know whether there is a newer one."""
     return sha256(stamp.encode()).hexdigest()[:12] if stamp else ""
-
-
-def read_sort(query: Mapping[str, str]) -> Sort | None:
-    """Read by what records are sorted from an address."""
-    name, order = query.get("sort", ""), query.get("order", "") or "up"
-    if not name:
-        return None
-    if name not in SORTS:
-        raise UsageError(f"sort is {name[:40]!r}; it is one of {', '.join(SORTS)}.")
-    if order not in {"up", "down"}:
-        raise UsageError(f"order is {order[:40]!r}; it is up or down.")
-    return Sort(name, order == "down")
-
-
-def read_place(text: str, sort: Sort | None) -> Place:
-    """Read a place in a list from an address: a key, after the value it is sorted by."""
-    if sort is None:
-        return read_key(text)
-    try:
-        value, *key = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        raise UsageError("A place is written [value, task, subject, tier, attempt].") from None
-    kind = _KINDS[sort.name]
-    fits = value is None or (isinstance(value, kind) and (kind is bool) == isinstance(value, bool))
-    if not fits or (isinstance(value, int) and abs(value) >= 2**63):
-        raise UsageError(f"A place in a list sorted by {sort.name} begins with a {sort.name}.")
-    if isinstance(value, str) and ("\0" in value or _lone(value)):
-        raise NotFoundError("There is no such record.")
-    return value, *read_key(json.dumps(key))
-
-
-def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
-    """Write the place of a record in a list for an address."""
-    if sort is None:
-        return write_key(row)
-    return json.dumps([row[sort.name], *(row[n] for n in look.KEY)], separators=(",", ":"))
-
-
-def read_filter(query: Mapping[str, str]) -> Filter:
-    """Read a filter from an address; what makes no sense is told."""
-    same = {n: query[n] for n in SAME if query.get(n)}
-    flags: dict[str, bool | None] = {}
-    for name in FLAGS:
-        if value := query.get(name):
-            if value not in YES:
-                raise UsageError(f"{name} is {value!r}; it is yes, no or known.")
-            flags[name] = YES[value]
-    ranges: dict[str, tuple[float | None, float | None]] = {}
-    for name in RANGES:
-        low, high = (_number(query, name, end) for end in ENDS)
-        if low is not None and high is not None and low >= high:
-            raise UsageError(
-                f"{name}: nothing is from {low:g} on and below {high:g}; make the second larger."
-            )
-        if (low, high) != (None, None):
-            ranges[name] = (low, high)
-    among = {n: _list(query, f"{n}_in") for n in AMONG if query.get(f"{n}_in")}
-    return Filter(same, flags, ranges, query.get("q", "")[:500], among)
-
-
-def _list(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
-    try:
-        read = json.loads(query[name])
-    except (ValueError, RecursionError):
-        read = None
-    texts = isinstance(read, list) and all(v is None or isinstance(v, str) for v in read)
-    if not texts or not 1 <= len(read) <= MOST:
-        raise UsageError(f'{name} is a list of at most {MOST} texts, such as ["7", "7.0", null].')
-    return tuple(
-        None if v is None else v.replace("\0", "") for v in read if v is None or not _lone(v)
-    )
-
-
-def _number(query: Mapping[str, str], name: str, end: str) -> float | None:
-    """Read a number as people and pages write it: `1,000`, `−2`, `$0.01`."""
-    text = query.get(f"{name}_{end}", "").strip()
-    if not text:
-        return None
-    plain = text.replace("−", "-").removeprefix("$")
-    plain = plain.replace(",", "") if _THOUSANDS.fullmatch(plain) else plain
-    try:
-        value = float(plain)
-    except ValueError:
-        value = math.inf
-    if not abs(value) < 1e300:
-        what = f"{text[:40]!r} is not a number, such as 1000, 1,000 or 0.5."
-        raise UsageError(f"{name}, {ENDS[end]}: {what}")
-    return value
-
-
-def write_filter(wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Write a filter as an address has it: a range is a pair, exact to the last digit."""
-    query: dict[str, str] = {}
-    for name, value in wanted.items():
-        if isinstance(value, tuple):
-            ends = zip(("min", "max"), value, strict=True)
-            query |= {f"{name}_{end}": repr(v) for end, v in ends if v is not None}
-        elif isinstance(value, list):
-            query[name] = json.dumps(value, ensure_ascii=False)
-        else:
-            query[name] = str(value)
-    return query
-
-
-def read_key(text: str) -> Key:
-    """Read the key of a record from an address."""
-    try:
-        task, subject, tier, attempt = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        raise UsageError("A record is named by [task, subject, tier, attempt].") from None
-    texts = (task, subject, tier)
-    whole = isinstance(attempt, int) and not isinstance(attempt, bool) and abs(attempt) < 2**31
-    if not whole or not all(isinstance(t, str) for t in texts):
-        raise UsageError("A record is named by [task, subject, tier, attempt].")
-    if any("\0" in t or _lone(t) for t in texts):
-        raise NotFoundError("There is no such record.")
-    return task, subject, tier, attempt
-
-
-def _lone(text: str) -> bool:
-    return any(0xD800 <= ord(sign) <= 0xDFFF for sign in text)
-
-
-def write_key(row: Mapping[str, Any]) -> str:
-    """Write the key of a record for an address."""
-    return json.dumps([row[n] for n in look.KEY], ensure_ascii=True, separators=(",", ":"))

@@ -8,36 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from pennyweight.errors import UsageError
-from pennyweight.record import STATUSES
+from pennyweight.api import records as api_records
+from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES
+from pennyweight.api.remarks import VERDICTS, remarks
+from pennyweight.errors import NotFoundError, UsageError
+from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts
 from pennyweight.render.view import families, key_figures, run_facts, side_rows
-from pennyweight.store import queries as look
-from pennyweight.store.queries import AMONG, FLAGS, RANGES, SAME, SORTS
-from pennyweight.store.remarks import remarks
 from pennyweight.web import comparison_links as paired
-from pennyweight.web import observed as checking
-from pennyweight.web import record_view as reading
-from pennyweight.web.cursor import SIZE, first_shown, texts
-from pennyweight.web.record_rows import TEXT, table_rows
-from pennyweight.web.site import (
-    INTERRUPTED,
-    NotFoundError,
-    mark,
+from pennyweight.web.addresses import (
+    PAGE_SIZE,
+    first_number,
+    listed_texts,
     read_filter,
     read_key,
     read_place,
     read_sort,
+    run_url,
     write_key,
     write_place,
 )
+from pennyweight.web.record_rows import TEXT, table_rows
+from pennyweight.web.site import INTERRUPTED, mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
-    from pennyweight.store.queries import Sort
+    from pennyweight.api.records import Sort
     from pennyweight.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
@@ -60,7 +59,6 @@ UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
 """How a run is that may go on; its progress is shown."""
 LIVE = ("Attempts made", "Could not be made", "Status", "Cost")
 """Facts that the progress of a run tells, as it is at the moment."""
-VERDICTS = ("right", "wrong", "unsure")
 
 
 def run(request: Request, site: Site) -> Shown:
@@ -84,7 +82,7 @@ def run(request: Request, site: Site) -> Shown:
         "facts": [f for f in facts if not live or f[0] not in LIVE],
         "state": state,
         "remarks": (said := remarks(site.store, found.id) if now.said else []),
-        "tags": next((r["tags"] for r in said if r["tags"] is not None), []),
+        "tags": next((r.tags for r in said if r.tags is not None), ()),
         "digest": told,
     }
     if told:
@@ -142,8 +140,6 @@ def _asked_again(request: Request, site: Site, problem: str) -> Shown:
 
 
 def _records(request: Request, site: Site) -> Shown:
-    from pennyweight.web.pages import run_url  # noqa: PLC0415
-
     query = dict(request.query_params)
     now = site.state(request.path_params["run"])
     found, kept = now.run, site.digests.get(now.run, wait=False, state=now)
@@ -151,7 +147,7 @@ def _records(request: Request, site: Site) -> Shown:
     sort = asked if kept.digest is not None else None
     after, before = query.get("after"), query.get("before")
     chosen = [c for c in query.get("columns", "").split(",") if c in {*COLUMNS, *MORE}]
-    page = look.page(
+    page = api_records.page(
         site.store,
         found.id,
         wanted,
@@ -180,13 +176,13 @@ def _records(request: Request, site: Site) -> Shown:
     )
     total = (kept.digest or {}).get("whole", {}).get("records") if not any(keep.values()) else None
     total = many if not page.before and not page.after else total
-    first = first_shown(query, many, total, newer=page.before, older=page.after)
+    first = first_number(query, many, total, newer=page.before, older=page.after)
     return "records.html", {
         "run": found,
         "problem": "",
         "first": first,
         "many": many,
-        "size": SIZE,
+        "size": PAGE_SIZE,
         "rows": table_rows(held, names, base),
         "wanted": keep,
         "form": form,
@@ -235,7 +231,7 @@ def _form(
         "statuses": STATUSES,
         "ranges": RANGES,
         "used_ranges": [*used, next((n for n in ("latency_ms", *RANGES) if n not in used), "")],
-        "answers": texts(given["answer_in"]),
+        "answers": listed_texts(given["answer_in"]),
         "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | {"columns": chosen},
         "sort": sort,
         "sorts": SORTS,
@@ -279,57 +275,48 @@ def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
 def record(request: Request, site: Site) -> Shown:
     """Show one record in full."""
     query = request.query_params
-    found = site.run(request.path_params["run"])
-    place = read_key(query.get("key", ""))
-    row = look.record(site.store, found.id, place)
-    if row is None:
-        raise NotFoundError("There is no such record in this run.")
-    observer = checking.observer_of(found, site.store, place)
-    measured = reading.measures(found, site.store, row, observer)
-    checks = checking.checks(observer, row)
-    keep, wanted, sort = _filter_of(query), read_filter(query), read_sort(query)
-    at = place if sort is None else (look.value(site.store, found.id, place, sort.name), *place)
-    around = {
-        "next": look.page(site.store, found.id, wanted, after=at, limit=1, sort=sort).rows,
-        "previous": look.page(site.store, found.id, wanted, before=at, limit=1, sort=sort).rows,
-    }
-    keep |= {n: query.get(n, "") for n in ("sort", "order")}
-    tries = look.siblings(site.store, found.id, place[0])
-    reply, rule = row["response"] or "", reading.rule_of(found.settings)
+    run = site.run(request.path_params["run"])
+    key = read_key(query.get("key", ""))
+    detail = api_records.detail(site.store, run, key)
+    row, reply = detail.row, detail.row["response"] or ""
+    wanted, sort = read_filter(query), read_sort(query)
+    around = api_records.neighbours(site.store, run.id, key, wanted, sort)
+    siblings = api_records.siblings(site.store, run.id, key[0])
+    shown_characters = record_texts.MAX_SHOWN_CHARACTERS
+    answer = detail.measures["answer"]
     return "record.html", {
-        "run": found,
+        "run": run,
         "row": row,
         "key": write_key(row),
-        "measures": measured,
-        "keep": keep,
-        **{name: write_key(rows[0]) if rows else None for name, rows in around.items()},
-        "turns": reading.turns(row["messages"]),
-        "reply": reading.found_in(reply, measured["answer"], rule, checking.spans(checks)),
-        "fold": reading.fold,
-        "rendered": reading.markdown(reply) if query.get("view") == "markdown" else None,
-        "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > reading.SHOWN],
-        "rule": reading.rule_in_words(rule),
-        "steps": reading.steps(reading.thought(measured, reply)),
-        "points": checking.points(found.settings),
-        "calls": reading.calls(row),
-        "work": reading.work(row),
-        "judgments": [checking.judgment(j) for j in look.judgments(site.store, found.id, place)],
-        "checks": checks,
-        "remarks": remarks(site.store, found.id, place),
-        "tries": [{**t, "key": write_key(t)} for t in tries],
+        "measures": detail.measures,
+        "keep": _filter_of(query) | {n: query.get(n, "") for n in ("sort", "order")},
+        "previous": write_key(around.previous) if around.previous else None,
+        "next": write_key(around.next) if around.next else None,
+        "turns": record_texts.prompt_turns(row["messages"]),
+        "reply": record_texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans),
+        "folded": record_texts.folded,
+        "rendered": record_texts.markdown(reply) if query.get("view") == "markdown" else None,
+        "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > shown_characters],
+        "rule": record_texts.rule_in_words(detail.rule),
+        "thought": record_texts.thought_lines(record_texts.shown_thought(detail.measures, reply)),
+        "calls": record_texts.tool_calls(row),
+        "work": record_texts.agent_output(row),
+        "judgments": detail.judgments,
+        "checks": detail.checks,
+        "remarks": detail.remarks,
+        "siblings": [{**t, "key": write_key(t)} for t in siblings],
         "verdicts": VERDICTS,
     }
 
 
 def raw(request: Request, site: Site) -> str:
-    """Give one text of a record, whole."""
+    """Return one text of a record in full."""
     query = request.query_params
-    found = site.run(request.path_params["run"])
-    row = look.record(site.store, found.id, read_key(query.get("key", "")))
+    run = site.run(request.path_params["run"])
     part = query.get("part", "response")
-    if row is None or part not in PARTS:
-        raise NotFoundError("There is no such text.")
-    return str(row[part] or "")
+    if part not in PARTS:
+        raise NotFoundError(f"There is no text {part[:40]!r}; the texts are {', '.join(PARTS)}.")
+    return str(api_records.row(site.store, run.id, read_key(query.get("key", "")))[part] or "")
 
 
 def report(request: Request, site: Site) -> str:

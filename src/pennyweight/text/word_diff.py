@@ -1,4 +1,4 @@
-"""Words that two texts do not share, marked for as long as there is time for it."""
+"""Words that two texts do not share, marked within a limit of time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Piece = tuple[str, bool]
+MarkedWords = list[tuple[str, bool]]
+"""Pieces of a text, and whether each differs from the other text."""
 
-SECONDS = 1.0
-"""Time for all differences of a page."""
-PAIRS = 1_000_000
-"""Equal words that one step may look at: what takes longer cannot be ended in time."""
+MAX_EQUAL_PAIRS = 1_000_000
+"""Pairs of equal words that one step may compare; a larger step cannot be ended in time."""
 
 
 class _OutOfTimeError(Exception):
@@ -25,30 +24,30 @@ class _OutOfTimeError(Exception):
 
 
 @dataclass(slots=True)
-class Marker:
-    """Marks the differences of a page; when its time is over the rest stays unmarked."""
+class WordDiff:
+    """Marks differences until its time is used up; later texts stay unmarked."""
 
-    seconds: float = SECONDS
+    seconds: float = 1.0
     _until: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._until = time.monotonic() + self.seconds
 
-    def mark(self, first: str, second: str) -> tuple[list[Piece], list[Piece]] | None:
-        """Mark the words of two texts that are not in both; null where that takes too long.
+    def mark(self, first: str, second: str) -> tuple[MarkedWords, MarkedWords] | None:
+        """Mark the words that are not in both texts; None where that takes too long.
 
-        >>> Marker().mark("it is 7", "it is 8")
+        >>> WordDiff().mark("it is 7", "it is 8")
         ([('it is ', False), ('7', True)], [('it is ', False), ('8', True)])
         """
         words = [re.findall(r"\s+|\w+|[^\w\s]", text) for text in (first, second)]
-        counts = [Counter(found) for found in words]
-        if sum(n * counts[1][word] for word, n in counts[0].items()) > PAIRS:
+        counts = [Counter(of_text) for of_text in words]
+        if sum(n * counts[1][word] for word, n in counts[0].items()) > MAX_EQUAL_PAIRS:
             return None
         try:
-            steps = _Timed(words[0], words[1], self._until).get_opcodes()
+            steps = _TimedMatcher(words[0], words[1], self._until).get_opcodes()
         except _OutOfTimeError:
             return None
-        sides: tuple[list[Piece], list[Piece]] = ([], [])
+        sides: tuple[MarkedWords, MarkedWords] = ([], [])
         for kind, a, b, c, d in steps:
             for side, part in zip(sides, (words[0][a:b], words[1][c:d]), strict=True):
                 if part:
@@ -56,8 +55,8 @@ class Marker:
         return sides
 
 
-class _Timed(difflib.SequenceMatcher[str]):
-    """A matcher that gives up: two texts of few words, repeated, would keep it for minutes."""
+class _TimedMatcher(difflib.SequenceMatcher[str]):
+    """A matcher that gives up: two texts that repeat a few words would take minutes."""
 
     def __init__(self, a: Sequence[str], b: Sequence[str], until: float) -> None:
         self.until = until

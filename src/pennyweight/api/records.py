@@ -1,0 +1,265 @@
+"""Records of stored runs: pages of them by filter and order, and one record in full."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import NotFoundError
+from pennyweight.record import STATUSES
+from pennyweight.store import queries
+from pennyweight.store.queries import (
+    AMONG,
+    FLAGS,
+    KEY,
+    RANGES,
+    RESULT,
+    SAME,
+    SORTS,
+    Filter,
+    Key,
+    Page,
+    Place,
+    Sort,
+    page,
+    siblings,
+)
+from pennyweight.store.remarks import Remark, remarks
+from pennyweight.store.tables import MEASURED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.runs.observations import Observer
+    from pennyweight.store.store import Run, Store
+    from pennyweight.text.extraction import AnswerRule
+
+__all__ = [
+    "AMONG",
+    "FLAGS",
+    "KEY",
+    "RANGES",
+    "SAME",
+    "SORTS",
+    "STATUSES",
+    "CheckResult",
+    "Filter",
+    "Key",
+    "Neighbours",
+    "Page",
+    "Place",
+    "RecordCount",
+    "RecordDetail",
+    "RecordJudgment",
+    "RubricMark",
+    "Sort",
+    "count",
+    "detail",
+    "neighbours",
+    "page",
+    "row",
+    "siblings",
+    "value_kind",
+]
+
+ROLES = {"expected": "expected", "must_not": "must not", "checks": "check"}
+MAX_JUDGED_ATTEMPTS = 20_000
+"""In a larger run, the consensus of the judges is not computed for a single record."""
+MAX_COUNT = 10_000
+
+
+def value_kind(column: str) -> type | tuple[type, ...]:
+    """Return the Python type of the values of a column that records can be sorted by."""
+    if column == RESULT:
+        return bool
+    kind: type = MEASURED.c[column].type.python_type
+    return (int, float) if kind is float else kind
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCount:
+    """How many records a filter matches; `more` if there are more than `count`."""
+
+    count: int
+    more: bool
+
+
+def count(store: Store, run: str, wanted: Filter) -> RecordCount:
+    """Count the records that match a filter, up to `MAX_COUNT`."""
+    number = queries.count(store, run, wanted, MAX_COUNT)
+    return RecordCount(min(number, MAX_COUNT), number > MAX_COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One behaviour or check of a record; `good` is None where it could not be decided."""
+
+    role: str
+    name: str
+    good: bool | None
+    why: str
+    evidence: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricMark:
+    """What a judge gave for one item of the rubric; `points` is the maximum, where known."""
+
+    name: str
+    score: Any
+    evidence: str
+    points: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordJudgment:
+    """The judgment of one judge: the row of the store, and its marks item by item."""
+
+    row: Mapping[str, Any]
+    marks: tuple[RubricMark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDetail:
+    """One record with everything that was computed from it or said about it."""
+
+    row: Mapping[str, Any]
+    measures: Mapping[str, Any]
+    checks: tuple[CheckResult, ...]
+    judgments: tuple[RecordJudgment, ...]
+    remarks: tuple[Remark, ...]
+    rule: AnswerRule | None
+    """The rule that extracts answers in this run."""
+
+    @property
+    def evidence_spans(self) -> list[tuple[int, int]]:
+        """The parts of the reply that checks cite as evidence."""
+        return [
+            (piece["start"], piece["end"])
+            for check in self.checks
+            for piece in check.evidence
+            if piece.get("of") == "response" and piece.get("start") is not None
+        ]
+
+
+def row(store: Store, run: str, key: Key) -> Mapping[str, Any]:
+    """Read one record as it is stored."""
+    found = queries.record(store, run, key)
+    if found is None:
+        raise NotFoundError("There is no such record in this run.")
+    return found
+
+
+def detail(store: Store, run: Run, key: Key) -> RecordDetail:
+    """Read one record and compute its measures and checks."""
+    from pennyweight.text.extraction import KINDS, AnswerRule  # noqa: PLC0415
+
+    stored = row(store, run.id, key)
+    observer = _observer(run, store, key)
+    points = rubric_points(run.settings)
+    named = (run.settings.get("answer") or {}).get("kind") in KINDS
+    return RecordDetail(
+        stored,
+        _measures(run, store, stored, observer),
+        _checks(observer, stored),
+        tuple(_judgment(j, points) for j in queries.judgments(store, run.id, key)),
+        tuple(remarks(store, run.id, key)),
+        AnswerRule.of(run.settings) if named else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The records before and after another one in a filtered, sorted list."""
+
+    previous: Mapping[str, Any] | None
+    next: Mapping[str, Any] | None
+
+
+def neighbours(store: Store, run: str, key: Key, wanted: Filter, sort: Sort | None) -> Neighbours:
+    """Find the records next to one in a list; it does not have to be in the list itself."""
+    at = key if sort is None else (queries.value(store, run, key, sort.name), *key)
+    following = page(store, run, wanted, after=at, limit=1, sort=sort).rows
+    preceding = page(store, run, wanted, before=at, limit=1, sort=sort).rows
+    return Neighbours(
+        preceding[0] if preceding else None,
+        following[0] if following else None,
+    )
+
+
+def _observer(run: Run, store: Store, key: Key) -> Observer | None:
+    """Make an observer for this one record, without reading the rest of the run."""
+    from pennyweight.checks.scenario import Scenario  # noqa: PLC0415
+    from pennyweight.runs.observations import Observer  # noqa: PLC0415
+    from pennyweight.store.verdicts import Given  # noqa: PLC0415
+    from pennyweight.text.extraction import AnswerRule  # noqa: PLC0415
+
+    text = queries.scenario(store, run.id, key[0])
+    if text is None:
+        return None
+    given = [Given(**verdict) for verdict in queries.given(store, run.id, key)]
+    task, subject, tier, attempt = key
+    rule = AnswerRule.of(run.settings)
+    return Observer({task: Scenario.of(text)}, {(subject, tier, task, attempt): given}, rule)
+
+
+def _measures(
+    run: Run, store: Store, stored: Mapping[str, Any], observer: Observer | None
+) -> dict[str, Any]:
+    """Compute every measure of one record by the rules of its run."""
+    import polars as pl  # noqa: PLC0415
+
+    from pennyweight.catalogue import MEASURES  # noqa: PLC0415
+    from pennyweight.define import add_measures, dtype, measure_passes  # noqa: PLC0415
+    from pennyweight.record import BY_NAME  # noqa: PLC0415
+    from pennyweight.runs.panel import Panel  # noqa: PLC0415
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+    from pennyweight.store.store import RECORD_COLUMNS  # noqa: PLC0415
+
+    schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
+    series = [pl.Series(n, [stored[n]], dtype=kind, strict=False) for n, kind in schema.items()]
+    frame = pl.DataFrame(series)
+    if "judge" in run.settings and run.attempts <= MAX_JUDGED_ATTEMPTS:
+        panel = Panel.of(run, store)
+        frame = frame if panel is None else panel.join(frame)
+    frame = observer.add(frame) if observer else frame
+    missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
+    passes = measure_passes(MEASURES.values(), RunSource(run, store).options())
+    measured = add_measures(frame.with_columns(missing).lazy(), passes).collect()
+    return {n: measured[n][0] for n in [*MEASURES, "answer", "cot"]}
+
+
+def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    seen = observer.look(stored) if observer else None
+    return tuple(
+        CheckResult(
+            role=ROLES.get(role, role),
+            name=behaviour.name,
+            good=None if verdict.holds is None else verdict.holds is not (role == "must_not"),
+            why=verdict.why,
+            evidence=tuple(piece.plain() for piece in verdict.evidence),
+        )
+        for role, behaviour, verdict in (seen.verdicts if seen else ())
+    )
+
+
+def rubric_points(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the maximum of each item of a run's rubric."""
+    rubric = (settings.get("judge") or {}).get("rubric") or {}
+    items = [item for category in rubric.get("categories", ()) for item in category["items"]]
+    return {str(item["id"]): item["points"] for item in items}
+
+
+def _judgment(stored: Mapping[str, Any], points: Mapping[str, float]) -> RecordJudgment:
+    try:
+        read = json.loads(stored.get("items") or "{}")
+    except ValueError:
+        read = {}
+    items = read.items() if isinstance(read, dict) else ()
+    marks = tuple(
+        RubricMark(name, item.get("score"), str(item.get("evidence") or ""), points.get(name))
+        for name, item in items
+        if isinstance(item, dict)
+    )
+    return RecordJudgment(stored, marks)

@@ -1,0 +1,8 @@
+"""The store of runs, as skins open it and as they name its parts."""
+
+from __future__ import annotations
+
+from pennyweight.store.connection import StoreError
+from pennyweight.store.store import Run, Store
+
+__all__ = ["Run", "Store", "StoreError"]

@@ -1,0 +1,203 @@
+"""Filters, orders, places and keys of records, as addresses contain them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from pennyweight.api.records import (
+    AMONG,
+    FLAGS,
+    KEY,
+    RANGES,
+    SAME,
+    SORTS,
+    Filter,
+    Sort,
+    value_kind,
+)
+from pennyweight.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pennyweight.api.records import Key, Place
+
+PAGE_SIZE = 50
+"""Records on a page."""
+MAX_LISTED_VALUES = 20
+"""Values of a column that one filter can list."""
+FLAG_WORDS = {"yes": True, "no": False, "known": None}
+RANGE_ENDS = {"min": "from", "max": "below"}
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
+_KEY_FORM = "A record is identified by [task, subject, tier, attempt]."
+
+
+def url(path: str, **query: Any) -> str:
+    """Return an address; empty values are left out of its query."""
+    given = {k: v for k, v in query.items() if v not in {None, ""}}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def run_url(run: str, *rest: str, **query: Any) -> str:
+    """Return the address of a run's page, or of a page below it."""
+    return url("/".join(["/runs", quote(run, safe=""), *rest]), **query)
+
+
+def read_sort(query: Mapping[str, str]) -> Sort | None:
+    """Read the column that records are sorted by."""
+    name, order = query.get("sort", ""), query.get("order", "") or "up"
+    if not name:
+        return None
+    if name not in SORTS:
+        raise UsageError(f"sort: {name[:40]!r} is not one of {', '.join(SORTS)}.")
+    if order not in {"up", "down"}:
+        raise UsageError(f"order: {order[:40]!r} is neither up nor down.")
+    return Sort(name, order == "down")
+
+
+def read_place(text: str, sort: Sort | None) -> Place:
+    """Read a place in a list: a key, in a sorted list with the value before it."""
+    if sort is None:
+        return read_key(text)
+    try:
+        value, *key = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise UsageError("A place has the form [value, task, subject, tier, attempt].") from None
+    kind = value_kind(sort.name)
+    fits = value is None or (isinstance(value, kind) and (kind is bool) == isinstance(value, bool))
+    if not fits or (isinstance(value, int) and abs(value) >= 2**63):
+        raise UsageError(f"A place in a list sorted by {sort.name} starts with a {sort.name}.")
+    if isinstance(value, str) and not is_storable(value):
+        raise NotFoundError("There is no such record.")
+    return value, *read_key(json.dumps(key))
+
+
+def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
+    """Write the place of a record in a list."""
+    if sort is None:
+        return write_key(row)
+    return json.dumps([row[sort.name], *(row[n] for n in KEY)], separators=(",", ":"))
+
+
+def first_number(
+    query: Mapping[str, str], rows: int, total: int | None, *, newer: bool, older: bool
+) -> int | None:
+    """Return the number of a page's first record in the whole list, where it is known.
+
+    >>> first_number({"after": "…", "start": "51"}, 50, None, newer=True, older=True)
+    51
+    """
+    if not newer:
+        return 1
+    if not older and total is not None:
+        return total - rows + 1
+    start = query.get("start", "")
+    return int(start) if start.isdecimal() and len(start) < 12 else None
+
+
+def read_filter(query: Mapping[str, str]) -> Filter:
+    """Read a filter; a value that makes no sense is an error."""
+    same = {n: query[n] for n in SAME if query.get(n)}
+    flags: dict[str, bool | None] = {}
+    for name in FLAGS:
+        if value := query.get(name):
+            if value not in FLAG_WORDS:
+                raise UsageError(f"{name}: {value[:40]!r} is not yes, no or known.")
+            flags[name] = FLAG_WORDS[value]
+    ranges: dict[str, tuple[float | None, float | None]] = {}
+    for name in RANGES:
+        low, high = (_number(query, name, end) for end in RANGE_ENDS)
+        if low is not None and high is not None and low >= high:
+            raise UsageError(f"{name}: the range from {low:g} to below {high:g} is empty.")
+        if (low, high) != (None, None):
+            ranges[name] = (low, high)
+    among = {n: _listed(query, f"{n}_in") for n in AMONG if query.get(f"{n}_in")}
+    return Filter(same, flags, ranges, query.get("q", "")[:500], among)
+
+
+def listed_texts(written: str) -> list[str | None]:
+    """Read a list of texts; an empty list where it cannot be read."""
+    try:
+        read = json.loads(written)
+    except (ValueError, RecursionError):
+        return []
+    return [v for v in read if v is None or isinstance(v, str)] if isinstance(read, list) else []
+
+
+def _listed(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
+    try:
+        read = json.loads(query[name])
+    except (ValueError, RecursionError):
+        read = None
+    texts = isinstance(read, list) and all(v is None or isinstance(v, str) for v in read)
+    if not texts or not 1 <= len(read) <= MAX_LISTED_VALUES:
+        raise UsageError(
+            f'{name} is a list of at most {MAX_LISTED_VALUES} texts, such as ["7", "7.0", null].'
+        )
+    return tuple(
+        None if v is None else v.replace("\0", "") for v in read if v is None or not _lone(v)
+    )
+
+
+def _number(query: Mapping[str, str], name: str, end: str) -> float | None:
+    """Read a number as people type it: `1,000`, `−2`, `$0.01`."""
+    text = query.get(f"{name}_{end}", "").strip()
+    if not text:
+        return None
+    plain = text.replace("−", "-").removeprefix("$")
+    plain = plain.replace(",", "") if _THOUSANDS.fullmatch(plain) else plain
+    try:
+        value = float(plain)
+    except ValueError:
+        value = math.inf
+    if not abs(value) < 1e300:
+        what = f"{text[:40]!r} is not a number, such as 1000, 1,000 or 0.5."
+        raise UsageError(f"{name}, {RANGE_ENDS[end]}: {what}")
+    return value
+
+
+def write_filter(wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Write a filter; a range is a pair, exact to the last digit."""
+    query: dict[str, str] = {}
+    for name, value in wanted.items():
+        if isinstance(value, tuple):
+            ends = zip(RANGE_ENDS, value, strict=True)
+            query |= {f"{name}_{end}": repr(v) for end, v in ends if v is not None}
+        elif isinstance(value, list):
+            query[name] = json.dumps(value, ensure_ascii=False)
+        else:
+            query[name] = str(value)
+    return query
+
+
+def read_key(text: str) -> Key:
+    """Read the key of a record."""
+    try:
+        task, subject, tier, attempt = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise UsageError(_KEY_FORM) from None
+    texts = (task, subject, tier)
+    whole = isinstance(attempt, int) and not isinstance(attempt, bool) and abs(attempt) < 2**31
+    if not whole or not all(isinstance(t, str) for t in texts):
+        raise UsageError(_KEY_FORM)
+    if not all(map(is_storable, texts)):
+        raise NotFoundError("There is no such record.")
+    return task, subject, tier, attempt
+
+
+def write_key(row: Mapping[str, Any]) -> str:
+    """Write the key of a record."""
+    return json.dumps([row[n] for n in KEY], ensure_ascii=True, separators=(",", ":"))
+
+
+def is_storable(text: str) -> bool:
+    """Whether a store can contain a text: no null character, no unpaired surrogate."""
+    return "\0" not in text and not _lone(text)
+
+
+def _lone(text: str) -> bool:
+    return any(0xD800 <= ord(character) <= 0xDFFF for character in text)

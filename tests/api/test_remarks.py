@@ -1,0 +1,42 @@
+"""Remarks: verdicts and notes about records, tags and notes of runs."""
+
+import pytest
+
+from pennyweight.api.remarks import remark_on_record, remark_on_run, remarks, tags_of
+from pennyweight.api.store import Store
+from pennyweight.errors import NotFoundError, UsageError
+from store.samples import RUN, record, run
+
+KEY = ("a", "m", "T0", 1)
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "pennyweight.db"))
+    made.add_run(run(status="done"))
+    made.write([record("a")], [])
+    yield made
+    made.close()
+
+
+def test_a_verdict_about_a_record(store):
+    remark_on_record(store, RUN, KEY, verdict="wrong", note="off by\0 one\ud800", who="Ada")
+    (remark,) = remarks(store, RUN, KEY)
+    assert (remark.verdict, remark.note, remark.who) == ("wrong", "off by one?", "Ada")
+    with pytest.raises(UsageError, match="verdict, a note"):
+        remark_on_record(store, RUN, KEY, note="  ")
+    with pytest.raises(NotFoundError):
+        remark_on_record(store, RUN, ("none", "m", "T0", 1), verdict="right")
+
+
+def test_tags_are_replaced_added_and_removed(store):
+    assert tags_of(store, RUN) == ()
+    remark_on_run(store, RUN, tags=["a", "", "b"])
+    assert tags_of(store, RUN) == ("a", "b")
+    remark_on_run(store, RUN, add=["c", "a"], remove=["b"])
+    assert tags_of(store, RUN) == ("a", "c")
+    remark_on_run(store, RUN, note="only a note")
+    assert tags_of(store, RUN) == ("a", "c")
+    assert remarks(store, RUN)[0].who == "someone"
+    with pytest.raises(UsageError, match="tag, a note"):
+        remark_on_run(store, RUN, who="Ada")
