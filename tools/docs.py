@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.checks import CHECKS, Check
 from pennyweight.checks import FAMILIES as CHECK_FAMILIES
-from pennyweight.checks.declaration import Parameter
 from pennyweight.cli import COMMANDS, cli
 from pennyweight.gates.declaration import json_schema as policy_schema
 from pennyweight.models.providers import PROVIDERS
@@ -86,25 +85,21 @@ def checks_page() -> str:
         for one in (c for c in CHECKS.values() if c.family == family):
             parts += [f"### `{one.name}`\n", f"{one.summary}\n"]
             parts += [f"{one.details}\n"] if one.details else []
-            if one.parameters:
+            if one.struct.fields:
                 parts.append("| parameter | value | default |\n| --- | --- | --- |")
-                parts += [check_row(one, p) for p in one.parameters]
+                parts += [check_row(one, field) for field in one.struct.fields]
                 parts.append("")
             parts.append(f"```pycon\n{one.example}\n```\n")
     return NOTE + "\n".join(parts)
 
 
-def check_row(one: Check, parameter: Parameter) -> str:
-    """One parameter of a check: what may stand there, and what holds without it."""
-    needed = parameter.name in one.one_of or parameter.name in one.some_of
-    default = "needed" if parameter.required else "one of these is needed" if needed else ""
-    if (
-        not default
-        and parameter.default not in {None, ()}
-        and isinstance(parameter.default, str | bool | int | float)
-    ):
-        default = f"`{json.dumps(parameter.default)}`"
-    return f"| `{parameter.name}` | {parameter.kind.words} | {default} |"
+def check_row(one: Check, field: Field) -> str:
+    """One parameter of a check: its value, and what holds without it."""
+    needed = field.name in {*one.struct.exactly_one, *one.struct.either}
+    default = "needed" if field.required else "one of these is needed" if needed else ""
+    if not default and field.default is not None:
+        default = f"`{json.dumps(field.default)}`"
+    return f"| `{field.name}` | {field.kind.expected} | {default} |"
 
 
 def suite_page() -> str:
@@ -129,7 +124,7 @@ def suite_page() -> str:
 
 def suite_row(field: Field) -> str:
     """One key: what may stand there, what it means, its default and its other names."""
-    value = field.kind.words.replace("|", "\\|")
+    value = field.kind.expected.replace("|", "\\|")
     if isinstance(field.kind, Struct) or value.startswith("a mapping ("):
         value = f"a mapping, see {getattr(field.kind, 'noun', 'below')}"
     notes = [field.meaning]

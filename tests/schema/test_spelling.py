@@ -83,5 +83,5 @@ def test_tables_may_say_it_in_words(load, given, wanted):
 )
 def test_a_turn_depends_only_on_what_is_known_then(load, check):
     turns = [{"say": "Go on.", "if": check}]
-    with pytest.raises(DocumentError, match="cannot be decided while the conversation"):
+    with pytest.raises(DocumentError, match="cannot be decided during the conversation"):
         load({"id": "a", "input": "q", "turns": turns})

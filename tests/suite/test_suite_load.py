@@ -128,7 +128,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
     found = mistakes(write(BAD))
     expected = [
         (2, "Key 'task' is not known. Did you mean 'tasks'?"),
-        (5, "the task id 'a' is already on line 4."),
+        (5, "the task id 'a' is already used on line 4."),
         (6, "task 'b' has no input"),
         (9, "'answer' would give the answer away"),
         (9, "Variable 'inptu' is not known. Did you mean 'input'?"),
@@ -173,7 +173,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         ("a: !!python/object:os.system x\n", "has no meaning here"),
         (
             "suite: s\ntasks: [{id: a, input: x}, {id: a, input: y}]\nsubjects: [local/m]\n",
-            "the task id 'a' is already on line 2",
+            "the task id 'a' is already used on line 2",
         ),
         ("suite: s\ntasks: [q]\nsubjects: []\n", "a list of models, not an empty list"),
         ("suite: s\ntasks: []\nsubjects: [m]\n", "there are no tasks"),
@@ -261,7 +261,7 @@ def test_mistakes_in_files_of_tasks_have_their_own_lines(write):
         "6",
         "7",
     ]
-    assert "already on line 1" in found[2]
+    assert "already used on line 1" in found[2]
     assert "it has 'inptu'" in found[3]
     many = "\n".join(['{"q": 1}'] * 100)
     found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
@@ -284,7 +284,7 @@ def test_names_that_no_database_takes_are_told_with_their_lines(write, name):
     assert len(told) == 3
     for start in starts:
         (found,) = [t for t in told if t.startswith(start)]
-        assert "no database takes" in found
+        assert "no database accepts" in found
         assert found.isprintable()
 
 
@@ -346,10 +346,7 @@ def test_a_column_that_only_some_rows_fill_is_known(write, tmp_path, limit):
 def test_an_empty_input_is_called_empty(write):
     tasks = "[{id: c, input: ' '}, {id: d, input: {query: ''}}, {id: e, target: x}]"
     found = mistakes(write(MINIMAL.format(tasks=tasks)))
-    assert found[:2] == [
-        f"suite.yaml, line 2: task {name!r}: its input is empty; it must ask something."
-        for name in "cd"
-    ]
+    assert found[:2] == [f"suite.yaml, line 2: task {name!r}: the input is empty." for name in "cd"]
     assert "task 'e' has no input; it has 'target'. The input is called input" in found[2]
 
 
@@ -361,7 +358,7 @@ def test_a_quote_that_is_not_closed_swallows_no_rows(write):
     (mistake,) = mistakes(path)
     assert "t.csv" in mistake
     assert "line 2" in mistake or ":2" in mistake
-    assert "a quote is opened" in mistake
+    assert "a quote is not closed" in mistake
 
 
 def test_a_hub_data_set_needs_its_package(write, monkeypatch):
@@ -464,7 +461,7 @@ subjects: [m]
     assert (first.input, [m.content for m in first.before]) == ("q", ["hi", "yo"])
     assert (second.input, second.context, second.extra) == ("what", "here", {"files": ["a"]})
     wrong = text.replace("{role: user, content: q}", "{role: assistant, content: q}")
-    assert "ends with the user's" in "\n".join(mistakes(write(wrong)))
+    assert "the last role is user" in "\n".join(mistakes(write(wrong)))
 
 
 def test_a_hundred_thousand_tasks_load(write, tmp_path):
@@ -538,9 +535,9 @@ def test_more_calls_at_once_than_are_made_are_refused(write):
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
-        ("id,input,target,target\na,1?,1,2\n", "t.csv, line 1: the column 'target' is there twice"),
-        ("id,input,target\na,1?,1\nb,2?\n\n , \n", "t.csv, line 3: 2 cells where the header has 3"),
-        ("id,input,target\na,1?,1,1\n", "t.csv, line 2: 4 cells where the header has 3"),
+        ("id,input,target,target\na,1?,1,2\n", "t.csv, line 1: the column 'target' appears twice"),
+        ("id,input,target\na,1?,1\nb,2?\n\n , \n", "t.csv, line 3: 2 cells, but the header has 3"),
+        ("id,input,target\na,1?,1,1\n", "t.csv, line 2: 4 cells, but the header has 3"),
     ],
 )
 def test_a_table_with_cells_that_belong_nowhere_is_refused(write, table, mistake):

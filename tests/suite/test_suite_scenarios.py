@@ -61,7 +61,7 @@ def test_a_sentence_without_a_judge_is_told_with_its_line(tmp_path):
     text = SUITE.replace("- refusal", "- It refuses politely.")
     said = mistakes(tmp_path, text)
     assert "suite.yaml, line 4: task 'SEC-1': expected_behaviors[1]" in said
-    assert "is for a judge, and the suite has none" in said
+    assert "is for a judge, but the suite has none" in said
     judged = load(tmp_path, text + "judge: local/m\n")
     assert judged.tasks[0].scenario.expected[0].check.name == "judge"
 
@@ -88,7 +88,7 @@ def test_all_mistakes_are_told_at_once(tmp_path):
 
 def test_two_of_one_name_are_refused(tmp_path):
     text = SUITE.replace("- refusal", "- refusal\n      - refusal")
-    assert "'refusal' is there twice" in mistakes(tmp_path, text)
+    assert "'refusal' appears twice" in mistakes(tmp_path, text)
 
 
 def test_a_table_may_hold_behaviours_as_json(tmp_path):

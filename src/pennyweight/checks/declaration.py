@@ -10,12 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pennyweight.checks import parameters as parameter
+from pennyweight.checks import parameters
 from pennyweight.checks.attempt import AttemptView
-from pennyweight.checks.parameters import Kind
-from pennyweight.errors import DeclarationError, UsageError, unknown
+from pennyweight.errors import DeclarationError, UsageError
+from pennyweight.schema.kinds import Kind
+from pennyweight.schema.structs import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,33 +67,17 @@ class CheckResult:
         return self if self.holds is None else replace(self, holds=not self.holds)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One thing that a check may be given."""
-
-    name: str
-    argument: str
-    kind: Kind
-    default: Any
-
-    @property
-    def required(self) -> bool:
-        """Whether it has no default."""
-        return self.default is inspect.Parameter.empty
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """A way to observe a behaviour."""
 
     name: str
     function: Callable[..., CheckResult]
-    parameters: tuple[Parameter, ...]
+    struct: Struct
+    """Its parameters, as a suite may write them."""
+    arguments: Mapping[str, str]
+    """The argument of the function for each parameter, such as `max_` for `max`."""
     by: By
-    one_of: tuple[str, ...]
-    """Parameters of which exactly one is needed."""
-    some_of: tuple[str, ...]
-    """Parameters of which at least one is needed."""
     family: str
     summary: str
     details: str
@@ -100,75 +85,46 @@ class Check:
 
     def __call__(self, attempt: Any, /, *args: Any, **options: Any) -> CheckResult:
         """Check an attempt: a record, or the fields of one."""
-        given = dict(zip((p.name for p in self.parameters), args, strict=False))
-        return self.apply(_seen(attempt), self.read({**given, **_unmarked(options)}))
+        given = dict(zip(self.arguments, args, strict=False))
+        given |= {name.rstrip("_"): value for name, value in options.items()}
+        return self.apply(_view(attempt), self.read(given))
 
     def apply(self, attempt: AttemptView, arguments: Mapping[str, Any]) -> CheckResult:
-        """Check an attempt with arguments that were read."""
+        """Check an attempt with arguments that `read` returned."""
         return self.function(attempt, **arguments)
 
     @property
     def alone(self) -> bool:
-        """Whether it can be written without any value."""
-        return not any(p.required for p in self.parameters) and not (self.one_of or self.some_of)
+        """Whether it can be written without a value."""
+        required = any(f.required for f in self.struct.fields)
+        return not (required or self.struct.exactly_one or self.struct.either)
 
     def read(self, given: Any) -> dict[str, Any]:
-        """Read what a suite gives: a mapping of parameters, or the value of the first."""
-        table = self._table(given)
-        known = {p.name: p for p in self.parameters}
-        for name in table:
-            if name not in known:
-                there = f"It has: {', '.join(known)}." if known else "It takes nothing."
-                raise UsageError(unknown(f"{self.name}: parameter", str(name), known, there))
-        for group, count in ((self.one_of, "exactly one"), (self.some_of, "at least one")):
-            number = sum(name in table for name in group)
-            if group and (not number or (group is self.one_of and number > 1)):
-                raise UsageError(f"{self.name} needs {count} of {', '.join(group)}.")
-        for one in self.parameters:
-            if one.required and one.name not in table:
-                raise UsageError(f"{self.name} needs {one.name}: {one.kind.words}.")
-        return {known[name].argument: self._value(known[name], v) for name, v in table.items()}
+        """Read what a suite gives: a mapping of parameters, or the value of the first one."""
+        try:
+            values = self.struct.of(self._table(given), self.name)
+        except UsageError as error:
+            if isinstance(given, list) and {"any", "all"} <= self.arguments.keys():
+                hint = "Write {any: […]} or {all: […]}, to say which is meant."
+                raise UsageError(f"{error} {hint}") from None
+            raise
+        return {self.arguments[name]: value for name, value in values.items()}
 
     def _table(self, given: Any) -> Mapping[str, Any]:
         if given is None or (given is True and self.alone):
             return {}
         if isinstance(given, Mapping):
             return given
-        if not self.parameters:
+        if not self.arguments:
             raise UsageError(f"{self.name} takes no value.")
-        return {self.parameters[0].name: given}
-
-    def _value(self, parameter: Parameter, given: Any) -> Any:
-        try:
-            return parameter.kind.read(given)
-        except UsageError as error:
-            raise UsageError(f"{self.name}: {parameter.name}: {error}") from None
-        except ValueError:
-            hint = ""
-            if isinstance(given, list) and {"any", "all"} <= {p.name for p in self.parameters}:
-                hint = " Write {any: […]} or {all: […]}, so that what is meant is plain."
-            shown = f"{given!r:.60}"
-            what = f"{self.name}: {parameter.name} must be {parameter.kind.words}, not {shown}."
-            raise UsageError(what + hint) from None
+        return {next(iter(self.arguments)): given}
 
     def schema(self) -> dict[str, Any]:
         """Describe what `read` reads as a JSON schema."""
-        properties = {p.name: dict(p.kind.schema) for p in self.parameters}
-        table: dict[str, Any] = {
-            "type": "object",
-            "properties": properties,
-            "additionalProperties": False,
-        }
-        required = [p.name for p in self.parameters if p.required]
-        if required:
-            table["required"] = required
-        group = self.one_of or self.some_of
-        if group:
-            table["oneOf" if self.one_of else "anyOf"] = [{"required": [name]} for name in group]
-        ways: list[dict[str, Any]] = [table] if self.parameters else []
-        first = self.parameters[0] if self.parameters else None
-        if first and first.kind.schema and first.kind.schema.get("type") != "object":
-            ways.append(dict(first.kind.schema))
+        ways: list[dict[str, Any]] = [self.struct.schema()] if self.arguments else []
+        first = self.struct.fields[0].kind.schema() if self.arguments else {}
+        if first and first.get("type") != "object":
+            ways.append(first)
         if self.alone:
             ways += [{"type": "null"}, {"const": True}]
         return {"description": self.summary, "anyOf": ways}
@@ -180,7 +136,11 @@ CHECKS: dict[str, Check] = {}
 def check(
     *, by: By = "record", one_of: Sequence[str] = (), some_of: Sequence[str] = ()
 ) -> Callable[[Callable[..., CheckResult]], Check]:
-    """Declare a check."""
+    """Declare a check.
+
+    `one_of` names parameters of which exactly one is needed, `some_of` those of which at least
+    one is.
+    """
 
     def declare(function: Callable[..., CheckResult]) -> Check:
         doc = inspect.cleandoc(function.__doc__ or "")
@@ -188,13 +148,14 @@ def check(
         name = function.__name__.rstrip("_")
         if not marker or not doc:
             raise DeclarationError(f"The check {name} needs a docstring with an example.")
-        made = Check(
+        arguments = _parameters(function)
+        fields = tuple(arguments.values())
+        declared = Check(
             name=name,
             function=function,
-            parameters=_parameters(function),
+            struct=Struct(name, fields, either=some_of, exactly_one=one_of),
+            arguments={field.name: argument for argument, field in arguments.items()},
             by=by,
-            one_of=tuple(one_of),
-            some_of=tuple(some_of),
             family=function.__module__.rpartition(".")[2],
             summary=doc.partition("\n")[0],
             details=details.strip(),
@@ -203,39 +164,40 @@ def check(
         known = CHECKS.get(name)
         if known and known.function.__module__ != function.__module__:
             raise DeclarationError(f"Another check is called {name}.")
-        CHECKS[name] = made
-        return made
+        CHECKS[name] = declared
+        return declared
 
     return declare
 
 
-_NAMES = {**vars(parameter), "AttemptView": AttemptView}
-"""What annotations may name, imported there or not."""
+_NAMES = {**vars(parameters), "AttemptView": AttemptView}
+"""What annotations may name, even if the module of the check imports it for typing only."""
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+def _parameters(function: Callable[..., Any]) -> dict[str, Field]:
+    """Return the field of each argument but the first, which is the attempt."""
     hints = get_type_hints(function, localns=_NAMES, include_extras=True)
     _, *rest = inspect.signature(function).parameters.values()
-    return tuple(
-        Parameter(p.name.rstrip("_"), p.name, _kind(hints[p.name], function), p.default)
-        for p in rest
-    )
+    return {p.name: _field(p, _kind(hints[p.name], function)) for p in rest}
+
+
+def _field(parameter: inspect.Parameter, kind: Kind) -> Field:
+    default = parameter.default if isinstance(parameter.default, str | int | float) else None
+    required = parameter.default is inspect.Parameter.empty
+    return Field(parameter.name.rstrip("_"), kind, required=required, default=default)
 
 
 def _kind(hint: Any, function: Callable[..., Any]) -> Kind:
     """Find the kind in an annotation, also in one that allows None."""
     for one in (hint, *get_args(hint)):
-        for part in getattr(one, "__metadata__", ()):
-            if isinstance(part, Kind):
-                return part
+        if get_origin(one) is Annotated:
+            for part in get_args(one)[1:]:
+                if isinstance(part, Kind):
+                    return part
     raise DeclarationError(f"{function.__name__}: the kind of a parameter is not known: {hint}.")
 
 
-def _unmarked(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.rstrip("_"): value for name, value in options.items()}
-
-
-def _seen(given: Any) -> AttemptView:
+def _view(given: Any) -> AttemptView:
     if isinstance(given, AttemptView):
         return given
     return AttemptView(given if isinstance(given, Mapping) else {"response": given})

@@ -1,79 +1,37 @@
-"""What a check may be given: each kind of parameter reads a value and has a JSON schema."""
+"""The kinds of values that checks take, as annotations of their parameters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from decimal import Decimal, DecimalException
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from pennyweight.errors import UsageError
+from pennyweight.schema import kinds
+from pennyweight.schema.kinds import ListOf, MapOf, OneOf, ParsedBy
 from pennyweight.schema.user_code import load_function
 from pennyweight.text.matching import MatchRule
 from pennyweight.text.rules import check_regex
 from pennyweight.text.scanning import json_path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_UNRELATED = ("", "x", "7 – §?", "\n \n")
+"""Texts with nothing in common: a pattern that matches all of them is useless."""
+_STRING = {"type": "string"}
+_NUMBER_OR_TEXT = {"type": ["number", "string"]}
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min)?\s*")
+_MILLISECONDS = {"ms": 1.0, "s": 1000.0, "min": 60_000.0, None: 1.0}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kind:
-    """A kind of value: what it is called, how it is read, and how editors see it."""
-
-    words: str
-    read: Callable[[Any], Any]
-    """Gives the value, or raises ValueError (it is not of this kind) or UsageError (says why)."""
-    schema: Mapping[str, Any]
-
-
-_ANY = ("", "x", "7 – §?", "\n \n")
-"""Texts that have nothing in common: what matches all of them says nothing."""
-_SCALAR = {"type": ["string", "number", "boolean"]}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, str | int | float):
-        raise ValueError
-    return str(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError
-    return tuple(map(_text, value))
-
-
-def _part(value: Any) -> str:
-    text = _text(value)
+def _part(text: str) -> str:
     if not text:
-        raise UsageError("It is empty: it stands in any text.")
-    return text
-
-
-def _edge(value: Any) -> str:
-    text = _text(value)
-    if not text.strip():
-        raise UsageError("It is empty: any text begins and ends with it.")
-    return text
-
-
-def _each(read: Callable[[Any], str]) -> Callable[[Any], tuple[str, ...]]:
-    return lambda value: tuple(map(read, _texts(value)))
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
         raise ValueError
-    return value
+    return text
 
 
-def _number(value: Any) -> Decimal:
+def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError
     try:
@@ -85,38 +43,11 @@ def _number(value: Any) -> Decimal:
     return number
 
 
-def _positive(value: Any) -> float:
-    number = float(_number(value))
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _share(value: Any) -> float:
-    number = _positive(value)
-    if number > 1:
-        raise ValueError
-    return number
-
-
-def _count(value: Any) -> int:
-    number = _number(value)
-    if number < 0 or number != int(number):
-        raise ValueError
-    return int(number)
-
-
-def _pattern(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    check_regex(value)
-    if pl.Series(_ANY).str.contains(value).all():
-        raise UsageError(f"{value!r} matches any text.")
-    return value
-
-
-def _patterns(value: Any) -> tuple[str, ...]:
-    return tuple(map(_pattern, _texts(value)))
+def _pattern(pattern: str) -> str:
+    check_regex(pattern)
+    if pl.Series(_UNRELATED).str.contains(pattern).all():
+        raise UsageError(f"{pattern!r} matches any text.")
+    return pattern
 
 
 def _tolerance(value: Any) -> str:
@@ -124,106 +55,86 @@ def _tolerance(value: Any) -> str:
     return str(value)
 
 
-def _path(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    json_path(value)
-    return value
+def _path(path: str) -> str:
+    json_path(path)
+    return path
 
 
-_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min)?\s*")
-_UNITS = {"ms": 1.0, "s": 1000.0, "min": 60_000.0, None: 1.0}
-
-
-def _duration(value: Any) -> float:
-    found = _DURATION.fullmatch(str(value)) if not isinstance(value, bool) else None
+def _duration(text: str) -> float:
+    found = _DURATION.fullmatch(text)
     if not found:
         raise ValueError
-    return float(found[1]) * _UNITS[found[2]]
+    return float(found[1]) * _MILLISECONDS[found[2]]
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError
-    return dict(value)
-
-
-def _meaning(value: Any) -> str:
+def _meaning(text: str) -> str:
     from pennyweight.checks.embedding import model_folder  # noqa: PLC0415
 
     model_folder()
-    return _text(value)
+    return text
 
 
 def _command(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) and value.strip():
-        return ("sh", "-c", value)
-    return _texts(value)
+    return ("sh", "-c", value) if isinstance(value, str) else tuple(value)
 
 
-def _schema(value: Any) -> dict[str, Any]:
-    table = _mapping(value)
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     from pennyweight.checks.json_values import check_schema  # noqa: PLC0415
 
-    check_schema(table)
-    return table
+    check_schema(schema)
+    return schema
 
 
-def _function(value: Any) -> str:
-    if not isinstance(value, str) or not value.rpartition(":")[0]:
-        raise UsageError("It names a function as module:function.")
-    load_function(value)
-    return value
+def _function(path: str) -> str:
+    if not path.rpartition(":")[0]:
+        raise ValueError
+    load_function(path)
+    return path
 
 
-def one_of(*words: str) -> Kind:
-    """Make a kind of a few words."""
-
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError
-        return str(value)
-
-    return Kind(" or ".join(map(repr, words)), read, {"enum": list(words)})
+def one_of(*words: str) -> OneOf:
+    """Return a kind for a few words."""
+    return OneOf(words)
 
 
-_MANY = {"type": "array", "items": _SCALAR, "minItems": 1}
+def _many(kind: kinds.Kind, expected: str = "a list of texts") -> ListOf:
+    return ListOf(kind, expected, some=True)
 
-Text = Annotated[str, Kind("text", _text, _SCALAR)]
-Texts = Annotated[tuple[str, ...], Kind("a list of texts", _texts, _MANY)]
-Part = Annotated[str, Kind("text that is not empty", _part, _SCALAR)]
-Parts = Annotated[tuple[str, ...], Kind("a list of texts", _each(_part), _MANY)]
-Edge = Annotated[str, Kind("text that is not empty", _edge, _SCALAR)]
-Edges = Annotated[tuple[str, ...], Kind("a list of texts", _each(_edge), _MANY)]
-Flag = Annotated[bool, Kind("true or false", _flag, {"type": "boolean"})]
-Number = Annotated[Decimal, Kind("a number", _number, {"type": ["number", "string"]})]
-Positive = Annotated[
-    float, Kind("a number of at least 0", _positive, {"type": "number", "minimum": 0})
-]
-Count = Annotated[
-    int, Kind("a whole number of at least 0", _count, {"type": "integer", "minimum": 0})
-]
-Pattern = Annotated[str, Kind("a regular expression", _pattern, {"type": "string"})]
-Patterns = Annotated[
-    tuple[str, ...],
-    Kind("a list of regular expressions", _patterns, {**_MANY, "items": {"type": "string"}}),
-]
-Tolerance = Annotated[
-    str, Kind("a tolerance, such as 0.5 or 1%", _tolerance, {"type": ["number", "string"]})
-]
-Path = Annotated[str, Kind("a path, such as $.order.id", _path, {"type": "string"})]
+
+_TEXT = kinds.Text()
+_STRICT = kinds.Text(strict=True)
+_PART = ParsedBy(_part, _TEXT.schema(), "text that is not empty", _TEXT)
+_EDGE = kinds.Text("text that is not empty", filled=True)
+_PATTERN = ParsedBy(_pattern, _STRING, "a regular expression", _STRICT)
+_WORDS = kinds.AnyOf((kinds.Text("a shell command", strict=True, filled=True), _many(_TEXT)))
+
+Text = Annotated[str, _TEXT]
+Texts = Annotated[Sequence[str], _many(_TEXT)]
+Part = Annotated[str, _PART]
+Parts = Annotated[Sequence[str], _many(_PART)]
+Edge = Annotated[str, _EDGE]
+Edges = Annotated[Sequence[str], _many(_EDGE)]
+Flag = Annotated[bool, kinds.Flag()]
+Number = Annotated[Decimal, ParsedBy(_decimal, _NUMBER_OR_TEXT, "a number")]
+Positive = Annotated[float, kinds.Number(0, loose=True)]
+Count = Annotated[int, kinds.Number(0, whole=True, loose=True)]
+Share = Annotated[float, kinds.Number(0, 1, loose=True)]
+Pattern = Annotated[str, _PATTERN]
+Patterns = Annotated[Sequence[str], _many(_PATTERN, "a list of regular expressions")]
+Tolerance = Annotated[str, ParsedBy(_tolerance, _NUMBER_OR_TEXT, "a tolerance, such as 0.5 or 1%")]
+Path = Annotated[str, ParsedBy(_path, _STRING, "a path, such as $.order.id", _STRICT)]
 Duration = Annotated[
-    float, Kind("milliseconds, or a time such as 2s", _duration, {"type": ["number", "string"]})
+    float, ParsedBy(_duration, _NUMBER_OR_TEXT, "milliseconds, or a time such as 2s", _TEXT)
 ]
-Meaning = Annotated[str, Kind("text", _meaning, _SCALAR)]
-Share = Annotated[
-    float, Kind("a number from 0 to 1", _share, {"type": "number", "minimum": 0, "maximum": 1})
+Meaning = Annotated[str, ParsedBy(_meaning, _TEXT.schema(), "text", _TEXT)]
+Table = Annotated[dict[str, Any], MapOf(kinds.Anything())]
+Schema = Annotated[
+    dict[str, Any],
+    ParsedBy(_schema, {"type": "object"}, "a JSON schema", MapOf(kinds.Anything())),
 ]
-Table = Annotated[dict[str, Any], Kind("a mapping", _mapping, {"type": "object"})]
-Schema = Annotated[dict[str, Any], Kind("a JSON schema", _schema, {"type": "object"})]
-Function = Annotated[str, Kind("a function, as module:function", _function, {"type": "string"})]
+Function = Annotated[str, ParsedBy(_function, _STRING, "a function, as module:function", _STRICT)]
 Command = Annotated[
     tuple[str, ...],
-    Kind("a line for the shell or a list of words", _command, {"type": ["string", "array"]}),
+    ParsedBy(_command, {"type": ["string", "array"]}, "a shell command or a list of words", _WORDS),
 ]
-Anything = Annotated[Any, Kind("any value", lambda value: value, {})]
+Anything = Annotated[Any, kinds.Anything()]

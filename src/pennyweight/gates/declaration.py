@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.schema.kinds import (
     AnyOf,
@@ -15,38 +14,8 @@ from pennyweight.schema.kinds import (
     Number,
     OneOf,
     Text,
-    refuse,
 )
 from pennyweight.schema.structs import Field, Struct
-
-if TYPE_CHECKING:
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
-
-
-@dataclass(frozen=True, slots=True)
-class AnyCase:
-    """One of a few words, in small letters or with a capital."""
-
-    choices: tuple[str, ...]
-
-    @property
-    def words(self) -> str:
-        """List the words."""
-        return " or ".join(map(repr, self.choices))
-
-    def fits(self, node: Node) -> bool:
-        """Only the words themselves fit."""
-        return isinstance(node.value, str) and node.value.lower() in self.choices
-
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the word in small letters."""
-        return node.value.lower() if self.fits(node) else refuse(self, node, name, problems)
-
-    def schema(self) -> dict[str, Any]:
-        """List the words in both spellings."""
-        return {"enum": [*self.choices, *(word.title() for word in self.choices)]}
-
 
 _NAME = Text("a name", one_line=True)
 _LIMIT = Text("a threshold such as '≥ 85%', 0.85 or '< 5s'", one_line=True)
@@ -107,7 +76,7 @@ RISK = Struct(
     (
         Field(
             "risk_level",
-            AnyCase(("critical", "high", "medium", "low")),
+            OneOf(("critical", "high", "medium", "low"), any_case=True),
             "How bad a miss is: critical and high ones block, the others warn.",
             required=True,
         ),

@@ -13,8 +13,9 @@ from pennyweight.gates.gate_reader import ALIASES
 from pennyweight.gates.policy import Gate, Policy
 from pennyweight.gates.policy_reader import PolicyReader
 from pennyweight.gates.records import WEIGHTED
-from pennyweight.schema.problems import DocumentError, Problems
-from pennyweight.schema.tree import TreeError, parse
+from pennyweight.schema.documents import read_document
+from pennyweight.schema.kinds import WRONG
+from pennyweight.schema.problems import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,30 +34,12 @@ def load_policy(path: str | Path, version: str | None = None, text: str | None =
 
 
 def _read(path: str | Path, version: str | None, text: str | None = None) -> Policy:
-    file = str(path)
-    problems = Problems(file)
-    source = _read_text(file) if text is None else text
-    try:
-        root, found = parse(source, is_json=file.lower().endswith(".json"))
-    except TreeError as error:
-        raise DocumentError([f"{file}, line {error.line}: {error}"]) from None
-    for line, what in found:
-        problems.add(line, what)
-    given = POLICY.read(root, "", problems)
-    if isinstance(given, dict):
-        policy = PolicyReader.of(file, root, given, problems, version).policy()
-    problems.stop()
+    document = read_document(path, text)
+    given = POLICY.read(document.root, "", document.problems)
+    if given is not WRONG:
+        policy = PolicyReader.of(document, given, version).policy()
+    document.problems.stop()
     return policy
-
-
-def _read_text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DocumentError([f"{file}: bytes that are not UTF-8."]) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DocumentError([f"{file}: cannot be read: {reason}."]) from None
 
 
 def _whole(policy: Policy, paths: Sequence[str | Path]) -> Policy:

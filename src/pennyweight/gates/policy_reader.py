@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pennyweight.gates.policy import Level
+    from pennyweight.schema.documents import Document
     from pennyweight.schema.problems import Problems
 
 BLOCKING_RISKS = ("critical", "high")
@@ -42,12 +43,12 @@ class PolicyReader:
     rules: GateReader
 
     @classmethod
-    def of(cls, file: str, root: Node, given: dict[str, Any], problems: Problems,
-           version: str | None) -> PolicyReader:  # fmt: skip
-        """Prepare the reading of a file."""
+    def of(cls, document: Document, given: dict[str, Any], version: str | None) -> PolicyReader:
+        """Prepare reading a document whose keys were read into `given`."""
         parts = tuple(n for n in given.get("weights") or {} if n not in {*_CRITERIA, "description"})
+        file, problems = document.file, document.problems
         rules = GateReader(file, problems, given.get("on", "value"), parts)
-        return cls(file, root, given, problems, version, rules)
+        return cls(file, document.root, given, problems, version, rules)
 
     def policy(self) -> Policy:
         """Read all parts."""
@@ -140,7 +141,7 @@ class PolicyReader:
         """Make gates of one metric's threshold."""
         if name == "description":
             return
-        line = above.key_lines[name]
+        line = above.key_line(name)
         others = _LEVELS if len(path) == 1 and isinstance(node.value, dict) else ()
         if self.rules.metric(name, line, *others) is not None:
             yield from self.rules.make(name, node, (*path, name), level=level, line=line,
@@ -161,7 +162,7 @@ class PolicyReader:
         if node is None:
             return
         for name, table in node.value.items():
-            line = node.key_lines[name]
+            line = node.key_line(name)
             if name == "description":
                 continue
             if not isinstance(table.value, dict):

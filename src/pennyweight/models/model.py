@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pennyweight.errors import UsageError, unknown
-from pennyweight.models.reply_check import checked
+from pennyweight.models.reply_schema import read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,15 +165,11 @@ class Reply:
 
         A field that is not what it must be is an error that names it.
         """
-        known = [f.name for f in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise UsageError(unknown("Field of a reply", name, known))
-        if "text" not in values:
-            raise UsageError("A reply needs 'text', a string.")
-        given = {name: checked(name, value) for name, value in values.items()}
-        given["tool_calls"] = tuple(ToolCall(**call) for call in given.get("tool_calls", ()))
+        given = read_reply(values)
+        given["tool_calls"] = tuple(ToolCall(**call) for call in given["tool_calls"])
         given["usage"] = Usage(**given.get("usage", {}))
+        if "logprobs" in given:
+            given["logprobs"] = tuple(given["logprobs"])
         return cls(**given)
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.errors import InputError, UsageError
+from pennyweight.errors import UsageError
 from pennyweight.models.prices import MILLION, recorded
-from pennyweight.schema.kinds import MapOf
-from pennyweight.schema.problems import Problems
-from pennyweight.schema.tree import Node, TreeError, parse, plain
-from pennyweight.suite.declaration import PRICE
+from pennyweight.schema.documents import read_document
+from pennyweight.schema.tree import TreeError, parse, plain
+from pennyweight.suite.declaration import PRICES
 from pennyweight.suite.values import Price
 
 if TYPE_CHECKING:
@@ -32,10 +31,9 @@ class PriceList:
     @classmethod
     def read(cls, path: str) -> PriceList:
         """Read YAML or JSON: model or subject, then input and output for a million tokens."""
-        problems = Problems(path)
-        given = MapOf(PRICE, "a mapping of models to prices").read(
-            _tree(path, problems), "prices", problems
-        )
+        document = read_document(path)
+        problems = document.problems
+        given = PRICES.read(document.root, "prices", problems)
         if not problems.found and not given:
             problems.add(0, "it names no model or subject.")
         problems.stop()
@@ -84,21 +82,6 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
     made = named & (pl.col("status") != "error")
     cost = pl.when(made).then(used / MILLION).otherwise(pl.col("cost_usd"))
     return frame.with_columns(cost.alias("cost_usd"))
-
-
-def _tree(path: str, problems: Problems) -> Node:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise InputError([f"{path}: cannot be read: {reason}."]) from None
-    try:
-        root, found = parse(text, is_json=path.lower().endswith(".json"))
-    except TreeError as error:
-        raise InputError([f"{path}, line {error.line}: {error}"]) from None
-    for line, what in found:
-        problems.add(line, what)
-    return root
 
 
 def _models(run: Run) -> dict[str, str]:

@@ -1,107 +1,142 @@
-"""What may stand in a suite: each kind reads a value, says what it wants, and has a JSON schema.
+"""Kinds of values: each recognizes a value, reads it, and describes it as a JSON schema.
 
-One declaration of a suite (in `form.py`) is made of these kinds; the checks with their lines and
-the schema that editors use both come from it.
+Everything that people write is declared with these kinds: suites, policies, the parameters of
+checks, the replies of functions, price lists. Error messages, JSON schemas and reference pages
+are generated from the same declarations.
 """
+
+# ruff: noqa: D102 - the methods are documented in Kind
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import UsageError
-from pennyweight.schema.tree import plain
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node, plain
 from pennyweight.text.safe import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
+    from collections.abc import Callable, Mapping, Sequence
 
 WRONG: Any = object()
-"""What a kind gives for a value whose mistake it has told."""
-NO_TEXT = "holds a character that no database takes (NUL, or half of a surrogate pair)."
+"""What a kind returns for a value in which it has reported a problem."""
+NOT_STORABLE = "contains a character that no database accepts (NUL or an unpaired surrogate)."
+_TOO_LARGE = 1e300
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-class Kind(Protocol):
-    """What may stand at a place of a suite."""
+class Kind:
+    """A kind of value. Subclasses say what they expect, what fits, and how it is converted."""
+
+    __slots__ = ()
 
     @property
-    def words(self) -> str:
-        """What is wanted, as in "runs must be a whole number"."""
+    def expected(self) -> str:
+        """What is accepted, as in "runs must be a whole number"."""
+        raise NotImplementedError
 
     def fits(self, node: Node) -> bool:
-        """Whether the value has the right shape, be it right in itself or not."""
+        """Return whether the value has the right shape, even if its content is wrong."""
+        raise NotImplementedError
+
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
+        """Convert a value that fits; report its problems and return `WRONG` if there are any."""
+        return node.value
 
     def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Read a value; tell its mistakes and give `WRONG` if there are any."""
+        """Read a value; report its problems and return `WRONG` if there are any."""
+        if not self.fits(node):
+            return self.refuse(node, name, problems)
+        return self.convert(node, name, problems)
+
+    def refuse(self, node: Node, name: str, problems: Problems) -> Any:
+        """Report that a value is not what is expected."""
+        problems.add(node.line, f"{name} must be {self.expected}, not {shown(node)}.")
+        return WRONG
+
+    def of(self, value: Any, name: str) -> Any:
+        """Read a plain value; raise UsageError with every problem in it."""
+        problems = Problems()
+        read = self.read(Node.of(value), name, problems)
+        if problems.found:
+            raise UsageError(" ".join(dict.fromkeys(p.message for p in problems.found)))
+        return read
 
     def schema(self) -> dict[str, Any]:
-        """Describe it as a JSON schema."""
+        """Return the JSON schema."""
+        raise NotImplementedError
 
 
 def shown(node: Node) -> str:
-    """Show a value in a message, short."""
-    if isinstance(node.value, dict):
+    """Describe a value in a message, shortened."""
+    if node.is_mapping:
         return "a mapping"
-    if isinstance(node.value, list):
+    if node.is_list:
         return "a list" if node.value else "an empty list"
     if node.value is None:
-        return "nothing"
+        return "an empty value"
     text = node.text if len(node.text) <= 40 else node.text[:40] + "…"
     return repr(text) if isinstance(node.value, str) else text
 
 
-def refuse(kind: Kind, node: Node, name: str, problems: Problems) -> Any:
-    """Tell that a value is not what is wanted."""
-    problems.add(node.line, f"{name} must be {kind.words}, not {shown(node)}.")
-    return WRONG
+def listed(names: Sequence[str], joint: str = "or") -> str:
+    """List names in quotes.
+
+    >>> listed(("mean", "median", "mode"))
+    "'mean', 'median' or 'mode'"
+    """
+    *some, last = map(repr, names)
+    return f"{', '.join(some)} {joint} {last}" if some else last
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Kind):
     """Text, or any scalar as it was written."""
 
-    words: str = "text"
+    expected: str = "text"
     one_line: bool = False
     strict: bool = False
-    """Whether numbers, dates and the like are no text."""
+    """Whether numbers and booleans are refused."""
+    filled: bool = False
+    """Whether text without any visible character is refused."""
 
     def fits(self, node: Node) -> bool:
-        """Scalars other than null fit."""
-        if self.strict:
-            return isinstance(node.value, str)
-        return not isinstance(node.value, dict | list) and node.value is not None
+        return isinstance(node.value, str) if self.strict else node.is_scalar
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the text as it was written."""
-        blank = not node.text.strip()
-        if not self.fits(node) or (self.one_line and (blank or "\n" in node.text.strip())):
-            return refuse(self, node, name, problems)
-        if self.one_line and storable(node.text) != node.text:
-            problems.add(node.line, f"{name} {shown(node)} {NO_TEXT}")
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        text = node.text.strip()
+        if not text and (self.filled or self.one_line):
+            return self.refuse(node, name, problems)
+        if not self.one_line:
+            return node.text
+        if "\n" in text:
+            return self.refuse(node, name, problems)
+        if storable(text) != text:
+            problems.add(node.line, f"{name} {shown(node)} {NOT_STORABLE}")
             return WRONG
-        return node.text.strip() if self.one_line else node.text
+        return text
 
     def schema(self) -> dict[str, Any]:
-        """Editors see text; numbers are text too."""
         return {"type": "string" if self.strict else ["string", "number", "boolean"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Kind):
     """A number within limits."""
 
     minimum: float | None = None
     maximum: float | None = None
     whole: bool = False
     above: bool = False
-    """Whether the minimum itself is too small."""
+    """Whether the minimum itself is refused."""
+    loose: bool = False
+    """Whether a number written as text is accepted, as in the cells of a table."""
 
     @property
-    def words(self) -> str:
-        """Say which numbers are right."""
+    def expected(self) -> str:
         noun = "a whole number" if self.whole else "a number"
         if self.minimum is not None and self.maximum is not None:
             return f"{noun} from {self.minimum:g} to {self.maximum:g}"
@@ -110,272 +145,259 @@ class Number:
         return f"{noun} {'above' if self.above else 'of at least'} {self.minimum:g}"
 
     def fits(self, node: Node) -> bool:
-        """Numbers fit."""
-        kinds = int if self.whole else int | float
-        return isinstance(node.value, kinds) and not isinstance(node.value, bool)
+        return self._number(node.value) is not None
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the number if it is within the limits."""
-        if not self.fits(node) or not self._within(node.value):
-            return refuse(self, node, name, problems)
-        return node.value if self.whole else float(node.value)
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        number = self._number(node.value)
+        if number is None or not self._within(number):
+            return self.refuse(node, name, problems)
+        return number
+
+    def _number(self, value: Any) -> float | None:
+        if isinstance(value, str) and self.loose:
+            try:
+                value = float(value.replace(",", ""))
+            except ValueError:
+                return None
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not abs(value) < _TOO_LARGE:
+            return None
+        if not self.whole:
+            return float(value)
+        return int(value) if value == int(value) else None
 
     def _within(self, value: float) -> bool:
         low = self.minimum is None or (
             value > self.minimum if self.above else value >= self.minimum
         )
-        return low and (self.maximum is None or value <= self.maximum) and abs(value) < 1e300
+        return low and (self.maximum is None or value <= self.maximum)
 
     def schema(self) -> dict[str, Any]:
-        """Give the type with its limits."""
         limits = {
             "exclusiveMinimum" if self.above else "minimum": self.minimum,
             "maximum": self.maximum,
         }
-        kept = {key: value for key, value in limits.items() if value is not None}
-        return {"type": "integer" if self.whole else "number", **kept}
+        known = {key: value for key, value in limits.items() if value is not None}
+        return {"type": "integer" if self.whole else "number", **known}
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Kind):
     """True or false."""
 
-    words: str = "true or false"
+    expected: str = "true or false"
+    loose: bool = False
+    """Whether yes, no, 1 and 0 are accepted, as in the cells of a table."""
 
     def fits(self, node: Node) -> bool:
-        """Booleans fit."""
-        return isinstance(node.value, bool)
+        return isinstance(node.value, bool) or (
+            self.loose and node.is_scalar and node.text.strip().lower() in _FLAGS
+        )
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the boolean."""
-        return node.value if self.fits(node) else refuse(self, node, name, problems)
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
+        return _FLAGS[node.text.strip().lower()]
 
     def schema(self) -> dict[str, Any]:
-        """Give the type."""
         return {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Kind):
     """One of a few words."""
 
     choices: tuple[str, ...]
+    any_case: bool = False
+    """Whether a word may begin with a capital letter."""
 
     @property
-    def words(self) -> str:
-        """List the words."""
-        return " or ".join(map(repr, self.choices))
+    def expected(self) -> str:
+        return listed(self.choices)
 
     def fits(self, node: Node) -> bool:
-        """Only the words themselves fit."""
-        return node.value in self.choices
+        return isinstance(node.value, str) and self._word(node.value) in self.choices
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the word if it is one of them."""
-        return node.value if self.fits(node) else refuse(self, node, name, problems)
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
+        return self._word(node.value)
+
+    def _word(self, text: str) -> str:
+        return text.lower() if self.any_case else text
 
     def schema(self) -> dict[str, Any]:
-        """List the words."""
-        return {"enum": list(self.choices)}
+        capitals = [word.title() for word in self.choices] if self.any_case else []
+        return {"enum": [*self.choices, *capitals]}
 
 
 @dataclass(frozen=True, slots=True)
-class Null:
-    """Null: what is inherited is taken away."""
+class Null(Kind):
+    """Null, which removes what would be inherited."""
 
-    words: str = "null"
+    expected: str = "null"
 
     def fits(self, node: Node) -> bool:
-        """Only null fits."""
         return node.value is None
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give nothing."""
-        return None if self.fits(node) else refuse(self, node, name, problems)
-
     def schema(self) -> dict[str, Any]:
-        """Give the type."""
         return {"type": "null"}
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(Kind):
     """Any value, kept as it is."""
 
-    words: str = "any value"
+    expected: str = "any value"
 
-    def fits(self, node: Node) -> bool:
-        """Everything fits."""
-        return node is not None
+    def fits(self, node: Node) -> bool:  # noqa: ARG002
+        return True
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
-        """Give the value without its lines."""
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
         return plain(node)
 
     def schema(self) -> dict[str, Any]:
-        """Allow everything."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
-    """A value that is checked, and kept as it was written; null takes away what is inherited."""
+class Verbatim(Kind):
+    """A value that is checked but kept as it was written, or null."""
 
     kind: Kind
 
     @property
-    def words(self) -> str:
-        """Say what the kind says."""
-        return self.kind.words
+    def expected(self) -> str:
+        return self.kind.expected
 
     def fits(self, node: Node) -> bool:
-        """What fits the kind fits, and null."""
         return node.value is None or self.kind.fits(node)
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the value without its lines if the kind finds no mistake in it."""
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
         if node.value is None:
             return None
         return WRONG if self.kind.read(node, name, problems) is WRONG else plain(node)
 
     def schema(self) -> dict[str, Any]:
-        """Describe the kind, and null."""
         return {"anyOf": [self.kind.schema(), {"type": "null"}]}
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred:
-    """A kind whose values are checked elsewhere, as rows of a table are."""
+class Deferred(Kind):
+    """A value whose shape is checked here and whose content is read elsewhere, from its node."""
 
     kind: Kind
 
     @property
-    def words(self) -> str:
-        """Say what the kind says."""
-        return self.kind.words
+    def expected(self) -> str:
+        return self.kind.expected
 
     def fits(self, node: Node) -> bool:
-        """What fits the kind fits."""
         return self.kind.fits(node)
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Give the node itself, with its lines."""
-        return node if self.fits(node) else refuse(self, node, name, problems)
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:  # noqa: ARG002
+        return node
 
     def schema(self) -> dict[str, Any]:
-        """Describe the kind."""
         return self.kind.schema()
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list of one kind of value; a lone value counts as a list of one if `lone` is set."""
+class ListOf(Kind):
+    """A list of values of one kind."""
 
     kind: Kind
-    words: str = "a list"
+    expected: str = "a list"
     lone: bool = False
+    """Whether a single value counts as a list of one."""
     some: bool = False
-    """Whether the list must not be empty."""
+    """Whether an empty list is refused."""
 
     def fits(self, node: Node) -> bool:
-        """Lists fit."""
-        return isinstance(node.value, list) or (self.lone and self.kind.fits(node))
+        return node.is_list or (self.lone and self.kind.fits(node))
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Read each; one that is wrong does not hide the others' mistakes."""
-        if not self.fits(node) or (self.some and node.value == []):
-            return refuse(self, node, name, problems)
-        nodes = node.value if isinstance(node.value, list) else [node]
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        if self.some and node.is_list and not node.value:
+            return self.refuse(node, name, problems)
+        nodes = node.elements() if node.is_list else [node]
         read = [self.kind.read(n, f"{name}[{i}]", problems) for i, n in enumerate(nodes, 1)]
         return WRONG if any(value is WRONG for value in read) else read
 
     def schema(self) -> dict[str, Any]:
-        """Describe the list."""
-        many = {
-            "type": "array",
-            "items": self.kind.schema(),
-            **({"minItems": 1} if self.some else {}),
-        }
-        return {"anyOf": [self.kind.schema(), many]} if self.lone else many
+        one = self.kind.schema()
+        many = {"type": "array", "items": one, **({"minItems": 1} if self.some else {})}
+        return {"anyOf": [one, many]} if self.lone else many
 
 
 @dataclass(frozen=True, slots=True)
-class MapOf:
-    """A mapping whose keys are the writer's own names."""
+class MapOf(Kind):
+    """A mapping whose keys the user chooses."""
 
     kind: Kind
-    words: str = "a mapping"
+    expected: str = "a mapping"
 
     def fits(self, node: Node) -> bool:
-        """Mappings fit."""
-        return isinstance(node.value, dict)
+        return node.is_mapping
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Read each value; wrong ones are left out, their mistakes told."""
-        if not self.fits(node):
-            return refuse(self, node, name, problems)
-        for key, below in node.value.items():
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        read = {}
+        for key, below in node.items():
             if storable(key) != key:
-                problems.add(below.line, f"the name {key!r} in {name} {NO_TEXT}")
-        read = {
-            key: self.kind.read(below, f"{name}.{key}", problems)
-            for key, below in node.value.items()
-        }
+                problems.add(below.line, f"the name {key!r} in {name} {NOT_STORABLE}")
+            read[key] = self.kind.read(below, f"{name}.{key}", problems)
         return {key: value for key, value in read.items() if value is not WRONG}
 
     def schema(self) -> dict[str, Any]:
-        """Describe the values."""
         return {"type": "object", "additionalProperties": self.kind.schema()}
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Kind):
     """One of several kinds, told apart by their shape."""
 
     kinds: tuple[Kind, ...]
 
     @property
-    def words(self) -> str:
-        """Join what each wants."""
-        *some, last = [kind.words for kind in self.kinds]
+    def expected(self) -> str:
+        *some, last = [kind.expected for kind in self.kinds]
         return f"{', '.join(some)} or {last}" if some else last
 
     def fits(self, node: Node) -> bool:
-        """What fits one of them fits."""
         return any(kind.fits(node) for kind in self.kinds)
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Read it as the first kind that it fits."""
-        for kind in self.kinds:
-            if kind.fits(node):
-                return kind.read(node, name, problems)
-        return refuse(self, node, name, problems)
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        kind = next(kind for kind in self.kinds if kind.fits(node))
+        return kind.read(node, name, problems)
 
     def schema(self) -> dict[str, Any]:
-        """Allow each."""
         return {"anyOf": [kind.schema() for kind in self.kinds]}
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedBy:
-    """A rule that has its own small language, such as how an answer is found."""
+class ParsedBy(Kind):
+    """A value with a notation of its own, read by a function.
+
+    The function raises UsageError with a reason, or ValueError if the value is not what is
+    expected at all.
+    """
 
     parse: Callable[[Any], Any]
-    described: Callable[[], dict[str, Any]]
-    words: str = "a rule"
+    described: Mapping[str, Any] = field(hash=False)
+    """Its JSON schema."""
+    expected: str = "a rule"
+    kind: Kind = field(default_factory=Anything)
+    """What the value is before it is parsed."""
 
     def fits(self, node: Node) -> bool:
-        """Its own parser decides."""
-        return node is not None
+        return self.kind.fits(node)
 
-    def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Parse it; its complaint gets the line."""
+    def convert(self, node: Node, name: str, problems: Problems) -> Any:
+        value = self.kind.convert(node, name, problems)
+        if value is WRONG:
+            return WRONG
         try:
-            return self.parse(plain(node))
+            return self.parse(value)
         except UsageError as error:
             problems.add(node.line, f"{name}: {error}")
             return WRONG
+        except ValueError:
+            return self.refuse(node, name, problems)
 
     def schema(self) -> dict[str, Any]:
-        """Take the rule's own description."""
-        return self.described()
+        return dict(self.described)

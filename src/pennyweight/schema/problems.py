@@ -1,4 +1,4 @@
-"""Every mistake of a suite, collected with its place and told at once."""
+"""Problems in a document: collected with their places and reported all at once."""
 
 from __future__ import annotations
 
@@ -6,43 +6,69 @@ from dataclasses import dataclass, field
 
 from pennyweight.errors import InputError
 
-SHOWN = 20
-"""How many problems of one file of tasks are told one by one."""
+MAX_SHOWN_PER_TABLE = 20
+"""Problems shown of each file other than the document itself, such as a table of tasks."""
 
 
 class DocumentError(InputError):
-    """A suite cannot be used; lists every mistake in it, each with its file and line."""
+    """A suite, policy, rubric or price list is invalid; lists every problem with its place."""
 
     def __str__(self) -> str:
         return "\n".join((*self.problems, self.hint) if self.hint else self.problems)
 
 
-@dataclass(slots=True)
-class Problems:
-    """Collects mistakes while a suite is read; nothing is raised before all are found."""
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One problem and its place; line 0 means the file as a whole."""
 
     file: str
-    """The suite's own file, to which a line belongs unless another file is named."""
-    found: list[tuple[str, int, str]] = field(default_factory=list)
+    line: int
+    message: str
+    unit: str = "line"
 
-    def add(self, line: int, what: str, file: str = "", unit: str = "line") -> None:
-        """Keep one mistake; line 0 means the file as a whole."""
-        name = file or self.file
-        place = f"{name}, {unit} {line}" if line else name
-        self.found.append((name, line, f"{place}: {what}"))
+    def __str__(self) -> str:
+        place = f"{self.file}, {self.unit} {self.line}" if self.line else self.file
+        return f"{place}: {self.message}" if place else self.message
 
-    def told(self) -> list[str]:
-        """Put the mistakes in the order of their places, the suite's own file first."""
+
+@dataclass(slots=True)
+class Problems:
+    """Collects the problems of a document and of the files that it names."""
+
+    file: str = ""
+    unit: str = "line"
+    found: list[Problem] = field(default_factory=list)
+    line: int = 0
+    """The line of problems that have none of their own; 0 means the file as a whole."""
+    prefix: str = ""
+
+    def add(self, line: int, message: str) -> None:
+        """Add a problem; line 0 means that it has no line of its own."""
+        where = line or self.line
+        self.found.append(Problem(self.file, where, self.prefix + message, self.unit))
+
+    def within(self, file: str, unit: str = "line") -> Problems:
+        """Return a view that adds problems of another file."""
+        return Problems(file, unit, self.found)
+
+    def at(self, line: int, prefix: str) -> Problems:
+        """Return a view that adds problems of one line, such as a row of a table."""
+        return Problems(self.file, self.unit, self.found, line, prefix)
+
+    def messages(self) -> list[str]:
+        """Return the problems in the order of their places, those of this file first."""
         lines: list[str] = []
-        for file in sorted({f for f, _, _ in self.found}, key=lambda f: (f != self.file, f)):
-            own = sorted((line, text) for f, line, text in self.found if f == file)
-            shown = len(own) if file == self.file else SHOWN
-            lines += dict.fromkeys(text for _, text in own[:shown])
-            if len(own) > shown:
-                lines.append(f"{file}: … and {len(own) - shown:,} more problems.")
+        for file in sorted(
+            {p.file for p in self.found}, key=lambda name: (name != self.file, name)
+        ):
+            problems = sorted(p for p in self.found if p.file == file)
+            limit = len(problems) if file == self.file else MAX_SHOWN_PER_TABLE
+            lines += dict.fromkeys(map(str, problems[:limit]))
+            if len(problems) > limit:
+                lines.append(f"{file}: … and {len(problems) - limit:,} more problems.")
         return lines
 
     def stop(self) -> None:
-        """Raise what was found, if anything was."""
+        """Raise DocumentError if there are any problems."""
         if self.found:
-            raise DocumentError(self.told(), len(self.found))
+            raise DocumentError(self.messages(), len(self.found))

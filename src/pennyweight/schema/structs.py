@@ -1,114 +1,126 @@
-"""Mappings with known keys: fields and tables of them."""
+"""Mappings with known keys, and the fields they are made of."""
+
+# ruff: noqa: D102 - the methods are documented in Kind
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import unknown
-from pennyweight.schema.kinds import WRONG, refuse
+from pennyweight.schema.kinds import WRONG, Kind, listed
 from pennyweight.schema.tree import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pennyweight.schema.kinds import Kind
     from pennyweight.schema.problems import Problems
     from pennyweight.schema.tree import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key of a table: its kind and its meaning."""
+    """One key of a struct: its kind and its meaning."""
 
     name: str
     kind: Kind
-    meaning: str
+    meaning: str = ""
     required: bool = False
     aliases: tuple[str, ...] = ()
-    """Foreign names under which a column of a task is known too."""
+    """Other names for a column of a table of tasks."""
     default: Any = None
 
     def also(self, *aliases: str) -> Field:
-        """Know it under other names too."""
+        """Return the field with other names."""
         return replace(self, aliases=aliases)
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(Kind):
     """A mapping with known keys."""
 
     noun: str
     fields: Sequence[Field]
-    hints: Mapping[str, str]
-    """Foreign names of keys, with what they are called here."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Keys that other tools use, with the name of the field here."""
     open: bool = False
-    """Whether other keys are kept too."""
+    """Whether unknown keys are kept as they are."""
     either: Sequence[str] = ()
-    """Keys of which one must be there."""
+    """Keys of which at least one is required."""
+    exactly_one: Sequence[str] = ()
+    """Keys of which exactly one is required."""
     only_with: Sequence[tuple[str, str]] = ()
-    """Keys that mean something only beside another one."""
+    """Pairs of keys: the first one requires the second one."""
+    kinds: Mapping[str, Kind] = field(init=False, repr=False, compare=False)
+    """The kind of each key."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", {f.name: f.kind for f in self.fields})
 
     @property
-    def words(self) -> str:
-        """Say that it is a mapping."""
+    def expected(self) -> str:
         return f"a mapping ({', '.join(f.name for f in self.fields[:4])}, …)"
 
     def fits(self, node: Node) -> bool:
-        """Mappings fit."""
-        return isinstance(node.value, dict)
+        return node.is_mapping
 
     def read(self, node: Node, name: str, problems: Problems) -> Any:
-        """Read the keys that are there; tell unknown and missing ones."""
         if not self.fits(node):
-            return refuse(self, node, name or self.noun, problems)
-        known = {f.name: f for f in self.fields}
-        read: dict[str, Any] = {}
-        for key, below in node.value.items():
-            if key in known:
-                path = f"{name}.{key}" if name else key
-                value = known[key].kind.read(below, path, problems)
-                read |= {} if value is WRONG else {key: value}
+            return self.refuse(node, name or self.noun, problems)
+        values: dict[str, Any] = {}
+        for key, below in node.items():
+            kind = self.kinds.get(key)
+            if kind is not None:
+                value = kind.read(below, f"{name}.{key}" if name else key, problems)
+                if value is not WRONG:
+                    values[key] = value
             elif self.open:
-                read[key] = plain(below)
+                values[key] = plain(below)
             else:
-                problems.add(node.key_lines[key], self.unknown(key))
-        for field in self.fields:
-            if field.required and field.name not in node.value:
-                problems.add(
-                    node.line, f"{name or self.noun} needs {field.name!r}: {field.meaning}"
-                )
+                problems.add(node.key_line(key), self.unknown_key(key))
+        for line, message in self._missing(node):
+            problems.add(line, f"{name or self.noun} {message}")
+        return values
+
+    def _missing(self, node: Node) -> Iterator[tuple[int, str]]:
+        """Yield which keys are missing, or do not go together."""
+        for one in self.fields:
+            if one.required and one.name not in node.value:
+                yield node.line, f"needs {one.name!r}: {one.meaning or one.kind.expected + '.'}"
         if self.either and not any(key in node.value for key in self.either):
-            wanted = " or ".join(map(repr, self.either))
-            problems.add(node.line, f"{name or self.noun} needs {wanted}.")
+            yield node.line, f"needs {listed(self.either)}."
+        if self.exactly_one and sum(key in node.value for key in self.exactly_one) != 1:
+            yield node.line, f"needs exactly one of {listed(self.exactly_one, 'and')}."
         for key, other in self.only_with:
             if key in node.value and other not in node.value:
-                what = f"{key!r} has a meaning only beside {other!r}."
-                problems.add(node.key_lines[key], f"{name or self.noun}: {what}")
-        return read
+                yield node.key_line(key), f"has {key!r}, which requires {other!r}."
 
-    def unknown(self, key: str) -> str:
-        """Say that a key is not known here, and which one is meant."""
-        names = [f.name for f in self.fields]
+    def unknown_key(self, key: str) -> str:
+        """Say that a key is unknown here, and which one is probably meant."""
         if key in self.hints:
             return f"Key {key!r} is not known in {self.noun}. Did you mean {self.hints[key]!r}?"
-        return unknown("Key", key, names, f"{self.noun.capitalize()} has: {', '.join(names)}.")
+        names = [f.name for f in self.fields]
+        return unknown("Key", key, names, f"Keys of {self.noun}: {', '.join(names)}.")
 
     def schema(self) -> dict[str, Any]:
-        """Describe every key."""
         properties: dict[str, Any] = {}
-        for field in self.fields:
-            described = {"description": field.meaning, **field.kind.schema()}
-            if field.default is not None:
-                described["default"] = field.default
-            properties |= dict.fromkeys((field.name, *field.aliases), described)
+        for one in self.fields:
+            described = {"description": one.meaning} if one.meaning else {}
+            described |= one.kind.schema()
+            if one.default is not None:
+                described["default"] = one.default
+            properties |= dict.fromkeys((one.name, *one.aliases), described)
         required = [f.name for f in self.fields if f.required]
-        needs = {key: [other] for key, other in self.only_with}
+        groups = {"anyOf": self.either, "oneOf": self.exactly_one}
         return {
             "type": "object",
             "properties": properties,
             "additionalProperties": self.open,
             **({"required": required} if required else {}),
-            **({"anyOf": [{"required": [key]} for key in self.either]} if self.either else {}),
-            **({"dependentRequired": needs} if needs else {}),
+            **{word: [{"required": [k]} for k in keys] for word, keys in groups.items() if keys},
+            **(
+                {"dependentRequired": {key: [other] for key, other in self.only_with}}
+                if self.only_with
+                else {}
+            ),
         }

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-DEPTH = 64
-SIZE = 5_000_000
-"""How many values a tree may have once its aliases are followed."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH = 64
+MAX_VALUES = 5_000_000
+"""How many values a tree may have once its aliases are expanded."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
@@ -24,6 +29,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WORDS.update({word.title(): value for word, value in _WORDS.items()})
 _WHITE = re.compile(r"[ \t\r\n]*")
+_PLAIN = (str, int, float, list, type(None))
 _TAGS = {None, "!", "tag:yaml.org,2002:str"}
 
 
@@ -54,18 +60,59 @@ class Written(float):
         return Written, (self.text,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
-    """A value with the line it stands on."""
+    """A value and the line it is on."""
 
     value: Any
-    """A dict of nodes, a list of nodes, or a scalar."""
-    line: int
+    """A mapping, a list or a scalar; inside are nodes or, without lines, plain values."""
+    line: int = 0
     text: str = ""
     """A scalar as it was written."""
     block: bool = False
     """Whether the text begins on the line after `line`, as in `prompt: |`."""
-    key_lines: dict[str, int] = field(default_factory=dict)
+    key_lines: Mapping[str, int] | None = None
+    """The line of each key of a mapping."""
+
+    @classmethod
+    def of(cls, value: Any, line: int = 0) -> Node:
+        """Wrap a plain value. What is inside is wrapped when it is read."""
+        if isinstance(value, str):
+            return cls(value, line, value)
+        if isinstance(value, bool):
+            return cls(value, line, "true" if value else "false")
+        return cls(value, line, str(value) if isinstance(value, Real) else "")
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether the value is a mapping."""
+        return isinstance(self.value, dict) or (
+            not isinstance(self.value, _PLAIN) and isinstance(self.value, Mapping)
+        )
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return isinstance(self.value, list | tuple)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the value is text, a number or a boolean."""
+        return self.value is not None and not self.is_mapping and not self.is_list
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """Yield the keys of a mapping with their nodes."""
+        for key, below in self.value.items():
+            yield str(key), below if isinstance(below, Node) else Node.of(below, self.line)
+
+    def elements(self) -> Iterator[Node]:
+        """Yield the nodes of a list."""
+        for below in self.value:
+            yield below if isinstance(below, Node) else Node.of(below, self.line)
+
+    def key_line(self, key: str) -> int:
+        """Return the line of a key of this mapping."""
+        return self.key_lines.get(key, self.line) if self.key_lines else self.line
 
     def get(self, *path: str | int) -> Node | None:
         """Follow a path of keys and positions."""
@@ -80,28 +127,28 @@ class Node:
         return node
 
     def line_at(self, *path: str | int) -> int:
-        """Say on which line a path is, or as much of it as there is."""
+        """Return the line of a path, or of as much of it as exists."""
         node, line = self, self.line
         for part in path:
             below = node.get(part)
             if below is None:
                 break
-            line = node.key_lines[part] if isinstance(part, str) else below.line
+            line = node.key_line(part) if isinstance(part, str) else below.line
             node = below
         return line
 
 
 def parse(text: str, *, is_json: bool) -> tuple[Node, list[tuple[int, str]]]:
-    """Parse a text; give its tree and the mistakes that do not keep it from being read."""
+    """Parse a text; return its tree, and the problems that do not prevent reading it."""
     return _Json(text).parse() if is_json else _Yaml(text).parse()
 
 
 def plain(node: Node) -> Any:
-    """Take the lines away: dicts, lists and scalars."""
+    """Return a value without lines: dicts, lists and scalars."""
     if isinstance(node.value, dict):
-        return {key: plain(below) for key, below in node.value.items()}
+        return {k: plain(v) if isinstance(v, Node) else v for k, v in node.value.items()}
     if isinstance(node.value, list):
-        return [plain(below) for below in node.value]
+        return [plain(below) if isinstance(below, Node) else below for below in node.value]
     return node.value
 
 
@@ -162,8 +209,8 @@ class _Yaml:
             raise TreeError(line, "a second document begins with '---'; a suite is one document.")
 
     def open(self, event: Any, line: int) -> None:
-        if len(self.stack) >= DEPTH:
-            raise TreeError(line, f"nested more than {DEPTH} levels deep.")
+        if len(self.stack) >= MAX_DEPTH:
+            raise TreeError(line, f"nested more than {MAX_DEPTH} levels deep.")
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         self.stack.append(_Open(Node(value, line), event.anchor))
 
@@ -187,8 +234,10 @@ class _Yaml:
             return
         top = self.stack[-1]
         top.size += size
-        if top.size > SIZE:
-            raise TreeError(node.line, f"more than {SIZE:,} values once its aliases are followed.")
+        if top.size > MAX_VALUES:
+            raise TreeError(
+                node.line, f"more than {MAX_VALUES:,} values once its aliases are followed."
+            )
         self.problems += top.put(node)
 
 
@@ -201,6 +250,7 @@ class _Open:
     size: int = 1
     key: Node | None = None
     merged: list[Node] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
 
     def put(self, node: Node) -> list[tuple[int, str]]:
         if isinstance(self.node.value, list):
@@ -214,11 +264,11 @@ class _Open:
             return [(key.line, "a key must be text, not a list or mapping.")]
         if key.text == "<<" and not key.block:
             return self.merge(node)
-        if key.text in self.node.key_lines:
-            first = self.node.key_lines[key.text]
+        if key.text in self.lines:
+            first = self.lines[key.text]
             return [(key.line, f"the key {key.text!r} is already on line {first}.")]
         self.node.value[key.text] = node
-        self.node.key_lines[key.text] = key.line
+        self.lines[key.text] = key.line
         return []
 
     def merge(self, node: Node) -> list[tuple[int, str]]:
@@ -234,7 +284,8 @@ class _Open:
             for key, value in source.value.items():
                 if key not in self.node.value:
                     self.node.value[key] = value
-                    self.node.key_lines[key] = source.key_lines[key]
+                    self.lines[key] = source.key_line(key)
+        self.node.key_lines = self.lines
         return self.node
 
 
@@ -271,8 +322,8 @@ class _Json:
         return TreeError(self.place(), f"not JSON: {what}.")
 
     def value(self, depth: int) -> Node:
-        if depth > DEPTH:
-            raise TreeError(self.place(), f"nested more than {DEPTH} levels deep.")
+        if depth > MAX_DEPTH:
+            raise TreeError(self.place(), f"nested more than {MAX_DEPTH} levels deep.")
         start = self.peek()
         if start == "{":
             return self.mapping(depth)
@@ -309,7 +360,8 @@ class _Json:
         return node
 
     def mapping(self, depth: int) -> Node:
-        node = Node({}, self.place())
+        lines: dict[str, int] = {}
+        node = Node({}, self.place(), key_lines=lines)
         self.at += 1
         more = self.peek() != "}" or self.step("}")
         while more:
@@ -320,11 +372,11 @@ class _Json:
                 raise self.error("':' is missing")
             self.at += 1
             if key.text in node.value:
-                first = node.key_lines[key.text]
+                first = lines[key.text]
                 self.problems.append(
                     (key.line, f"the key {key.text!r} is already on line {first}.")
                 )
             node.value[key.text] = self.value(depth + 1)
-            node.key_lines.setdefault(key.text, key.line)
+            lines.setdefault(key.text, key.line)
             more = self.step("}")
         return node

@@ -7,11 +7,12 @@ from pennyweight.schema.structs import Field, Struct
 
 _WORD = Text("text")
 _PATH = Text("a path", one_line=True)
-_COMMAND = AnyOf((Text("a line for the shell"), ListOf(_WORD, "a list of words", some=True)))
+_LINE = Text("a shell command", filled=True)
+_COMMAND = AnyOf((_LINE, ListOf(_WORD, "a list of words", some=True)))
 _COMMANDS = AnyOf(
     (
         Null(),
-        Text("a line for the shell"),
+        _LINE,
         ListOf(_COMMAND, "a list of commands"),
     )
 )

@@ -112,9 +112,9 @@ TASK = Struct(
         Field("capability", _NAME, "What the task exercises."),
         Field("name", Text(), "A title for people.").also("title"),
         *scenarios.FIELDS,
-        Field("pass_score", Number(0, 1), "The score from which the task passes."),
-        Field("weight", Number(0), "How much the task counts.", default=1),
-        Field("required", Flag(), "Whether the task must pass.", default=False),
+        Field("pass_score", Number(0, 1, loose=True), "The score from which the task passes."),
+        Field("weight", Number(0, loose=True), "How much the task counts.", default=1),
+        Field("required", Flag(loose=True), "Whether the task must pass.", default=False),
         *WORK,
         FILES,
     ),
@@ -254,6 +254,8 @@ PRICE = Struct(
     {"prompt": "input", "completion": "output", "in": "input", "out": "output"},
 )
 
+PRICES = MapOf(PRICE, "a mapping of models to prices")
+
 DATA = Struct(
     "tasks",
     (
@@ -326,13 +328,13 @@ SUITE = Struct(
         *_TEXTS,
         Field(
             "answer",
-            ParsedBy(AnswerRule.parse, AnswerRule.json_schema),
+            ParsedBy(AnswerRule.parse, AnswerRule.json_schema()),
             "How the final answer is found in a response.",
             default="marker",
         ),
         Field(
             "match",
-            ParsedBy(MatchRule.parse, MatchRule.json_schema),
+            ParsedBy(MatchRule.parse, MatchRule.json_schema()),
             "How an answer is compared with its target.",
             default="exact",
         ),
@@ -357,7 +359,7 @@ SUITE = Struct(
         Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
         Field("seed", Number(0, LONG, whole=True), "Makes what can be repeated repeatable."),
         Field("limits", LIMITS, "What a run may use."),
-        Field("prices", MapOf(PRICE), "Prices by model or subject, before the built-in ones."),
+        Field("prices", PRICES, "Prices by model or subject, before the built-in ones."),
         Field("judge", AnyOf((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),
     ),
     _SUITE_HINTS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError
 from pennyweight.schema.tree import Node
@@ -12,32 +12,12 @@ from pennyweight.suite.values import Judging
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
-    from pennyweight.schema.problems import Problems
-    from pennyweight.suite.values import Subject, Task
-
-
-class Reader(Protocol):
-    """What reads a suite, as far as judges need it."""
-
-    @property
-    def root(self) -> Node:
-        """The suite as a tree."""
-
-    @property
-    def folder(self) -> Path:
-        """Where its files are."""
-
-    @property
-    def problems(self) -> Problems:
-        """Where its mistakes go."""
-
-    def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:
-        """Read models with their settings."""
+    from pennyweight.suite.loader import SuiteReader
+    from pennyweight.suite.values import Task
 
 
-def read_judging(given: Mapping[str, Any], reader: Reader) -> Judging | None:
+def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | None:
     """Read the key `judge`; None where there is none, or where it is wrong."""
     one = given.get("judge")
     if one is None:
@@ -54,7 +34,7 @@ def read_judging(given: Mapping[str, Any], reader: Reader) -> Judging | None:
     judges = reader.subjects(models, "judge", keys[0])
     more = reader.subjects(table.get("more", []), "judge", "more")
     for judge in (*judges, *more):
-        if getattr(judge, "agent", None):
+        if judge.agent:
             problems.add(line, f"the judge {judge.name!r} is a command; a judge must be a model.")
     for twice in {s.name for s in judges} & {s.name for s in more}:
         problems.add(line, f"the judge {twice!r} is in 'models' and in 'more'.")
@@ -78,7 +58,7 @@ def for_tasks(judging: Judging, tasks: Iterable[Task]) -> Judging:
     return replace(judging, scores=scores)
 
 
-def _rubric(given: Any, reader: Reader) -> Rubric | None:
+def _rubric(given: Any, reader: SuiteReader) -> Rubric | None:
     if given is None or given == DEFAULT.name:
         return DEFAULT
     if isinstance(given, Node):

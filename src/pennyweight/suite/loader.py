@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError, unknown
-from pennyweight.schema.problems import DocumentError, Problems
-from pennyweight.schema.tree import Node, TreeError, parse
+from pennyweight.schema.documents import read_document
+from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import FOLDER
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
@@ -39,6 +39,9 @@ from pennyweight.text.rules import regex_problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pennyweight.schema.documents import Document
+    from pennyweight.schema.problems import Problems
+
     Mistake = tuple[Subject | tuple[str, ...], str]
     """A subject, or the keys that lead to a place of the suite (none: all of it), and a mistake."""
 
@@ -55,13 +58,9 @@ def load_suite(
     what is wrong with a subject, such as a provider that is not known, and `check` with all of it;
     it gets the subjects that are right.
     """
-    file = str(path)
-    problems = Problems(file)
-    source = _read_text(file) if text is None else text
-    root = _read_tree(file, source, problems)
-    given = SUITE.read(root, "", problems)
-    reader = _Reader(root, Path(file).parent, problems)
-    suite = reader.suite(file, source, given)
+    reader, given = _open(path, text)
+    root, problems = reader.root, reader.problems
+    suite = reader.suite(given)
     right = list(suite.subjects)
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
     for subject in (*right, *judges):
@@ -83,73 +82,62 @@ def load_judging(
     path: str | Path, text: str | None = None
 ) -> tuple[Judging | None, Limits, dict[str, Price]]:
     """Load what judging needs of a suite; its tasks and subjects need not be there."""
-    file = str(path)
-    problems = Problems(file)
-    root = _read_tree(file, _read_text(file) if text is None else text, problems)
-    given = SUITE.read(root, "", problems)
-    reader = _Reader(root, Path(file).parent, problems)
+    reader, given = _open(path, text)
     judging = read_judging(given, reader)
     judging = replace(judging, scores=True) if judging else None
     prices = reader.prices(given.get("prices", {}), (), judging)
-    problems.stop()
+    reader.problems.stop()
     return judging, Limits(**given.get("limits", {})), prices
 
 
-def _read_text(file: str) -> str:
-    try:
-        return Path(file).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise DocumentError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
-    except OSError as error:
-        hint = (
-            "'pennyweight init' writes a first suite."
-            if isinstance(error, FileNotFoundError)
-            else ""
-        )
-        reason = (error.strerror or str(error)).lower()
-        raise DocumentError([f"{file}: cannot be read: {reason}."], hint=hint) from None
-
-
-def _read_tree(file: str, text: str, problems: Problems) -> Node:
-    try:
-        root, found = parse(text, is_json=file.lower().endswith(".json"))
-    except TreeError as error:
-        problems.add(error.line, str(error))
-        problems.stop()
-        raise AssertionError from error
-    for line, what in found:
-        problems.add(line, what)
-    if not isinstance(root.value, dict):
+def _open(path: str | Path, text: str | None) -> tuple[SuiteReader, dict[str, Any]]:
+    """Read a suite's keys, which are all there is to read before tasks and other files are."""
+    document = read_document(path, text, missing_hint="'pennyweight init' creates a first suite.")
+    root, problems = document.root, document.problems
+    if not root.is_mapping:
         problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
         problems.stop()
-    return root
+    return SuiteReader(document), SUITE.read(root, "", problems)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Makes values of what was read, and checks what no single key can tell."""
+class SuiteReader:
+    """Turns the keys of a suite into values, and checks what concerns more than one key."""
 
-    root: Node
-    folder: Path
-    problems: Problems
+    document: Document
     lines: list[tuple[Subject, int]] = field(default_factory=list)
     """The subjects that were read, each with its line."""
 
-    def suite(self, file: str, text: str, given: dict[str, Any]) -> Suite:
+    @property
+    def root(self) -> Node:
+        """The suite as a tree."""
+        return self.document.root
+
+    @property
+    def problems(self) -> Problems:
+        """The problems found so far."""
+        return self.document.problems
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the suite, in which its files are found."""
+        return Path(self.document.file).parent
+
+    def suite(self, given: dict[str, Any]) -> Suite:
+        """Read the whole suite."""
         rules: dict[str, Any] = {
             k: given[k] for k in ("answer", "match", "confidence") if k in given
         }
         rules["answer"] = rules.get("answer", AnswerRule()).beside(rules.get("confidence"))
         worker = WorkspaceReader(self.folder) if has_work(given) else None
-        tasks = self.tasks(given, worker)
+        tasks = self._tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
         judging = for_tasks(judging, tasks) if judging else None
-        texts = self.texts(given, ())
+        texts = self._texts(given, ())
         if worker:
-            texts["work"] = worker.read(given, Workspace(), self.tell_at())
-        tiers = resolve_tiers(texts, self.tier_texts(given, worker), self.root, self.problems)
+            texts["work"] = worker.read(given, Workspace(), self._tell_at())
+        tiers = resolve_tiers(texts, self._tier_texts(given, worker), self.root, self.problems)
         for subject, wrong in unset(subjects, tiers, given.get("settings", {})):
             self.problems.add(self.subject_line(subject), wrong)
         scripted = next((task.id for task in tasks if task.turns), None)
@@ -157,13 +145,13 @@ class _Reader:
             if subject.agent:
                 what = f"a command is called once; task {scripted!r} goes on after the reply."
                 self.problems.add(self.subject_line(subject), what)
-        self.check_match(tasks, rules.get("match", MatchRule()))
+        self._check_match(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
         examples = [e for tier in tiers for e in tier.examples]
         return Suite(
             name=given.get("suite", ""),
-            path=file,
-            text=text,
+            path=self.document.file,
+            text=self.document.text,
             data_hash=data_hash(tasks, examples) if not self.problems.found else "",
             tasks=tasks,
             subjects=subjects,
@@ -177,7 +165,7 @@ class _Reader:
             **rules,
         )
 
-    def tell_at(self, *path: str | int) -> Callable[[str, str], None]:
+    def _tell_at(self, *path: str | int) -> Callable[[str, str], None]:
         """Make a teller of mistakes that stand below a place of the suite."""
 
         def tell(key: str, what: str) -> None:
@@ -187,32 +175,32 @@ class _Reader:
 
         return tell
 
-    def tasks(self, given: dict[str, Any], worker: WorkspaceReader | None) -> tuple[Task, ...]:
+    def _tasks(self, given: dict[str, Any], worker: WorkspaceReader | None) -> tuple[Task, ...]:
         tasks = given.get("tasks")
         line = self.root.line_at("tasks")
         if tasks is None:
             return ()
         if isinstance(tasks, Node):
-            rows = TaskReader(inline_rows(tasks), self.problems)
+            rows = TaskReader(inline_rows(tasks), self.problems, inline=True)
         else:
-            found = self.rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
+            found = self._rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
             if found is None:
                 return ()
             rows = found
-        rows.work, rows.judged = worker, given.get("judge") is not None
+        rows.workspaces, rows.judged = worker, given.get("judge") is not None
         before = len(self.problems.found)
         token = FOLDER.set(self.folder)
         try:
-            made = self.made(lambda: unique(rows.tasks(), rows), line)
-            for name, wrong in self.made(lambda: tuple(rows.missing()), line):
-                self.tell_at("tasks", "columns")(name, wrong)
+            made = self._made(lambda: unique(rows.tasks(), rows), line)
+            for name, wrong in self._made(lambda: tuple(rows.missing_columns()), line):
+                self._tell_at("tasks", "columns")(name, wrong)
         finally:
             FOLDER.reset(token)
         if not made and len(self.problems.found) == before:
             self.problems.add(line, "there are no tasks; at least one is needed.")
         return made
 
-    def rows(self, data: dict[str, Any], line: int) -> TaskReader | None:
+    def _rows(self, data: dict[str, Any], line: int) -> TaskReader | None:
         """Open a table of tasks."""
         columns = data.get("columns", {})
         for wrong in bad_columns(columns):
@@ -222,15 +210,13 @@ class _Reader:
         source = TaskSource(data["from"], self.folder, data.get("split"), data.get("config"))
         try:
             header: dict[str, None] = {}
-            unit, rows = read_rows(source, self.problems, header)
+            problems, rows = read_rows(source, self.problems, header)
         except InputError as error:
             self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
             return None
-        return TaskReader(
-            rows, self.problems, source.path, unit, columns, header, data.get("limit")
-        )
+        return TaskReader(rows, problems, columns=columns, header=header, limit=data.get("limit"))
 
-    def made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
+    def _made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
         """Run a reader whose source may turn out unreadable on the way."""
         try:
             return make()
@@ -240,11 +226,11 @@ class _Reader:
             self.problems.add(line, f"a file cannot be read to its end: {error}.")
         return ()
 
-    def texts(self, given: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    def _texts(self, given: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
         """Take what may stand in a suite and in a tier; only what is there, so null is kept."""
         kept: dict[str, Any] = {k: given[k] for k in ("system", "prompt", "extends") if k in given}
         if "examples" in given:
-            kept["examples"] = self.examples(given["examples"], (*path, "examples"))
+            kept["examples"] = self._examples(given["examples"], (*path, "examples"))
         if "messages" in given:
             kept["messages"] = tuple(Turn(**m) for m in given["messages"] or () if len(m) == 2)
         if given.get("messages") and given.get("prompt"):
@@ -252,42 +238,43 @@ class _Reader:
             self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
         return kept
 
-    def tier_texts(
+    def _tier_texts(
         self, given: dict[str, Any], worker: WorkspaceReader | None
     ) -> dict[str, dict[str, Any]]:
         tiers = {name: tier or {} for name, tier in (given.get("tiers") or {"T0": {}}).items()}
         texts = {
-            name: {**self.texts(tier, ("tiers", name)), "settings": _settings(tier)}
+            name: {**self._texts(tier, ("tiers", name)), "settings": _settings(tier)}
             for name, tier in tiers.items()
         }
         for name, tier in tiers.items():
             if worker and "files" in tier:
                 own = {"files": tier["files"]}
-                tell = self.tell_at("tiers", name)
+                tell = self._tell_at("tiers", name)
                 texts[name]["files"] = partial(worker.read, own, tell=tell)
         return texts
 
-    def examples(self, given: Any, path: tuple[str, ...]) -> tuple[Example, ...]:
+    def _examples(self, given: Any, path: tuple[str, ...]) -> tuple[Example, ...]:
         line = self.root.line_at(*path)
         if given is None:
             return ()
         if isinstance(given, Node):
-            return tuple(TaskReader(inline_rows(given), self.problems).examples())
+            return tuple(TaskReader(inline_rows(given), self.problems, inline=True).examples())
         source = TaskSource(given, self.folder)
         try:
-            unit, rows = read_rows(source, self.problems)
+            problems, rows = read_rows(source, self.problems)
         except InputError as error:
             self.problems.add(line, f"examples: {'; '.join(error.problems)}")
             return ()
-        table = TaskReader(rows, self.problems, source.path, unit)
-        return self.made(lambda: tuple(table.examples()), line)
+        table = TaskReader(rows, problems)
+        return self._made(lambda: tuple(table.examples()), line)
 
     def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:
+        """Read models and commands with their settings; `path` leads to them."""
         path = path or ("subjects",)
         subjects: list[Subject] = []
         for index, one in enumerate(given):
             table = {"model": one} if isinstance(one, str) else one
-            agent = self.agent(table, *path, index) if "command" in table else None
+            agent = self._agent(table, *path, index) if "command" in table else None
             if agent is None and "model" not in table:
                 continue
             line = self.root.line_at(*path, index)
@@ -296,7 +283,7 @@ class _Reader:
             if name in {s.name for s in subjects}:
                 what = f"the subject {name!r} is there twice; give one of them another 'name'."
                 self.problems.add(line, what)
-            self.check_address(table, *path, index)
+            self._check_address(table, *path, index)
             settings = _settings(table)
             address, key = table.get("base_url"), table.get("key_env")
             made = Subject(name, table["model"], address, key, settings, agent, self.folder)
@@ -304,15 +291,15 @@ class _Reader:
             self.lines.append((made, line))
         return tuple(subjects)
 
-    def agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
+    def _agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
         """Read a command with how it is run."""
         for name in ("base_url", "key_env"):
             if name in table:
                 what = "a command calls its model itself; 'env' names the variables it may see."
                 self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
-        return read_agent(table, self.folder, self.tell_at(*path))
+        return read_agent(table, self.folder, self._tell_at(*path))
 
-    def check_address(self, table: dict[str, Any], *path: str | int) -> None:
+    def _check_address(self, table: dict[str, Any], *path: str | int) -> None:
         key, url = table.get("key_env"), table.get("base_url")
         if key is not None and not _VARIABLE.fullmatch(key):
             self.problems.add(
@@ -334,6 +321,7 @@ class _Reader:
     def prices(
         self, given: dict[str, Any], subjects: tuple[Subject, ...], judging: Judging | None
     ) -> dict[str, Price]:
+        """Read the prices of subjects and judges."""
         judges = (*judging.judges, *judging.more) if judging else ()
         known = {name for s in (*subjects, *judges) for name in (s.name, s.model)}
         for name in given:
@@ -344,7 +332,7 @@ class _Reader:
                 self.problems.add(self.root.line_at("prices", name), f"prices: {what}")
         return {name: Price(**p) for name, p in given.items() if {"input", "output"} <= p.keys()}
 
-    def check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
+    def _check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
         line = self.root.line_at("match")
         missing = rule.missing()
         if missing:

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
-from pennyweight.schema.problems import DocumentError, Problems
+from pennyweight.schema.problems import Problems
 from pennyweight.schema.structs import Field, Struct
-from pennyweight.schema.tree import TreeError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +125,7 @@ RUBRIC = Struct(
 
 
 def load_rubric(path: str | Path) -> Rubric:
-    """Load a rubric from a file; every mistake in it is told at once."""
+    """Load a rubric from a file; raise DocumentError with every problem in it."""
     problems = Problems(str(path))
     rubric = rubric_file(str(path), problems)
     problems.stop()
@@ -134,24 +134,9 @@ def load_rubric(path: str | Path) -> Rubric:
 
 
 def rubric_file(path: str, problems: Problems) -> Rubric | None:
-    """Read a rubric from a file; its mistakes go to the problems under its own name."""
-    own = Problems(path)
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-        root, found = parse(text, is_json=path.lower().endswith(".json"))
-    except OSError as error:
-        raise DocumentError(
-            [f"{path}: cannot be read: {(error.strerror or str(error)).lower()}."]
-        ) from None
-    except UnicodeDecodeError:
-        raise DocumentError([f"{path}: bytes that are not UTF-8."]) from None
-    except TreeError as error:
-        raise DocumentError([f"{path}, line {error.line}: {error}"]) from None
-    for line, what in found:
-        own.add(line, what)
-    rubric = read_rubric(root, own, Path(path).stem)
-    problems.found += [(path, line, what) for _, line, what in own.found]
-    return rubric
+    """Read a rubric from a file that a suite names; add its problems to those of the suite."""
+    document = read_document(path, problems=problems)
+    return read_rubric(document.root, document.problems, Path(path).stem)
 
 
 def read_rubric(node: Node, problems: Problems, name: str) -> Rubric | None:

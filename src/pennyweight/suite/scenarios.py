@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.checks import CHECKS
 from pennyweight.checks.behaviour import NOT, definitions, read_behaviour
 from pennyweight.checks.scenario import Scenario
-from pennyweight.errors import UsageError
-from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, ParsedBy, Text
+from pennyweight.schema.kinds import WRONG, AnyOf, ListOf, MapOf, ParsedBy, Text
 from pennyweight.schema.structs import Field, Struct
+from pennyweight.schema.tree import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pennyweight.checks.behaviour import Behaviour
+    from pennyweight.schema.problems import Problems
 
 DEFINITIONS = definitions()
 """What the JSON schema of a suite refers to."""
 
-_LATER_KNOWN = {"cost", "judge_score"}
-"""Checks of what is known only when an attempt is over."""
+_KNOWN_AT_THE_END = {"cost", "judge_score"}
+"""Checks of values that are known only when an attempt is over."""
 LATER = "later"
 """The role of a line that the user will say after the reply, as its script decides."""
 
-_BEHAVIOUR = ParsedBy(read_behaviour, lambda: {"$ref": "#/$defs/behavior"}, "a check or a sentence")
+_BEHAVIOUR = ParsedBy(read_behaviour, {"$ref": "#/$defs/behavior"}, "a check or a sentence")
 _SEVERAL = ListOf(_BEHAVIOUR, "a list of behaviours", lone=True)
+
+_LINE = Text("text that is not empty", filled=True)
 
 _TURN = Struct(
     "a turn",
     (
-        Field("say", Text(), "What the user says next.", required=True),
+        Field("say", _LINE, "What the user says next.", required=True),
         Field("if", _BEHAVIOUR, "It is said only if this holds of the reply before."),
-        Field("else", Text(), "What is said if it does not; nothing, without it."),
+        Field("else", _LINE, "What is said if it does not; nothing, without it."),
     ),
     {"user": "say", "when": "if", "otherwise": "else"},
+    only_with=(("else", "if"),),
 )
 
 EXPECTED = Field("expected_behaviors", _SEVERAL, "What must be seen.").also(
@@ -51,7 +55,7 @@ CRITERIA = Field(
 )
 TURNS = Field(
     "turns",
-    ListOf(AnyOf((_TURN, Text())), "a list of turns"),
+    ListOf(AnyOf((_TURN, _LINE)), "a list of turns", lone=True),
     "What the user says after the first reply, turn by turn.",
 )
 RESULTS = Field(
@@ -61,20 +65,18 @@ RESULTS = Field(
 )
 FIELDS = (EXPECTED, MUST_NOT, CHECKS_, CRITERIA, TURNS, RESULTS)
 
-Tell = "Callable[[str], None]"
-
 
 def criteria(given: Any) -> tuple[Any, ...]:
     """Read criteria as behaviours: a list, or a mapping with a name for each."""
-    given = _parsed(given)
+    given = parsed(given)
     if not isinstance(given, Mapping):
         return tuple(given) if isinstance(given, list | tuple) else (given,)
     if any(str(key).removeprefix(NOT) in CHECKS for key in given):
         return (given,)
-    return tuple(_called(str(name), one) for name, one in given.items())
+    return tuple(_with_name(str(name), one) for name, one in given.items())
 
 
-def _called(name: str, given: Any) -> Any:
+def _with_name(name: str, given: Any) -> Any:
     if isinstance(given, Mapping):
         return {"name": name, **given}
     bare = str(given).strip()
@@ -83,22 +85,21 @@ def _called(name: str, given: Any) -> Any:
     return {"name": name, "judge": given}
 
 
-def read_scenario(
-    row: Mapping[str, Any], tell: Callable[[str], None], *, judged: bool
-) -> Scenario | None:
-    """Make the scenario of a task; None where nothing is to be checked.
+def read_scenario(row: Mapping[str, Any], problems: Problems, *, judged: bool) -> Scenario | None:
+    """Read the scenario of a task; None if it has no checks.
 
-    A sentence is for a judge: without one (`judged`) it is a mistake.
+    A sentence is for a judge, so it is a problem if the suite has none (`judged`).
     """
-    found: dict[str, tuple[Behaviour, ...]] = {}
-    for name in ("expected_behaviors", "must_not", "checks"):
-        found[name] = tuple(_behaviours(row.get(name, ()), name, tell, judged=judged))
-    if not any(found.values()):
+    expected, must_not, checks = (
+        tuple(_behaviours(row.get(name, ()), name, problems, judged=judged))
+        for name in ("expected_behaviors", "must_not", "checks")
+    )
+    if not (expected or must_not or checks):
         return None
     return Scenario(
-        found["expected_behaviors"],
-        found["must_not"],
-        found["checks"],
+        expected,
+        must_not,
+        checks,
         pass_score=row.get("pass_score"),
         name=row.get("name"),
         weight=row.get("weight", 1.0),
@@ -107,75 +108,60 @@ def read_scenario(
 
 
 def _behaviours(
-    given: Sequence[Any], key: str, tell: Callable[[str], None], *, judged: bool
+    given: Sequence[Any], key: str, problems: Problems, *, judged: bool
 ) -> list[Behaviour]:
-    made: list[Behaviour] = []
+    behaviours: list[Behaviour] = []
     for number, one in enumerate(given, 1):
-        try:
-            behaviour = read_behaviour(one)
-        except UsageError as error:
-            tell(f"{key}[{number}]: {error}")
+        place = f"{key}[{number}]"
+        behaviour = _BEHAVIOUR.read(Node.of(one), place, problems)
+        if behaviour is WRONG:
             continue
         if not judged and behaviour.check.name in {"judge", "judge_score"}:
-            tell(
-                f"{key}[{number}]: {behaviour.name[:60]!r} is for a judge, and the suite has none. "
-                "Name one under 'judge:', or write a check, such as {contains: refund}."
+            problems.add(
+                0,
+                f"{place}: {behaviour.name[:60]!r} is for a judge, but the suite has none. "
+                "Name one under 'judge:', or write a check, such as {contains: refund}.",
             )
-        if behaviour.name in {b.name for b in made}:
-            tell(f"{key}[{number}]: {behaviour.name[:60]!r} is there twice; give it a 'name'.")
-        made.append(behaviour)
-    return made
+        if behaviour.name in {b.name for b in behaviours}:
+            problems.add(
+                0, f"{place}: {behaviour.name[:60]!r} appears twice; give one of them a 'name'."
+            )
+        behaviours.append(behaviour)
+    return behaviours
 
 
-def read_script(row: Mapping[str, Any], tell: Callable[[str], None]) -> tuple[str, ...]:
-    """Read what happens after the first reply, each line as JSON: results of tools, then turns."""
-    lines: tuple[str, ...] = ()
-    results = row.get("tool_results")
-    if results is not None:
-        given = _parsed(results)
-        if isinstance(given, Mapping) and all(isinstance(v, str) for v in given.values()):
-            lines = (json.dumps({"results": dict(given)}),)
-        else:
-            tell("tool_results: a mapping of tools, each with the text that it gives.")
-    return lines + (_turns(row["turns"], tell) if row.get("turns") is not None else ())
+def read_script(row: Mapping[str, Any], problems: Problems) -> tuple[str, ...]:
+    """Read what follows the first reply, each line as JSON: results of tools, then turns."""
+    lines: list[dict[str, Any]] = []
+    if row.get("tool_results") is not None:
+        results = RESULTS.kind.read(Node.of(parsed(row["tool_results"])), "tool_results", problems)
+        lines += [] if results is WRONG else [{"results": results}]
+    if row.get("turns") is not None:
+        turns = TURNS.kind.read(Node.of(parsed(row["turns"])), "turns", problems)
+        for number, turn in enumerate([] if turns is WRONG else turns, 1):
+            table: dict[str, Any] = {"say": turn} if isinstance(turn, str) else turn
+            if "if" in table:
+                _check_condition(table["if"], f"turns[{number}].if", problems)
+                table = {**table, "if": table["if"].plain()}
+            lines.append(table)
+    return tuple(map(json.dumps, lines))
 
 
-def _parsed(value: Any) -> Any:
-    """Read what a cell of a table holds as JSON."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _turns(given: Any, tell: Callable[[str], None]) -> tuple[str, ...]:
-    given = _parsed(given)
-    lines = []
-    for number, one in enumerate(given if isinstance(given, list | tuple) else [given], 1):
-        table = {"say": one} if isinstance(one, str) else one
+def parsed(value: Any) -> Any:
+    """Return the value of a cell: a mapping or list if it is one in JSON, else the text itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
-            lines.append(json.dumps(_turn(table)))
-        except UsageError as error:
-            tell(f"turns[{number}]: {error}")
-    return tuple(lines)
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
 
 
-def _turn(table: Any) -> dict[str, Any]:
-    keys = {f.name for f in _TURN.fields}
-    if not isinstance(table, Mapping) or not set(table) <= keys or "say" not in table:
-        raise UsageError("a turn is what the user says, or a mapping of say, if and else.")
-    for key in ("say", "else"):
-        if key in table and (not isinstance(table[key], str) or not table[key].strip()):
-            raise UsageError(f"{key}: what the user says is text.")
-    if "else" in table and "if" not in table:
-        raise UsageError("'else' has a meaning only beside 'if'.")
-    if "if" not in table:
-        return {"say": table["say"]}
-    condition = read_behaviour(table["if"])
+def _check_condition(condition: Behaviour, name: str, problems: Problems) -> None:
     check = condition.check
-    if check.by != "record" or check.name in _LATER_KNOWN or check.family == "files":
-        raise UsageError(
-            f"if: {condition.key} cannot be decided while the conversation goes on; 'if' needs a "
-            "check that looks at the reply alone, such as contains."
+    if check.by != "record" or check.name in _KNOWN_AT_THE_END or check.family == "files":
+        problems.add(
+            0,
+            f"{name}: {condition.key} cannot be decided during the conversation; use a check "
+            "that looks at the reply alone, such as contains.",
         )
-    return {**table, "if": condition.plain()}

@@ -1,4 +1,4 @@
-"""The rows of a table of tasks, wherever it is, each with its place."""
+"""The rows of a table of tasks, from a file or a dataset hub, each with its line or row."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 HUB = "hf:"
 Row = tuple[int, Any]
-"""A line or row number and what is there."""
+"""The number of a line or row, and its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSource:
-    """Where a table is: a file beside the suite, or a data set on the hub."""
+    """Where a table is: a file next to the suite, or a dataset on the hub."""
 
     name: str
     folder: Path
@@ -38,46 +38,41 @@ class TaskSource:
 
     @property
     def path(self) -> str:
-        """The file's path; a hub address stays as it is."""
+        """The path of the file, or the address on the hub."""
         return self.name if self.name.startswith(HUB) else str(self.folder / self.name)
 
 
 def inline_rows(node: Node) -> Iterator[Row]:
-    """Give the rows that stand in the suite itself."""
+    """Yield the rows of a list in the suite itself."""
     for below in node.value:
         yield below.line, plain(below)
 
 
 def read_rows(
     source: TaskSource, problems: Problems, header: dict[str, None] | None = None
-) -> tuple[str, Iterable[Row]]:
-    """Give the rows of a file, and what their numbers count: `line` or `row`.
+) -> tuple[Problems, Iterable[Row]]:
+    """Return the rows of a table without their empty cells, and a collector of their problems.
 
-    Rows are without their empty cells; `header` gets the names of all columns, where a file says
-    them before its rows.
+    `header` receives the names of all columns if the file states them before its rows.
     """
     header = {} if header is None else header
     if source.name.startswith(HUB):
-        return "row", _hub(source)
+        return problems.within(source.name, "row"), _hub(source)
     if Path(source.path).is_dir():
-        raise InputError([f"{source.path}: is a folder; name one file of tasks."])
+        raise InputError([f"{source.path}: is a folder; name a single file of tasks."])
     file = find_files([source.path])[0]
     with open_file(file) as (_, format_):
         pass
-    return "row" if format_ == "parquet" else "line", _file_rows(file, problems, header)
+    own = problems.within(source.path, "row" if format_ == "parquet" else "line")
+    return own, _file_rows(file, own, header)
 
 
 def _file_rows(file: File, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
-    readers = {"jsonl": _json_lines, "json": _json}
-    tables = {"csv": _csv, "parquet": _parquet}
     with open_file(file) as (stream, format_):
-        if format_ in tables:
-            yield from tables[format_](file.path, stream, problems, header)
-        else:
-            yield from readers[format_](file.path, stream, problems)
+        yield from _READERS[format_](stream, problems, header)
 
 
-def _json_lines(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+def _json_lines(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:
     decode = json.JSONDecoder(parse_float=Written, parse_constant=_constant).decode
     for number, line in enumerate(stream, 1):
         if not line.strip():
@@ -85,40 +80,38 @@ def _json_lines(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Ro
         try:
             yield number, decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
         except UnicodeDecodeError as error:
-            problems.add(number, f"byte {error.start + 1} is not UTF-8.", path)
+            problems.add(number, f"byte {error.start + 1} is not UTF-8.")
         except json.JSONDecodeError as error:
-            problems.add(number, f"not JSON: {error.msg} (column {error.colno}).", path)
+            problems.add(number, f"not JSON: {error.msg} (column {error.colno}).")
         except (ValueError, RecursionError) as error:
-            problems.add(number, f"not JSON that can be read: {error}.", path)
+            problems.add(number, f"not JSON that can be read: {error}.")
 
 
 def _constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON; write null for a missing value")
 
 
-def _json(path: str, stream: IO[bytes], problems: Problems) -> Iterator[Row]:
+def _json(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:
     try:
-        root, _ = parse(stream.read().decode("utf-8-sig"), is_json=True)
+        root, _found = parse(stream.read().decode("utf-8-sig"), is_json=True)
     except TreeError as error:
-        problems.add(error.line, str(error), path)
+        problems.add(error.line, str(error))
         return
     except UnicodeDecodeError as error:
-        problems.add(0, f"byte {error.start + 1} is not UTF-8.", path)
+        problems.add(0, f"byte {error.start + 1} is not UTF-8.")
         return
     if not isinstance(root.value, list):
-        problems.add(root.line, "a list of tasks is needed here.", path)
+        problems.add(root.line, "a JSON file of tasks must be a list.")
         return
     yield from inline_rows(root)
 
 
-def _csv(
-    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
-) -> Iterator[Row]:
+def _csv(stream: IO[bytes], problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     try:
         text = stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        problems.add(line, "bytes that are not UTF-8.", path)
+        problems.add(line, "bytes that are not UTF-8.")
         return
     head = text.split("\n", 1)[0]
     separator = max(",;\t", key=head.count)
@@ -127,7 +120,7 @@ def _csv(
     columns = next(reader, [])
     header |= dict.fromkeys(columns)
     for name in dict.fromkeys(c for c in columns if c and columns.count(c) > 1):
-        problems.add(1, f"the column {name!r} is there twice; give one of them another name.", path)
+        problems.add(1, f"the column {name!r} appears twice; rename one of them.")
     place = reader.line_num + 1
     while True:
         try:
@@ -135,31 +128,31 @@ def _csv(
         except StopIteration:
             return
         except csv.Error:
-            what = "a quote is opened in this row and not closed, or text follows a closed one."
-            problems.add(place, what, path)
+            problems.add(place, "a quote is not closed, or text follows a closing quote.")
             return
         if not any(map(str.strip, cells)):
             pass
         elif len(cells) != len(columns):
             counted = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-            problems.add(place, f"{counted} where the header has {len(columns)}.", path)
+            problems.add(place, f"{counted}, but the header has {len(columns)}.")
         else:
             yield place, {c: cell for c, cell in zip(columns, cells, strict=True) if cell}
         place = reader.line_num + 1
 
 
-def _parquet(
-    path: str, stream: IO[bytes], problems: Problems, header: dict[str, None]
-) -> Iterator[Row]:
+def _parquet(stream: IO[bytes], problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     try:
         frame = pl.read_parquet(stream.read())
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
-        problems.add(0, f"not a readable Parquet file: {reason}.", path)
+        problems.add(0, f"not a readable Parquet file: {reason}.")
         return
     header |= dict.fromkeys(frame.columns)
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         yield number, {name: value for name, value in row.items() if value is not None}
+
+
+_READERS = {"jsonl": _json_lines, "json": _json, "csv": _csv, "parquet": _parquet}
 
 
 def _hub(source: TaskSource) -> Iterator[Row]:

@@ -1,9 +1,8 @@
-"""Workspaces as a person writes them become work: folders found, commits named, files read."""
+"""The workspaces of agents: folders and commits are looked up, files are read."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import subprocess
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.suite.agent_declaration import WORKSPACE
+from pennyweight.suite.agent_declaration import FILES, WORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,15 +18,15 @@ if TYPE_CHECKING:
     from pennyweight.suite.values import Workspace
 
     Tell = Callable[[str, str], None]
-    """Tells a mistake: the key it belongs to, and what is wrong."""
+    """Reports a problem: the key it belongs to, and a message."""
 
-NAMES = ("workspace", "files", "verify", "keep", "verify_files")
-LARGEST = 20_000_000
-"""Bytes of files that are placed in a workspace; more belongs into the folder it begins with."""
+NAMES = tuple(f.name for f in (*WORK, FILES))
+MAX_FILES_SIZE = 20_000_000
+"""Bytes of the files placed in a workspace; larger ones belong in the folder that is copied."""
 
 
 def has_work(suite: Mapping[str, Any]) -> bool:
-    """Whether a suite as it was read has an agent, or says something about workspaces."""
+    """Return whether a suite has agents or workspaces."""
     subjects = [s for s in suite.get("subjects", ()) if isinstance(s, dict)]
     tiers = (suite.get("tiers") or {}).values()
     tables = [suite, *(tier for tier in tiers if tier)]
@@ -36,86 +35,67 @@ def has_work(suite: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class WorkspaceReader:
-    """Reads what suites, tiers and tasks say about workspaces; a folder is hashed once."""
+    """Finds the folders, commits and files that suites, tiers and tasks name for workspaces."""
 
     folder: Path
-    _marks: dict[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
+    _hashes: dict[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
 
-    def read(self, given: Mapping[str, Any], below: Workspace, tell: Tell) -> Workspace:
-        """Lay what is given over what is below it.
+    def read(self, given: Mapping[str, Any], base: Workspace, tell: Tell) -> Workspace:
+        """Add the given keys to a workspace.
 
-        A workspace takes the place of another, files come beside others, and checks after them.
+        A workspace replaces the one in `base`; files and commands are added to those of `base`.
         """
-        plain = {name: _parsed(given[name]) for name in NAMES if name in given}
-        work = below
-        if "workspace" in plain:
-            work = self._workspace(plain["workspace"], work, tell)
-        if plain.get("files"):
-            work = replace(work, files=self._files(plain["files"], work.files, tell, "files"))
-        if plain.get("verify_files"):
-            said, below_ = plain["verify_files"], work.verify_files
-            work = replace(work, verify_files=self._files(said, below_, tell, "verify_files"))
-        if plain.get("verify"):
-            more = _commands(plain["verify"], "verify", tell)
-            work = replace(work, verify=(*work.verify, *more))
-        if plain.get("keep"):
-            work = replace(work, keep=(*work.keep, *_commands(plain["keep"], "keep", tell)))
-        return work
-
-    def _workspace(self, given: Any, work: Workspace, tell: Tell) -> Workspace:
-        none = replace(work, copy=None, git=None, mark="")
-        if given is None:
-            return none
-        table = {"copy": given} if isinstance(given, str) else given
-        known = [f.name for f in WORKSPACE.fields]
-        if not isinstance(table, dict) or any(
-            key not in known or not isinstance(value, str) for key, value in table.items()
-        ):
-            tell("workspace", f"a workspace is a folder, or a mapping of {', '.join(known)}.")
-            return none
-        if ("copy" in table) == ("git" in table):
-            tell("workspace", "a workspace is either 'copy' (a folder) or 'git' (a repository).")
-            return none
-        kind = "copy" if "copy" in table else "git"
-        at = (self.folder / table[kind]).absolute()
-        if not at.is_dir():
-            tell("workspace", f"the folder {table[kind]!r} is not there ({at}).")
-            return none
-        key = (kind, str(at), table.get("commit", "HEAD"))
-        if key not in self._marks:
-            self._marks[key] = (tree_mark(at), "") if kind == "copy" else _commit(at, key[2])
-        mark, wrong = self._marks[key]
-        if wrong:
-            tell("workspace", wrong)
-        place = str(at)
-        return (
-            replace(none, copy=place, mark=mark)
-            if kind == "copy"
-            else replace(none, git=place, mark=mark)
+        changed = base
+        if "workspace" in given:
+            changed = self._workspace(given["workspace"], base, tell)
+        return replace(
+            changed,
+            files=self._files(given, base.files, tell, "files"),
+            verify_files=self._files(given, base.verify_files, tell, "verify_files"),
+            verify=(*base.verify, *_commands(given.get("verify"))),
+            keep=(*base.keep, *_commands(given.get("keep"))),
         )
 
+    def _workspace(self, given: Any, base: Workspace, tell: Tell) -> Workspace:
+        empty = replace(base, copy=None, git=None, mark="")
+        table = {"copy": given} if isinstance(given, str) else given or {}
+        if "copy" in table and "git" in table:
+            tell("workspace", "use either 'copy' (a folder) or 'git' (a repository), not both.")
+        kind = next((kind for kind in ("copy", "git") if kind in table), None)
+        if kind is None:
+            return empty
+        at = (self.folder / table[kind]).absolute()
+        if not at.is_dir():
+            tell("workspace", f"the folder {table[kind]!r} does not exist ({at}).")
+            return empty
+        key = (kind, str(at), table.get("commit", "HEAD"))
+        if key not in self._hashes:
+            self._hashes[key] = (tree_hash(at), "") if kind == "copy" else _commit(at, key[2])
+        mark, problem = self._hashes[key]
+        if problem:
+            tell("workspace", problem)
+        if kind == "copy":
+            return replace(empty, copy=str(at), mark=mark)
+        return replace(empty, git=str(at), mark=mark)
+
     def _files(
-        self, given: Any, below: Mapping[str, bytes], tell: Tell, key: str
+        self, given: Mapping[str, Any], base: Mapping[str, bytes], tell: Tell, key: str
     ) -> dict[str, bytes]:
-        if not isinstance(given, dict):
-            tell(key, f"{key} is a mapping: a path in the workspace, and its text.")
-            return dict(below)
-        files = dict(below)
-        for name, content in given.items():
+        files = dict(base)
+        for name, content in (given.get(key) or {}).items():
             path = _inside(name)
             if path is None:
-                what = "it must lead into the workspace, and not into its .git."
-                tell(key, f"the path {name!r} cannot be used: {what}")
+                what = "a path must stay inside the workspace, and outside of its .git folder."
+                tell(key, f"{name!r} cannot be used: {what}")
             elif content is None:
                 files = {k: v for k, v in files.items() if not _under(k, path)}
             elif isinstance(content, str):
                 files[path] = content.encode("utf-8", "replace")
-            elif isinstance(content, dict) and isinstance(content.get("from"), str):
+            elif "from" in content:
                 files |= self._from(path, content["from"], tell, key)
-            else:
-                tell(key, f"{name!r} must be text, or a mapping with 'from'.")
-        if sum(map(len, files.values())) > LARGEST:
-            tell(key, f"more than {LARGEST / 1e6:g} MB; put them into the workspace's folder.")
+        if sum(map(len, files.values())) > MAX_FILES_SIZE:
+            limit = f"{MAX_FILES_SIZE / 1e6:g} MB"
+            tell(key, f"the files exceed {limit}; put them in the folder that is copied.")
         return files
 
     def _from(self, path: str, source: str, tell: Tell, key: str) -> dict[str, bytes]:
@@ -132,31 +112,14 @@ class WorkspaceReader:
             return {}
 
 
-def _parsed(value: Any) -> Any:
-    """Read what a table of text holds as JSON."""
-    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _commands(given: Any, key: str, tell: Tell) -> tuple[tuple[str, ...], ...]:
-    """Read commands: a line for the shell, or a list of lines and of lists of words."""
-    found = []
-    for one in [given] if isinstance(given, str) else given if isinstance(given, list) else [None]:
-        if isinstance(one, str) and one.strip():
-            found.append(("sh", "-c", one))
-        elif isinstance(one, list) and one and all(isinstance(w, str) for w in one):
-            found.append(tuple(one))
-        else:
-            tell(key, f"{key} is a line for the shell, or a list of commands.")
-    return tuple(found)
+def _commands(given: str | list[str | list[str]] | None) -> tuple[tuple[str, ...], ...]:
+    """Return commands as lists of words; a line is run by the shell."""
+    lines = [given] if isinstance(given, str) else given or ()
+    return tuple(("sh", "-c", one) if isinstance(one, str) else tuple(one) for one in lines)
 
 
 def _inside(name: str) -> str | None:
-    """Give a path as it stands inside a workspace; None if it leads out of it."""
+    """Return a path inside a workspace in its normal form; None if it leads outside."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or "\0" in name or path.parts[0] == ".git":
         return None
@@ -168,7 +131,7 @@ def _under(name: str, folder: str) -> bool:
 
 
 def tree(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """List what is in a folder, links not followed, in one order everywhere."""
+    """Yield the files in a folder in a fixed order, without following links."""
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -183,8 +146,8 @@ def tree(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                 yield name, kind
 
 
-def tree_mark(folder: Path) -> str:
-    """Hash the files of a folder: their paths, what they hold, and whether they can be run."""
+def tree_hash(folder: Path) -> str:
+    """Hash the files of a folder: their paths, contents and executable bits."""
     digest = hashlib.sha256()
     for name, kind in sorted(tree(folder), key=lambda found: found[0]):
         path = folder / name
@@ -198,7 +161,7 @@ def tree_mark(folder: Path) -> str:
 
 
 def _commit(repository: Path, name: str) -> tuple[str, str]:
-    """Find a commit; gives its hash, or what is wrong."""
+    """Return the hash of a commit, or a problem."""
     asked = ["git", "-C", str(repository), "rev-parse", "--verify", "--end-of-options"]
     own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     try:
@@ -206,7 +169,7 @@ def _commit(repository: Path, name: str) -> tuple[str, str]:
             [*asked, f"{name}^{{commit}}"], capture_output=True, text=True, env=own, check=False
         )
     except FileNotFoundError:
-        return "", "git is not installed; it is needed for a workspace of a commit."
+        return "", "git is not installed; a workspace of a commit needs it."
     found = done.stdout.split()
     if done.returncode or not found:
         said = (done.stderr.strip().splitlines() or ["no such commit"])[-1]

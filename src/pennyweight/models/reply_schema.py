@@ -1,0 +1,120 @@
+"""The fields of a reply that a user's function or a recording gives."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from numbers import Real
+from typing import Any
+
+from pennyweight.models.json_values import MOST_TOKENS
+from pennyweight.schema.kinds import (
+    Flag,
+    ListOf,
+    Number,
+    OneOf,
+    ParsedBy,
+    Text,
+)
+from pennyweight.schema.structs import Field, Struct
+
+STATUSES = ("ok", "timeout", "budget")
+_TEXT = Text(strict=True)
+_TOKENS = Number(0, MOST_TOKENS, whole=True)
+
+
+def _json_text(arguments: Any) -> str:
+    """Return the arguments of a tool call as JSON text, as a provider gives them."""
+    if isinstance(arguments, str):
+        return arguments
+    return _dumped(arguments)
+
+
+def _dumped(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        raise ValueError
+    try:
+        return json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
+    except (TypeError, RecursionError):
+        raise ValueError from None
+
+
+def _storable(work: Mapping[str, Any]) -> Mapping[str, Any]:
+    _dumped(work)
+    return work
+
+
+def _logprob(pair: Any) -> tuple[str, float]:
+    token, number = pair
+    right = isinstance(number, Real) and not isinstance(number, bool) and math.isfinite(number)
+    if not isinstance(token, str) or not right:
+        raise ValueError
+    return token, float(number)
+
+
+_JSON = "a mapping that JSON can represent"
+
+TOOL_CALL = Struct(
+    "a tool call",
+    (
+        Field("name", _TEXT, "The name of the tool.", required=True),
+        Field("id", _TEXT, "Its id; its position if missing."),
+        Field("arguments", ParsedBy(_json_text, {}, f"{_JSON}, or JSON text"), "Its arguments."),
+    ),
+)
+
+USAGE = Struct(
+    "usage",
+    tuple(
+        Field(f"{name}_tokens", _TOKENS) for name in ("prompt", "completion", "cached", "reasoning")
+    ),
+)
+
+REPLY = Struct(
+    "a reply",
+    (
+        Field("text", _TEXT, "The text of the reply.", required=True),
+        Field("reasoning", _TEXT),
+        Field("tool_calls", ListOf(TOOL_CALL, "a list of tool calls")),
+        Field("usage", USAGE),
+        Field("truncated", Flag()),
+        Field("refused", Flag()),
+        Field("finish", _TEXT),
+        Field(
+            "logprobs", ListOf(ParsedBy(_logprob, {}, "a pair of a token and its log-probability"))
+        ),
+        Field("model", _TEXT),
+        Field("latency_ms", Number(0)),
+        Field("status", OneOf(STATUSES)),
+        Field("passed", Flag()),
+        Field("cost_usd", Number(0)),
+        Field("work", ParsedBy(_storable, {}, _JSON)),
+    ),
+)
+"""What a reply may have; null means that a field is missing."""
+
+
+def read_reply(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the fields of a reply; raise UsageError with every problem in them."""
+    given = _known(values)
+    if "usage" in given:
+        given["usage"] = _known(given["usage"])
+    if isinstance(given.get("tool_calls"), list | tuple):
+        given["tool_calls"] = list(map(_known, given["tool_calls"]))
+    read: dict[str, Any] = REPLY.of(given, "reply")
+    read["tool_calls"] = [
+        {"id": str(number), "arguments": "{}", **call}
+        for number, call in enumerate(read.get("tool_calls", ()), 1)
+    ]
+    return read
+
+
+def _known(value: Any) -> Any:
+    """Return a mapping, or a value such as `Usage`, as plain data without its nulls."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if not isinstance(value, Mapping):
+        return value
+    return {name: below for name, below in value.items() if below is not None}
