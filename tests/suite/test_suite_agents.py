@@ -148,13 +148,13 @@ def test_every_mistake_is_told_at_once_with_its_line(folder):
     told = "\n".join(mistakes(path))
     for line, words in (
         (3, "task 'a': workspace: the folder 'nowhere' does not exist"),
-        (4, "task 'b': verify must be null, a shell command or a list of commands"),
+        (4, "task 'b': verify[3] must be a shell command or a list of words, not a mapping"),
         (5, "task 'c': files: '../x' cannot be used"),
         (6, "workspace: the commit 'no-such-thing' is not in"),
         (8, "key_env: a command calls its model itself; 'env' names the variables"),
         (8, "subjects[1].env: 'KEY=secret' is not the name of a variable"),
         (8, "{modle} stands for a setting that is not there; set it in tier T0"),
-        (9, "command: the command is empty"),
+        (9, "command must be a shell command, not ''"),
         (9, "Did you mean 'workspace, in the suite or a task'?"),
         (10, "'timeout', which requires 'command'"),
         (11, "subjects[4] needs 'model' or 'command'"),
