@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 from pennyweight.define import dtype
-from pennyweight.record import BY_NAME, COLUMNS, KEY, json_schema
+from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY, STORED, AttemptKey, json_schema
 from sources.samples import RECORDS
+
+REQUIRED = {"fingerprint", "status"}
 
 
 def test_no_name_means_two_columns() -> None:
@@ -22,6 +24,19 @@ def test_every_column_says_what_it_means_and_has_a_type(column: object) -> None:
 
 def test_the_key_is_made_of_columns() -> None:
     assert set(KEY) <= set(BY_NAME)
+
+
+def test_the_key_of_a_record_is_read_from_its_columns() -> None:
+    key = AttemptKey("r", "s", "T0", "t", 1)
+    assert AttemptKey.of({**key._asdict(), "status": "ok"}) == key
+    assert tuple(key._asdict()) == KEY
+
+
+def test_what_an_export_alone_has_is_no_column_of_a_source() -> None:
+    stored = {column.name for column in STORED}
+    assert stored - set(BY_NAME) == EXPORTED
+    assert {"fingerprint", "messages"} <= EXPORTED
+    assert not {column.name for column in STORED if not column.nullable} - {*KEY, *REQUIRED}
 
 
 def test_the_names_that_the_three_specifications_use_are_understood() -> None:

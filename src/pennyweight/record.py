@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 
@@ -23,6 +26,11 @@ class AttemptKey(NamedTuple):
     tier: str
     task_id: str
     attempt: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> AttemptKey:
+        """Return the key of a record."""
+        return cls(row["run"], row["subject"], row["tier"], row["task_id"], row["attempt"])
 
 
 KEY = AttemptKey._fields

@@ -8,12 +8,13 @@ from pennyweight.api import records
 from pennyweight.api.records import Filter, RubricMark, Sort
 from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError
+from pennyweight.record import AttemptKey
 from pennyweight.store.store import JUDGMENT_COLUMNS
 from render.test_copied import SETTINGS
 from store.samples import RUN, record, run
 
 RUBRIC = {"categories": [{"items": [{"id": "short", "points": 2.0}]}]}
-KEY = ("b", "m", "T0", 1)
+KEY = AttemptKey(RUN, "m", "T0", "b", 1)
 
 
 @pytest.fixture
@@ -55,11 +56,11 @@ def test_the_marks_of_a_judge_have_their_maximum(store, monkeypatch):
 
 
 def test_neighbours_follow_filter_and_order(store):
-    around = records.neighbours(store, RUN, KEY, Filter(), None)
+    around = records.neighbours(store, KEY, Filter(), None)
     assert (around.previous["task_id"], around.next["task_id"]) == ("a", "c")
-    around = records.neighbours(store, RUN, KEY, Filter({"task_id": "c"}), None)
+    around = records.neighbours(store, KEY, Filter({"task_id": "c"}), None)
     assert (around.previous, around.next["task_id"]) == (None, "c")
-    around = records.neighbours(store, RUN, KEY, Filter(), Sort("latency_ms"))
+    around = records.neighbours(store, KEY, Filter(), Sort("latency_ms"))
     assert around.next is None  # nothing is measured yet
 
 
@@ -71,7 +72,7 @@ def test_counts_stop_at_a_limit(store, monkeypatch):
 
 def test_a_record_that_does_not_exist(store):
     with pytest.raises(NotFoundError):
-        records.row(store, RUN, ("none", "m", "T0", 1))
+        records.row(store, KEY._replace(task_id="none"))
 
 
 def test_places_have_the_type_of_their_column():

@@ -5,9 +5,10 @@ import pytest
 from pennyweight.api.remarks import remark_on_record, remark_on_run, remarks, tags_of
 from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError, UsageError
+from pennyweight.record import AttemptKey
 from store.samples import RUN, record, run
 
-KEY = ("a", "m", "T0", 1)
+KEY = AttemptKey(RUN, "m", "T0", "a", 1)
 
 
 @pytest.fixture
@@ -20,13 +21,13 @@ def store(tmp_path):
 
 
 def test_a_verdict_about_a_record(store):
-    remark_on_record(store, RUN, KEY, verdict="wrong", note="off by\0 one\ud800", who="Ada")
-    (remark,) = remarks(store, RUN, KEY)
+    remark_on_record(store, KEY, verdict="wrong", note="off by\0 one\ud800", who="Ada")
+    (remark,) = remarks(store, KEY)
     assert (remark.verdict, remark.note, remark.who) == ("wrong", "off by one?", "Ada")
     with pytest.raises(UsageError, match="verdict, a note"):
-        remark_on_record(store, RUN, KEY, note="  ")
+        remark_on_record(store, KEY, note="  ")
     with pytest.raises(NotFoundError):
-        remark_on_record(store, RUN, ("none", "m", "T0", 1), verdict="right")
+        remark_on_record(store, KEY._replace(task_id="none"), verdict="right")
 
 
 def test_tags_are_replaced_added_and_removed(store):

@@ -2,6 +2,7 @@
 
 import json
 
+from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.queries import Filter
@@ -22,7 +23,7 @@ def listed(store):
 
 def test_many_measures_are_kept_and_replaced(store):
     store.add_run(run())
-    names = (*look.KEY, "correct", "ra_ratio", "answer", "cot_tokens")
+    names = (*look.ORDER, "correct", "ra_ratio", "answer", "cot_tokens")
     rows = [(f"t{i:05}", "m", "T0", 1, i % 2 == 0, i / 3, "a\tb\n\\N", i) for i in range(6_000)]
     kept.keep_measured(store, RUN, names, rows)
     kept.keep_measured(store, RUN, names, [(*row[:4], None, None, None, 7) for row in rows[:5_500]])
@@ -85,8 +86,9 @@ def test_the_state_changes_with_what_is_written(store):
     assert kept.stamp(store, run()) == marks[0]
     store.write([record("t99")], [call("t99")])
     marks.append(kept.stamp(store, run()))
-    given = Given("m", "T0", "t99", 1, "mark", "Ada", "r", holds=True, why="", at=5.0)
-    keep_verdicts(store, RUN, [given])
+    key = AttemptKey(RUN, "m", "T0", "t99", 1)
+    given = Given(key, "mark", "Ada", "r", holds=True, why="", at=5.0)
+    keep_verdicts(store, [given])
     marks.append(kept.stamp(store, run()))
     store.set_run(RUN, status="done", settings={"match": {"kind": "exact"}})
     marks.append(kept.stamp(store, run()))
@@ -99,13 +101,13 @@ def test_the_state_changes_with_what_is_written(store):
 
 def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
     store.add_run(run())
-    add_remark(store, RUN, None, who="a", note="n", tags=["t"])
-    add_remark(store, RUN, ("t00", "m", "T0", 1), who="b", verdict="right")
+    add_remark(store, RUN, who="a", note="n", tags=["t"])
+    add_remark(store, AttemptKey(RUN, "m", "T0", "t00", 1), who="b", verdict="right")
     kept.keep_digest(store, RUN, **DIGEST)
     kept.keep_decision(store, RUN, **DECISION)
-    kept.keep_measured(store, RUN, (*look.KEY, "correct"), [("t00", "m", "T0", 1, True)])
+    kept.keep_measured(store, RUN, (*look.ORDER, "correct"), [("t00", "m", "T0", 1, True)])
     assert [r.tags for r in remarks(store, RUN)] == [("t",)]
-    assert [r.who for r in remarks(store, RUN, ("t00", "m", "T0", 1))] == ["b"]
+    assert [r.who for r in remarks(store, AttemptKey(RUN, "m", "T0", "t00", 1))] == ["b"]
     assert of_runs(store) == ((RUN, "n", json.dumps(["t"])),)
     store.remove(RUN)
     store.add_run(run())

@@ -15,7 +15,7 @@ OTHER = "20260101-000000-0002"
 def store(store_address):
     """Of 60 tasks 30 get worse, 20 get better, the last by halves, and 10 stay as they are."""
     made = Store(store_address)
-    names = (*look.KEY, "correct")
+    names = (*look.ORDER, "correct")
     for name, right in ((RUN, lambda i: i < 30 or i >= 50), (OTHER, lambda i: i >= 30)):
         made.add_run(run(name))
         rows = [(f"t{i:02}", "m", "T0", 1, right(i)) for i in range(60)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.queries import Filter, Sort
@@ -42,11 +43,11 @@ def store(store_address):
 
 
 def keys(page):
-    return [tuple(r[n] for n in look.KEY) for r in page.rows]
+    return [tuple(r[n] for n in look.ORDER) for r in page.rows]
 
 
 def place(row, sort):
-    key = tuple(row[n] for n in look.KEY)
+    key = tuple(row[n] for n in look.ORDER)
     return key if sort is None else (row[sort.name], *key)
 
 
@@ -117,7 +118,7 @@ def test_values_are_of_their_types(store):
 def test_a_result_is_right_or_else_passed(store):
     rows = [("p1", "m", "T0", 1, True), ("p2", "m", "T0", 1, False), ("p3", "m", "T0", 1, None)]
     store.write([record(r[0]) for r in rows], [])
-    names = (*look.KEY, "passed", "category")
+    names = (*look.ORDER, "passed", "category")
     kept.keep_measured(store, RUN, names, [(*row, "agent") for row in rows])
     own = {"category": "agent"}
     assert [k[0] for k in walked(store, Filter(own, {"result": True}))] == ["p1"]
@@ -132,7 +133,7 @@ def test_a_result_is_right_or_else_passed(store):
         "p1",
         "p3",
     ]
-    assert look.value(store, RUN, ("p2", "m", "T0", 1), "result") is False
+    assert look.value(store, AttemptKey(RUN, "m", "T0", "p2", 1), "result") is False
 
 
 def test_attempts_at_a_task_are_chosen_before_they_are_cut(store):
@@ -163,7 +164,7 @@ def test_records_are_sorted_by_a_measure(store, name, down, text):
     values = {p: value(TASKS.index(p[0]), p[3]) for p in places}
     if name != "attempt":
         kept.keep_measured(
-            store, RUN, (*look.KEY, name), [(*place, values[place]) for place in places]
+            store, RUN, (*look.ORDER, name), [(*place, values[place]) for place in places]
         )
     known = [p for p in places if not text or p[3] == 1]
     there = [p for p in known if values[p] is not None]

@@ -1,11 +1,12 @@
 """Records set aside count nowhere, and come back as they were."""
 
+from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.set_aside import exchange, set_aside
 from store.samples import RUN, record, rows, run
 
-FIRST, SECOND = ("m", "T0", "a", 1), ("m", "T0", "b", 1)
+FIRST, SECOND = (AttemptKey(RUN, "m", "T0", task, 1) for task in "ab")
 
 
 def test_records_are_set_aside_and_come_back_whole(store):
@@ -15,12 +16,12 @@ def test_records_are_set_aside_and_come_back_whole(store):
     before = rows(store)
     names = ("task_id", "subject", "tier", "attempt", "category")
     kept.keep_measured(store, RUN, names, [("a", "m", "T0", 1, "x"), ("b", "m", "T0", 1, "y")])
-    exchange(store, RUN, [FIRST], [])
+    exchange(store, [FIRST], [])
     assert rows(store) == before[1:]
     assert set_aside(store, RUN) == {(FIRST, "f"): "ok"}
     assert look.distinct(store, RUN, "category") == ["y"]
     store.write([record("a", fingerprint="g", status="error")], [])
-    exchange(store, RUN, [FIRST], [(FIRST, "f")])
+    exchange(store, [FIRST], [(FIRST, "f")])
     assert rows(store) == before
     assert set_aside(store, RUN) == {(FIRST, "g"): "error"}
 
@@ -29,7 +30,7 @@ def test_another_run_keeps_its_own(store):
     for name in (RUN, "other"):
         store.add_run(run(name))
         store.write([record("b", name)], [])
-    exchange(store, RUN, [SECOND], [])
+    exchange(store, [SECOND], [])
     assert (len(rows(store)), len(rows(store, "other"))) == (0, 1)
     store.remove(RUN)
     assert set_aside(store, RUN) == {}

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
@@ -46,7 +47,7 @@ def test_a_process_makes_it_and_says_how_far_it_is(store):
     assert 0 <= shares[0] <= shares[-1] <= 1
     state = kept.state(store, RUN)
     assert state.kept == state.stamp
-    assert look.value(store, RUN, ("t01", "m", "T0", 1), "correct") is False
+    assert look.value(store, AttemptKey(RUN, "m", "T0", "t01", 1), "correct") is False
 
 
 def test_it_is_asked_for_and_then_there(store):

@@ -74,7 +74,7 @@ def hostile(tmp_path_factory):
             }
             rows.append(tuple(map(row.get, RECORD_COLUMNS)))
     store.write(rows, [])
-    add_remark(store, name, None, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
+    add_remark(store, name, who=SCRIPT, note=QUOTE + BIDI, tags=[SCRIPT, QUOTE])
     store.close()
     return folder, name
 

@@ -12,13 +12,12 @@ from pennyweight.store import queries
 from pennyweight.store.queries import (
     AMONG,
     FLAGS,
-    KEY,
+    ORDER,
     RANGES,
     RESULT,
     SAME,
     SORTS,
     Filter,
-    Key,
     Page,
     Place,
     Sort,
@@ -31,6 +30,7 @@ from pennyweight.store.tables import MEASURED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pennyweight.record import AttemptKey
     from pennyweight.runs.observations import Observer
     from pennyweight.store.store import Run, Store
     from pennyweight.text.extraction import AnswerRule
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AMONG",
     "FLAGS",
-    "KEY",
+    "ORDER",
     "RANGES",
     "SAME",
     "SORTS",
     "STATUSES",
     "CheckResult",
     "Filter",
-    "Key",
     "Neighbours",
     "Page",
     "Place",
@@ -143,19 +142,19 @@ class RecordDetail:
         ]
 
 
-def row(store: Store, run: str, key: Key) -> Mapping[str, Any]:
+def row(store: Store, key: AttemptKey) -> Mapping[str, Any]:
     """Read one record as it is stored."""
-    found = queries.record(store, run, key)
+    found = queries.record(store, key)
     if found is None:
         raise NotFoundError("There is no such record in this run.")
     return found
 
 
-def detail(store: Store, run: Run, key: Key) -> RecordDetail:
+def detail(store: Store, run: Run, key: AttemptKey) -> RecordDetail:
     """Read one record and compute its measures and checks."""
     from pennyweight.text.extraction import KINDS, AnswerRule  # noqa: PLC0415
 
-    stored = row(store, run.id, key)
+    stored = row(store, key)
     observer = _observer(run, store, key)
     points = rubric_points(run.settings)
     named = (run.settings.get("answer") or {}).get("kind") in KINDS
@@ -163,8 +162,8 @@ def detail(store: Store, run: Run, key: Key) -> RecordDetail:
         stored,
         _measures(run, store, stored, observer),
         _checks(observer, stored),
-        tuple(_judgment(j, points) for j in queries.judgments(store, run.id, key)),
-        tuple(remarks(store, run.id, key)),
+        tuple(_judgment(j, points) for j in queries.judgments(store, key)),
+        tuple(remarks(store, key)),
         AnswerRule.of(run.settings) if named else None,
     )
 
@@ -177,31 +176,30 @@ class Neighbours:
     next: Mapping[str, Any] | None
 
 
-def neighbours(store: Store, run: str, key: Key, wanted: Filter, sort: Sort | None) -> Neighbours:
+def neighbours(store: Store, key: AttemptKey, wanted: Filter, sort: Sort | None) -> Neighbours:
     """Find the records next to one in a list; it does not have to be in the list itself."""
-    at = key if sort is None else (queries.value(store, run, key, sort.name), *key)
-    following = page(store, run, wanted, after=at, limit=1, sort=sort).rows
-    preceding = page(store, run, wanted, before=at, limit=1, sort=sort).rows
+    at: Place = tuple(key._asdict()[name] for name in ORDER)
+    if sort is not None:
+        at = (queries.value(store, key, sort.name), *at)
+    following = page(store, key.run, wanted, after=at, limit=1, sort=sort).rows
+    preceding = page(store, key.run, wanted, before=at, limit=1, sort=sort).rows
     return Neighbours(
         preceding[0] if preceding else None,
         following[0] if following else None,
     )
 
 
-def _observer(run: Run, store: Store, key: Key) -> Observer | None:
+def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:
     """Make an observer for this one record, without reading the rest of the run."""
     from pennyweight.checks.scenario import Scenario  # noqa: PLC0415
     from pennyweight.runs.observations import Observer  # noqa: PLC0415
-    from pennyweight.store.verdicts import Given  # noqa: PLC0415
     from pennyweight.text.extraction import AnswerRule  # noqa: PLC0415
 
-    text = queries.scenario(store, run.id, key[0])
+    text = queries.scenario(store, run.id, key.task_id)
     if text is None:
         return None
-    given = [Given(**verdict) for verdict in queries.given(store, run.id, key)]
-    task, subject, tier, attempt = key
     rule = AnswerRule.of(run.settings)
-    return Observer({task: Scenario.of(text)}, {(subject, tier, task, attempt): given}, rule)
+    return Observer({key.task_id: Scenario.of(text)}, {key: queries.given(store, key)}, rule)
 
 
 def _measures(

@@ -12,7 +12,7 @@ from pennyweight.store.remarks import Remark, add_remark, remarks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennyweight.store.queries import Key
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Store
 
 __all__ = [
@@ -34,19 +34,18 @@ _CHANGING = threading.Lock()
 
 def remark_on_record(
     store: Store,
-    run: str,
-    key: Key,
+    key: AttemptKey,
     *,
     who: str = "",
     verdict: PersonVerdict | None = None,
     note: str | None = None,
 ) -> None:
     """Store a person's verdict or note about a record."""
-    row(store, run, key)
+    row(store, key)
     if not verdict and not (note or "").strip():
         raise UsageError("Give a verdict, a note, or both.")
     add_remark(
-        store, run, key, who=_storable(who) or ANONYMOUS, verdict=verdict, note=_stored_note(note)
+        store, key, who=_storable(who) or ANONYMOUS, verdict=verdict, note=_stored_note(note)
     )
 
 
@@ -71,7 +70,7 @@ def remark_on_run(
         if changed is None and not (note or "").strip():
             raise UsageError("Give a tag, a note, or both.")
         author = _storable(who) or ANONYMOUS
-        add_remark(store, run, None, who=author, note=_stored_note(note), tags=changed)
+        add_remark(store, run, who=author, note=_stored_note(note), tags=changed)
 
 
 def tags_of(store: Store, run: str) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
             if answer == "s":
                 continue
             note = _note()
-            say(found, at, row, behaviour, name, ANSWERS[answer], note)
+            say(at, row, behaviour, name, ANSWERS[answer], note)
             said += 1
     except click.Abort:
         click.echo(err=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pennyweight.engine.tally import Tally
     from pennyweight.models.model import Model, Request
     from pennyweight.models.prices import Prices
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Row
     from pennyweight.suite.values import Subject
 
@@ -132,21 +133,18 @@ def cost_of(prices: Prices, subject: Subject, reply: Reply) -> float | None:
     return prices.cost(subject, reply.usage) if reply.cost_usd is None else reply.cost_usd
 
 
-def call_row(
-    run: str, kind: str, key: tuple[str, str, str, int], model: str, made: Made, most: Amount
-) -> Row:
+def call_row(kind: str, key: AttemptKey, model: str, made: Made, most: Amount) -> Row:
     """Write a call down, in the order of the ledger's columns."""
     reply, used = made.reply, made.used
     usage = made.usage or NOTHING
-    subject, tier, task, attempt = key
     return _in_order(
         {
-            "run": run,
+            "run": key.run,
             "kind": kind,
-            "subject": subject,
-            "tier": tier,
-            "task_id": task,
-            "attempt": attempt,
+            "subject": key.subject,
+            "tier": key.tier,
+            "task_id": key.task_id,
+            "attempt": key.attempt,
             "model": model,
             "status": "ok" if reply else made.kind,
             "prompt_tokens": usage.prompt_tokens,

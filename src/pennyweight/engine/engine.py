@@ -208,7 +208,7 @@ class Engine:
             used = used_of(self.prices, attempt.subject, reply)
             self.budget.spend(used, one)
             made = Made(used, reply.latency_ms or 0.0, reply)
-            rows.append(call_row(self.run, "attempt", key_of(attempt), side.model.name, made, one))
+            rows.append(call_row("attempt", key_of(self.run, attempt), side.model.name, made, one))
 
         room = tokens - side.sent if self.budget.is_limited else None
         talk = Talk(side.model, request, paid, room, output)
@@ -303,8 +303,8 @@ class Engine:
         return made, call.taken_rows(None if made.reply else self._ledger_row(call, made))
 
     def _ledger_row(self, call: Call, made: Made) -> Row:
-        key = key_of(call.attempt)
-        return call_row(self.run, "attempt", key, call.side.model.name, made, call.one)
+        key = key_of(self.run, call.attempt)
+        return call_row("attempt", key, call.side.model.name, made, call.one)
 
     def _row(
         self,

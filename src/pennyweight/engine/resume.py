@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
 from pennyweight.errors import UsageError
+from pennyweight.record import AttemptKey
 from pennyweight.store.connection import StoreError
 from pennyweight.store.lease import STALE, Owner
 from pennyweight.store.set_aside import exchange, set_aside
@@ -23,7 +24,6 @@ from pennyweight.text.safe import clean, storable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pennyweight.store.set_aside import Key
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.plan import Attempt
     from pennyweight.suite.values import Suite, Task
@@ -59,7 +59,7 @@ def difference(run: Run, suite: Suite, store: Store) -> Difference:
     made, aside = store.made(run.id), set_aside(store, run.id)
     reused = failed = changed = new = 0
     for attempt in attempts(suite):
-        key, mark = key_of(attempt), fingerprint(suite, attempt)
+        key, mark = key_of(run.id, attempt), fingerprint(suite, attempt)
         there = made.pop(key, None)
         status = there[1] if there and there[0] == mark else aside.get((key, mark))
         if status == "error":
@@ -108,9 +108,10 @@ def shown(path: str) -> str:
     return clean(min(path, os.path.relpath(path), key=len))
 
 
-def key_of(attempt: Attempt) -> Key:
-    """Give what tells the records of a run apart."""
-    return attempt.subject.name, attempt.tier.name, attempt.task.id, attempt.number
+def key_of(run_id: str, attempt: Attempt) -> AttemptKey:
+    """Return the key of the record that an attempt of a run leaves behind."""
+    subject, tier = attempt.subject.name, attempt.tier.name
+    return AttemptKey(run_id, subject, tier, attempt.task.id, attempt.number)
 
 
 def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]:
@@ -154,7 +155,7 @@ def renew(run_id: str, suite: Suite, store: Store) -> list[Attempt] | None:
         return None
     away, back, todo = [], [], []
     for attempt in attempts(suite):
-        key, mark = key_of(attempt), fingerprint(suite, attempt)
+        key, mark = key_of(run_id, attempt), fingerprint(suite, attempt)
         there = made.pop(key, None)
         status = there[1] if there and there[0] == mark else None
         if there and not status:
@@ -165,7 +166,7 @@ def renew(run_id: str, suite: Suite, store: Store) -> list[Attempt] | None:
         if not status or status == "error":
             todo.append(attempt)
     if not suite.is_part:
-        exchange(store, run_id, [*away, *made], back)
+        exchange(store, [*away, *made], back)
         correct(run_id, suite, store)
     return todo
 

@@ -32,17 +32,15 @@ if TYPE_CHECKING:
     from pennyweight.models.failure import CallError
     from pennyweight.models.model import Message, Model, Reply
     from pennyweight.models.prices import Prices
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Row
     from pennyweight.suite.rubric import Rubric
     from pennyweight.suite.values import Subject
 
 ASKS = 4
 """Once, and again up to three times."""
-KEY = ("subject", "tier", "task_id", "attempt")
 _GRAMMARS = ("local/", "llamacpp/")
 """Servers whose constrained output also keeps a text short."""
-
-Key = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,14 @@ Knowledge = dict[tuple[str, str], Known]
 class Brief:
     """One attempt to be judged: its key, what a judge is asked, and the judgments there are."""
 
-    key: Key
+    key: AttemptKey
     asked: tuple[Message, ...]
     digest: str
     known: Mapping[tuple[str, str], Known]
 
     @classmethod
     def of(
-        cls, key: Key, asked: tuple[Message, ...], known: Mapping[tuple[str, str], Known]
+        cls, key: AttemptKey, asked: tuple[Message, ...], known: Mapping[tuple[str, str], Known]
     ) -> Brief:
         """Make it, with a hash of what is asked."""
         text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
@@ -178,8 +176,9 @@ class Judge:
         asked, spent, reply = brief.asked, Spent(), None
         for number in range(1, ASKS + 1):
             try:
-                _, tier, task, attempt = brief.key
-                request = Request(asked, self.settings, attempt, label=f"{tier}\0{task}")
+                key = brief.key
+                label = f"{key.tier}\0{key.task_id}"
+                request = Request(asked, self.settings, key.attempt, label=label)
                 reply, row = await self._call(brief, request)
             except FailedError as failed:
                 return await self._put(brief, spent, failed.row, "error", str(failed), reply)
@@ -229,7 +228,7 @@ class Judge:
         raise AssertionError
 
     def _ledger_row(self, brief: Brief, made: Made, most: Amount) -> Row:
-        return call_row(self.desk.run, "judge", brief.key, self.model.name, made, most)
+        return call_row("judge", brief.key, self.model.name, made, most)
 
     def _most(self, request: Request) -> Amount:
         """Say the most a call may take; the schema and the tools are sent with it."""
@@ -254,9 +253,8 @@ class Judge:
         rubric = self.desk.rubric
         score = weighted_score(rubric, reading.scores) if reading else None
         values: dict[str, Any] = {
-            **dict(zip(KEY, brief.key, strict=True)),
+            **brief.key._asdict(),
             **asdict(spent),
-            "run": self.desk.run,
             "judge": self.subject.name,
             "fingerprint": self.fingerprint(brief),
             "status": status,

@@ -17,10 +17,10 @@ from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.writer import Writer
 from pennyweight.errors import UsageError
-from pennyweight.judges.judge import KEY, Brief, Desk, Judge, Known
+from pennyweight.judges.judge import Brief, Desk, Judge, Known
 from pennyweight.judges.prompt import Case, messages
 from pennyweight.models.prices import Prices
-from pennyweight.runs.observations import key_of
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import renew
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pennyweight.judges.judge import Key, Knowledge
+    from pennyweight.judges.judge import Knowledge
     from pennyweight.models.model import Model
     from pennyweight.store.store import Row, Run
     from pennyweight.suite.values import Judging, Limits, Price, Subject
@@ -190,7 +190,7 @@ class Bench:
     unjudged: int = 0
     judges: tuple[Judge, ...] = ()
     more: tuple[Judge, ...] = ()
-    known: dict[Key, Knowledge] = field(default_factory=dict)
+    known: dict[AttemptKey, Knowledge] = field(default_factory=dict)
     limiters: dict[str, Limiter] = field(default_factory=dict)
     stopping: Stopping | None = None
 
@@ -280,9 +280,9 @@ class Bench:
         """Count what is to be asked; says of how many attempts. Keeps no prompt."""
         self.known = self._knowledge()
         wanting, standing = 0, False
-        older: list[tuple[Key, str, str]] = []
+        older: list[tuple[AttemptKey, str, str]] = []
         for brief in self.briefs():
-            panel = self.panel(brief.key[2])
+            panel = self.panel(brief.key.task_id)
             missing = sum(not judge.stands(brief) for judge in panel)
             self.tally.total += missing
             wanting += self._wanting(brief)
@@ -292,7 +292,7 @@ class Bench:
                 for judge in (*panel, *self.more)
                 if judge.outdated(brief)
             ]
-        renew(self.store, self.run, older)
+        renew(self.store, older)
         if standing or not wanting:
             self.count()
         return wanting
@@ -306,7 +306,7 @@ class Bench:
         for row in self._rows():
             panel = self.panel(row["task_id"])
             if panel:
-                key = key_of(row)
+                key = AttemptKey.of(row)
                 asked = messages(panel[0].desk.rubric, case_of(row))
                 yield Brief.of(key, asked, self.known.get(key, {}))
 
@@ -316,19 +316,19 @@ class Bench:
                 if row["status"] != "error" and row["response"] is not None:
                     yield row
 
-    def _knowledge(self) -> dict[Key, Knowledge]:
+    def _knowledge(self) -> dict[AttemptKey, Knowledge]:
         """Find the valid judgments that are there."""
-        found: dict[Key, Knowledge] = {}
+        found: dict[AttemptKey, Knowledge] = {}
         table = self.store.judgments(self.run, _KNOWN)
         for row in table.iter_rows(named=True):
             if row["status"] == "ok":
                 said = Known(row["score"], row["at"])
-                found.setdefault(key_of(row), {})[row["judge"], row["fingerprint"]] = said
+                found.setdefault(AttemptKey.of(row), {})[row["judge"], row["fingerprint"]] = said
         return found
 
     def _wanting(self, brief: Brief) -> bool:
         """Whether a judge is to be asked: one who was not yet, or more since others disagree."""
-        stand = [judge.standing(brief) for judge in self.panel(brief.key[2])]
+        stand = [judge.standing(brief) for judge in self.panel(brief.key.task_id)]
         if None in stand:
             return True
         scores = [one.score for one in stand if one and one.score is not None]
@@ -354,7 +354,7 @@ class Bench:
             except _StoppedError:
                 return
             except TooMuchError as error:  # smaller ones go on
-                self.tally.exhausted = f"Judging task {brief.key[2]} {error}."
+                self.tally.exhausted = f"Judging task {brief.key.task_id} {error}."
             except ExhaustedError as error:
                 self.tally.exhausted = str(error)
                 self.stop()
@@ -362,7 +362,7 @@ class Bench:
 
     async def _attempt(self, brief: Brief) -> None:
         """Ask all judges about one attempt, and more of them where they disagree."""
-        given = [await self._opinion(brief, judge) for judge in self.panel(brief.key[2])]
+        given = [await self._opinion(brief, judge) for judge in self.panel(brief.key.task_id)]
         scores = [score for score in given if score is not None]
         if disagree(scores, self.judging.disagreement):
             self.tally.total += sum(not judge.stands(brief) for judge in self.more)

@@ -19,8 +19,9 @@ from pennyweight.engine.resume import held
 from pennyweight.judges.judge import Judge
 from pennyweight.judges.judging import Bench, Judged
 from pennyweight.models.prices import Prices
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
-from pennyweight.runs.observations import given_by, key_of, rows_of
+from pennyweight.runs.observations import given_by, rows_of
 from pennyweight.store.verdicts import keep_verdicts
 from pennyweight.suite.rubric import Category, Item, Rubric
 
@@ -38,7 +39,7 @@ ABOUT = " on behaviours"
 """What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
 YES, NO = 0.75, 0.25
 """From which and up to which part of a point it is a yes, or a no."""
-_SAID = {"subject", "tier", "task_id", "attempt", "judge", "fingerprint", "status", "items"}
+_SAID = {*KEY, "judge", "fingerprint", "status", "items"}
 _UNCLEAR = "what is shown does not tell whether it is true"
 
 
@@ -120,24 +121,24 @@ class _Hearing(Bench):
     def keep(self, run: Run) -> None:
         """Keep what the judges said as verdicts about the behaviours."""
         said = {
-            (key_of(one), one["judge"], one["fingerprint"]): one["items"]
+            (AttemptKey.of(one), one["judge"], one["fingerprint"]): one["items"]
             for one in self.store.judgments(self.run, _SAID).iter_rows(named=True)
             if one["status"] == "ok"
         }
         given: list[Given] = []
         for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
-            for judge in self.panel(brief.key[2]):
+            for judge in self.panel(brief.key.task_id):
                 name = judge.subject.name
                 items = json.loads(said.get((brief.key, name, judge.fingerprint(brief))) or "null")
                 if items is not None:
                     given += [
                         given_by(name.removesuffix(ABOUT), row, b, _verdict(items.get(b.mark, {})))
-                        for b in self.questions[brief.key[2]]
+                        for b in self.questions[brief.key.task_id]
                     ]
             if len(given) >= BATCH:
-                keep_verdicts(self.store, self.run, given)
+                keep_verdicts(self.store, given)
                 given.clear()
-        keep_verdicts(self.store, self.run, given)
+        keep_verdicts(self.store, given)
 
     def _asked_about(self, run: Run) -> Iterator[dict[str, Any]]:
         return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.record import KEY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST = 4_000
 """Characters of a text that are kept."""
 
-KEY = ("run", "subject", "tier", "task_id", "attempt")
 TEXTS = ("input", "response", "reasoning", "cot", "answer", "target", "error")
 VALUES = (
     *("status", "category", "capability", "correct", "passed", "prob_correct", "cot_tokens"),

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.checks.attempt import AttemptView
-from pennyweight.runs.observations import CODE, beside, given_by, key_of, rows_of, said_of
+from pennyweight.record import AttemptKey
+from pennyweight.runs.observations import CODE, beside, given_by, rows_of, said_of
 from pennyweight.schema.user_code import FOLDER, file_of
 from pennyweight.store.verdicts import keep_verdicts, verdicts_of
 
@@ -45,14 +46,14 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
         }
         for row in rows_of(run, store):
             for one in tasks.get(row["task_id"], ()):
-                if (key_of(row), one.mark, said_of(row)) not in known:
+                if (AttemptKey.of(row), one.mark, said_of(row)) not in known:
                     found = one.run(AttemptView(row, suite.answer))
                     broken += found.error
                     waiting.append(given_by(CODE, row, one, found))
             if len(waiting) >= BATCH:
-                keep_verdicts(store, run.id, waiting)
+                keep_verdicts(store, waiting)
                 waiting.clear()
-    keep_verdicts(store, run.id, waiting)
+    keep_verdicts(store, waiting)
     return broken
 
 

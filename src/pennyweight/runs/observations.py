@@ -21,6 +21,7 @@ from pennyweight.checks.attempt import COLUMNS, AttemptView
 from pennyweight.checks.declaration import CheckResult, Evidence
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.models.keys import redact_environment
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.schema.user_code import FOLDER
 from pennyweight.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
@@ -31,12 +32,10 @@ if TYPE_CHECKING:
     from pennyweight.checks.behaviour import Behaviour
     from pennyweight.checks.scenario import Observation
     from pennyweight.store.store import Run, Store
-    from pennyweight.store.verdicts import Key
     from pennyweight.suite.values import Suite
 
 CODE = "code"
 """Who speaks for the code of a suite's writer."""
-KEY = ("subject", "tier", "task_id", "attempt")
 NEEDED = (*KEY, *COLUMNS)
 """The columns of a record without which nothing can be observed in it."""
 
@@ -60,7 +59,7 @@ class Observer:
     """Looks at the records of a run with the scenarios of its suite."""
 
     scenarios: Mapping[str, Scenario]
-    given: Mapping[Key, list[Given]] = field(default_factory=dict)
+    given: Mapping[AttemptKey, list[Given]] = field(default_factory=dict)
     rule: AnswerRule = field(default_factory=AnswerRule)
     live: bool = False
     """Whether the code of the suite's writer is run here and now: only for a suite at hand."""
@@ -78,7 +77,7 @@ class Observer:
             scenarios = {task.id: task.scenario for task in other.tasks if task.scenario}
         if not scenarios:
             return None
-        given: dict[Key, list[Given]] = {}
+        given: dict[AttemptKey, list[Given]] = {}
         for one in verdicts_of(store, run.id):
             given.setdefault(one.key, []).append(one)
         rule = other.answer if other else AnswerRule.of(run.settings)
@@ -130,7 +129,7 @@ class Observer:
     ) -> dict[str, CheckResult]:
         """Take what was said about this very response."""
         about = said_of(row)
-        key = key_of(row)
+        key = AttemptKey.of(row)
         own: dict[str, list[Given]] = {}
         for one in self.given.get(key, ()):
             if one.said_of == about:
@@ -140,11 +139,6 @@ class Observer:
             code = [b for _, b in scenario.all() if not b.problem and b.check.by == "code"]
             found |= {one.mark: one.run(seen) for one in code}
         return found
-
-
-def key_of(row: Mapping[str, Any]) -> Key:
-    """Give what tells an attempt apart."""
-    return row["subject"], row["tier"], row["task_id"], row["attempt"]
 
 
 def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
@@ -158,12 +152,8 @@ def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
 def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult) -> Given:
     """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
     told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
-    subject, tier, task, attempt = key_of(row)
     return Given(
-        subject=subject,
-        tier=tier,
-        task_id=task,
-        attempt=attempt,
+        key=AttemptKey.of(row),
         mark=behaviour.mark,
         who=who,
         said_of=said_of(row),

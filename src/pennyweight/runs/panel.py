@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.consensus import consensus, differs, passes
 from pennyweight.store.bills import bills_of
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 
     from pennyweight.store.store import Run, Store
 
-KEY = ["subject", "tier", "task_id", "attempt"]
-NEEDED = (*KEY, "status", "ended")
+NEEDED = (*KEY_IN_RUN, "status", "ended")
 """The columns of a record without which nothing can be joined to it."""
 _COLUMNS: dict[str, Any] = {
     "judge_scores": pl.List(pl.Float64),
@@ -24,7 +24,7 @@ _COLUMNS: dict[str, Any] = {
     "judge_passed": pl.Boolean,
 }
 _READ = {
-    *(*KEY, "judge", "fingerprint", "status", "score", "passed", "confidence"),
+    *(*KEY_IN_RUN, "judge", "fingerprint", "status", "score", "passed", "confidence"),
     *("claimed_score", "claimed_passed", "at"),
 }
 
@@ -53,20 +53,20 @@ class Panel:
         found = self.consensus(records)
         asked = pl.col("status").ne_missing("error") & pl.col("judge_scores").is_null()
         nothing = pl.lit([], dtype=pl.List(pl.Float64))
-        joined = records.join(found, on=KEY, how="left", maintain_order="left").with_columns(
+        joined = records.join(found, on=KEY_IN_RUN, how="left", maintain_order="left").with_columns(
             pl.when(asked).then(nothing).otherwise(pl.col("judge_scores")).alias("judge_scores")
         )
-        return joined.join(self.bills, on=KEY, how="left", maintain_order="left")
+        return joined.join(self.bills, on=KEY_IN_RUN, how="left", maintain_order="left")
 
     def current(self, records: pl.DataFrame) -> pl.DataFrame:
         """Choose one judgment by each judge, made since the attempt was: the last valid one."""
-        made = records.select(*KEY, "ended")
+        made = records.select(*KEY_IN_RUN, "ended")
         ok = pl.col("status") == "ok"
         return (
-            self.judgments.join(made, on=KEY)
+            self.judgments.join(made, on=KEY_IN_RUN)
             .filter(pl.col("ended").is_null() | (pl.col("at") >= pl.col("ended")))
             .sort(ok, "at", maintain_order=True)
-            .unique([*KEY, "judge"], keep="last", maintain_order=True)
+            .unique([*KEY_IN_RUN, "judge"], keep="last", maintain_order=True)
             .sort("judge", maintain_order=True)
         )
 
@@ -76,7 +76,7 @@ class Panel:
         valid = (pl.col("status") == "ok") & pl.col("score").is_not_null()
         table = (
             self.current(records)
-            .group_by(KEY, maintain_order=True)
+            .group_by(KEY_IN_RUN, maintain_order=True)
             .agg(
                 pl.col("score").filter(valid),
                 pl.col("confidence").filter(valid),
@@ -86,7 +86,7 @@ class Panel:
         for *key, scores, sure in table.iter_rows():
             score = consensus(scores, sure, self.rules["consensus"])
             rows.append((*key, scores, score, passes(score, mark)))
-        types = dict(zip(KEY, (pl.String, pl.String, pl.String, pl.Int64), strict=True))
+        types = dict(zip(KEY_IN_RUN, (pl.String, pl.String, pl.String, pl.Int64), strict=True))
         return pl.DataFrame(rows, schema={**types, **_COLUMNS}, orient="row")
 
     def facts(self, records: Iterable[pl.DataFrame]) -> dict[str, Any]:
@@ -112,4 +112,4 @@ class Panel:
 def judgment_facts(run: Run, store: Store) -> dict[str, Any] | None:
     """Count the judgments of a run; None where there is no panel."""
     panel = Panel.of(run, store)
-    return panel.facts(store.records(run.id, {*KEY, "ended"})) if panel else None
+    return panel.facts(store.records(run.id, {*KEY_IN_RUN, "ended"})) if panel else None

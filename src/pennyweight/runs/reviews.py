@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.checks.declaration import CheckResult
-from pennyweight.runs.observations import Observer, given_by, key_of, rows_of, said_of
+from pennyweight.record import AttemptKey
+from pennyweight.runs.observations import Observer, given_by, rows_of, said_of
 from pennyweight.store.verdicts import keep_verdicts
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def waiting(
         return
     for row in rows_of(run, store):
         about = said_of(row)
-        given = observer.given.get(key_of(row), ())
+        given = observer.given.get(AttemptKey.of(row), ())
         said = {g.mark for g in given if g.who == who and g.said_of == about}
         scenario = observer.scenarios.get(row["task_id"])
         for role, one in scenario.all() if scenario else ():
@@ -37,7 +38,6 @@ def waiting(
 
 
 def say(
-    run: Run,
     store: Store,
     row: Mapping[str, Any],
     behaviour: Behaviour,
@@ -46,4 +46,4 @@ def say(
     note: str = "",
 ) -> None:
     """Keep what a person says, with who and when."""
-    keep_verdicts(store, run.id, [given_by(who, row, behaviour, CheckResult(holds, note))])
+    keep_verdicts(store, [given_by(who, row, behaviour, CheckResult(holds, note))])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError, UsageError
+from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
@@ -85,14 +86,13 @@ class RunSource:
         """Read the records with what judges cost who were only asked about sentences."""
         if names is not None and "judge_cost_usd" not in names:
             return self._frames(names)
-        from pennyweight.runs.panel import KEY  # noqa: PLC0415
         from pennyweight.store.bills import bills_of  # noqa: PLC0415
 
         bills = bills_of(self.store, self.run.id)
         if bills.is_empty():
             return self._frames(names)
-        frames = self._frames(None if names is None else {*names, *KEY})
-        return (f.join(bills, on=KEY, how="left", maintain_order="left") for f in frames)
+        frames = self._frames(None if names is None else {*names, *KEY_IN_RUN})
+        return (f.join(bills, on=KEY_IN_RUN, how="left", maintain_order="left") for f in frames)
 
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records some thousand at a time, priced anew where that is wanted."""

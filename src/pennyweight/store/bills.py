@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from sqlalchemy import bindparam, func, select, update
 
+from pennyweight.record import KEY, KEY_IN_RUN
 from pennyweight.store.connection import guarded
 from pennyweight.store.store import ROWS, now
 from pennyweight.store.tables import CALL, JUDGMENT
@@ -14,13 +15,12 @@ from pennyweight.store.tables import CALL, JUDGMENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Store
-    from pennyweight.store.verdicts import Key
 
-_KEY = ("subject", "tier", "task_id", "attempt")
 _SCHEMA = dict(
     zip(
-        (*_KEY, "judge_cost_usd"),
+        (*KEY_IN_RUN, "judge_cost_usd"),
         (pl.String, pl.String, pl.String, pl.Int64, pl.Float64),
         strict=True,
     )
@@ -32,9 +32,9 @@ def bills_of(store: Store, run: str) -> pl.DataFrame:
     c = CALL.c
     unknown = func.count().filter(c.status == "ok", c.cost_usd.is_(None))
     query = (
-        select(*(c[name] for name in _KEY), func.sum(c.cost_usd), unknown)
+        select(*(c[name] for name in KEY_IN_RUN), func.sum(c.cost_usd), unknown)
         .where(c.run == run, c.kind == "judge")
-        .group_by(*(c[name] for name in _KEY))
+        .group_by(*(c[name] for name in KEY_IN_RUN))
     )
     parts = [pl.DataFrame(schema=_SCHEMA)]
     with guarded(store.address), store.engine.connect() as connection:
@@ -44,13 +44,14 @@ def bills_of(store: Store, run: str) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def renew(store: Store, run: str, judgments: Sequence[tuple[Key, str, str]]) -> None:
+def renew(store: Store, judgments: Sequence[tuple[AttemptKey, str, str]]) -> None:
     """Take up judgments again that stand: each becomes the latest of its judge."""
     c = JUDGMENT.c
-    same = [c[name] == bindparam(f"of_{name}") for name in (*_KEY, "judge", "fingerprint")]
-    query = update(JUDGMENT).where(c.run == run, *same).values(at=now())
+    names = (*KEY, "judge", "fingerprint")
+    same = [c[name] == bindparam(f"of_{name}") for name in names]
+    query = update(JUDGMENT).where(*same).values(at=now())
     values = [
-        {f"of_{n}": v for n, v in zip((*_KEY, "judge", "fingerprint"), (*key, *rest), strict=True)}
+        {f"of_{n}": v for n, v in zip(names, (*key, *rest), strict=True)}
         for key, *rest in judgments
     ]
     if values:

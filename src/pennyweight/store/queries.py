@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from pennyweight.record import KEY
 from pennyweight.store.read_connection import fetch, reading
-from pennyweight.store.tables import JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
+from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
+from pennyweight.store.verdicts import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Store
 
-KEY = ("task_id", "subject", "tier", "attempt")
+ORDER = INDEX_ORDER[1:]
+"""The columns by which the records of a run are ordered: pages follow the index."""
 SAME = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
 """Columns that a filter can ask to be equal to a text."""
 AMONG = ("answer",)
 """Columns that a filter can ask to be one of several texts, or missing."""
 RANGES = tuple(
-    c.name for c in MEASURED.c if c.name not in {"run", *KEY} and c.type.python_type in {int, float}
+    c.name for c in MEASURED.c if c.name not in KEY and c.type.python_type in {int, float}
 )
 """Measures that a filter can ask to lie in a range; the low end counts, the high end does not."""
 RESULT = "result"
@@ -34,11 +38,10 @@ SHORT = 240
 
 SORTS = (*RANGES, *FLAGS, *(n for n in SAME if n != "task_id"), "attempt")
 """Columns that records can be sorted by."""
-_ON = tuple(f"m.{n} = r.{n}" for n in ("run", *KEY))
+_ON = tuple(f"m.{n} = r.{n}" for n in INDEX_ORDER)
 
-Key = tuple[str, str, str, int]
 Place = tuple[Any, ...]
-"""A key, or a value and a key."""
+"""The values of `ORDER`, preceded by the value that records are sorted by, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def page(
     where, values = _conditions(run, wanted, lite=_lite(store), narrow=narrow)
     read = _columns(columns)
     if sort is None:
-        key = [f"{'m' if narrow else 'r'}.{n}" for n in KEY]
+        key = [f"{'m' if narrow else 'r'}.{n}" for n in ORDER]
         if edge is not None:
             where.append(f"({', '.join(key)}) {'<' if back else '>'} ({_marks(values, edge)})")
         order = ", ".join(f"{n}{' DESC' if back else ''}" for n in key)
@@ -134,16 +137,16 @@ def _sorted(
     down = " DESC" if sort.down != back else ""
     name, turn = _known(sort.name, SORTS), " DESC" if back else ""
     value = _value(name)
-    ends = [f"({value} IS NULL){turn}", f"{value}{down}", *(f"m.{n}{turn}" for n in KEY)]
+    ends = [f"({value} IS NULL){turn}", f"{value}{down}", *(f"m.{n}{turn}" for n in ORDER)]
     order = ", ".join(ends)
     tables = _tables(narrow=True) if text else f"{MEASURED.name} m"
     on = [c for c in where if text or c not in _ON]
-    chosen = ", ".join(f"m.{n} AS {n}" for n in ("run", *KEY))
+    chosen = ", ".join(f"m.{n} AS {n}" for n in INDEX_ORDER)
     inner = (
         f"SELECT {chosen} FROM {tables} WHERE {' AND '.join(on)} "  # noqa: S608
         f"ORDER BY {order} LIMIT {limit:d}"
     )
-    same = " AND ".join([*(f"m.{n} = k.{n}" for n in ("run", *KEY)), *_ON])
+    same = " AND ".join([*(f"m.{n} = k.{n}" for n in INDEX_ORDER), *_ON])
     return (  # the value that it is sorted by takes the place of the record's own
         f"SELECT {', '.join(columns)} FROM ({inner}) k CROSS JOIN {_tables(narrow=True)} "  # noqa: S608
         f"WHERE {same} ORDER BY {order}"
@@ -154,7 +157,7 @@ def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> s
     """Write the condition that a record comes after a place, or before it."""
     value, *key = edge
     column = _value(_known(sort.name, SORTS))
-    tie = f"({', '.join(f'm.{n}' for n in KEY)}) {'<' if back else '>'} ({_marks(values, key)})"
+    tie = f"({', '.join(f'm.{n}' for n in ORDER)}) {'<' if back else '>'} ({_marks(values, key)})"
     if value is None:
         return f"({column} IS NOT NULL OR {tie})" if back else f"({column} IS NULL AND {tie})"
     values["edge"] = value
@@ -165,7 +168,7 @@ def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> s
 
 def _marks(values: dict[str, Any], key: Sequence[Any]) -> str:
     values |= {f"k{i}": part for i, part in enumerate(key)}
-    return ", ".join(f":k{i}" for i in range(len(KEY)))
+    return ", ".join(f":k{i}" for i in range(len(ORDER)))
 
 
 def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
@@ -204,11 +207,11 @@ def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
     plain = ("status", "category", "capability", "finish", "prompt_tokens", "completion_tokens",
              "latency_ms", "cost_usd")  # fmt: skip
     texts = ("input", "target", "response", "error")
-    own = [c for c in MEASURED.c.keys() if c not in {"run", *KEY, *plain}]  # noqa: SIM118
-    found = {f"r.{n}": n for n in (*KEY, *plain)}
+    own = [c for c in MEASURED.c.keys() if c not in {*KEY, *plain}]  # noqa: SIM118
+    found = {f"r.{n}": n for n in (*ORDER, *plain)}
     found |= {f"substr(r.{n}, 1, {SHORT}) AS {n}": n for n in texts}
     found |= {f"m.{n}": n for n in own}
-    needed = {*KEY, "status", "error", "correct", "passed"}
+    needed = {*ORDER, "status", "error", "correct", "passed"}
     return {text: n for text, n in found.items() if wanted is None or n in needed or n in wanted}
 
 
@@ -266,24 +269,24 @@ def _known(name: str, names: Sequence[str]) -> str:
     return name
 
 
-def record(store: Store, run: str, key: Key) -> dict[str, Any] | None:
+def record(store: Store, key: AttemptKey) -> dict[str, Any] | None:
     """Read one record in full."""
-    query = select(RECORD).where(RECORD.c.run == run, *_at(RECORD, key))
+    query = select(RECORD).where(*_at(RECORD, key))
     with reading(store) as connection:
         found = connection.execute(query).mappings().first()
         return dict(found) if found else None
 
 
-def value(store: Store, run: str, key: Key, name: str) -> Any:
+def value(store: Store, key: AttemptKey, name: str) -> Any:
     """Read one measure of a record."""
     both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
     column = both if _known(name, SORTS) == RESULT else MEASURED.c[name]
-    query = select(column).where(MEASURED.c.run == run, *_at(MEASURED, key))
+    query = select(column).where(*_at(MEASURED, key))
     with reading(store) as connection:
         return connection.scalar(query)
 
 
-def _at(table: Any, key: Key) -> list[Any]:
+def _at(table: Any, key: AttemptKey) -> list[Any]:
     return [table.c[name] == value for name, value in zip(KEY, key, strict=True)]
 
 
@@ -301,11 +304,11 @@ def siblings(
     Texts are cut to `longest` characters; `length` is how many a reply has.
     """
     c = RECORD.c
-    on = [MEASURED.c[n] == c[n] for n in ("run", *KEY)]
+    on = [MEASURED.c[n] == c[n] for n in KEY]
     texts = [func.substr(c[n], 1, longest).label(n) for n in ("response", "error")]
     same = [c[_known(n, SAME)] == value for n, value in (chosen or {}).items()]
     query = (
-        select(*(c[n] for n in (*KEY, "status", "latency_ms", "cost_usd")), *texts)
+        select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
         .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
         .add_columns(func.length(c.response).label("length"))
         .select_from(RECORD.outerjoin(MEASURED, on[0] & on[1] & on[2] & on[3] & on[4]))
@@ -317,9 +320,9 @@ def siblings(
         return [dict(r) for r in connection.execute(query).mappings()]
 
 
-def judgments(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
+def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
     """Read what judges said about a record."""
-    query = select(JUDGMENT).where(JUDGMENT.c.run == run, *_at(JUDGMENT, key))
+    query = select(JUDGMENT).where(*_at(JUDGMENT, key))
     with reading(store) as connection:
         ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
         return [dict(r) for r in connection.execute(ordered).mappings()]
@@ -333,12 +336,11 @@ def scenario(store: Store, run: str, task: str) -> str | None:
         return found
 
 
-def given(store: Store, run: str, key: Key) -> list[dict[str, Any]]:
+def given(store: Store, key: AttemptKey) -> list[Given]:
     """Read the verdicts that others gave about a record."""
-    columns = [c for c in VERDICT.c if c.name != "run"]
-    query = select(*columns).where(VERDICT.c.run == run, *_at(VERDICT, key))
+    query = select(VERDICT).where(*_at(VERDICT, key))
     with reading(store) as connection:
-        return [dict(r) for r in connection.execute(query).mappings()]
+        return [Given.of({**r}) for r in connection.execute(query).mappings()]
 
 
 def made(store: Store, run: str) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, select
 
+from pennyweight.record import KEY_IN_RUN
 from pennyweight.store.connection import guarded
-from pennyweight.store.queries import KEY
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.store import now
 from pennyweight.store.tables import REMARK
@@ -17,7 +17,7 @@ from pennyweight.store.tables import REMARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennyweight.store.queries import Key
+    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Store
 
 
@@ -35,24 +35,21 @@ class Remark:
 
 def add_remark(
     store: Store,
-    run: str,
-    key: Key | None,
+    about: str | AttemptKey,
     *,
     who: str,
     verdict: str | None = None,
     note: str | None = None,
     tags: Sequence[str] | None = None,
 ) -> None:
-    """Store what a person says about a record, or about a run if `key` is None."""
-    place = dict(zip(KEY, key, strict=True)) if key else {}
+    """Store what a person says about a run, given by its id, or about a record."""
     values = {
-        "run": run,
+        **_place(about),
         "who": who,
         "verdict": verdict,
         "note": note,
         "tags": None if tags is None else json.dumps(list(tags)),
         "at": now(),
-        **place,
     }
     with guarded(store.address), store.engine.begin() as connection:
         connection.execute(insert(REMARK).values(values))
@@ -65,7 +62,11 @@ _OF_RUNS = (
 )
 _OF_ONE = select(REMARK).where(REMARK.c.run == bindparam("run")).order_by(REMARK.c.id.desc())
 _OF_RUN = _OF_ONE.where(REMARK.c.task_id.is_(None))
-_OF_RECORD = _OF_ONE.where(*(REMARK.c[n] == bindparam(n) for n in KEY))
+_OF_RECORD = _OF_ONE.where(*(REMARK.c[n] == bindparam(n) for n in KEY_IN_RUN))
+
+
+def _place(about: str | AttemptKey) -> dict[str, Any]:
+    return {"run": about} if isinstance(about, str) else about._asdict()
 
 
 def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
@@ -73,14 +74,11 @@ def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
     return tuple((r[0], r[1], r[2]) for r in fetch(store, _OF_RUNS))
 
 
-def remarks(store: Store, run: str, key: Key | None = None) -> list[Remark]:
-    """Read the remarks about a record, or about a run; the newest first."""
-    values = {"run": run, **(dict(zip(KEY, key, strict=True)) if key else {})}
+def remarks(store: Store, about: str | AttemptKey) -> list[Remark]:
+    """Read the remarks about a run, given by its id, or about a record; the newest first."""
     names = REMARK.c.keys()
-    rows = (
-        dict(zip(names, row, strict=True))
-        for row in fetch(store, _OF_RECORD if key else _OF_RUN, values)
-    )
+    query = _OF_RUN if isinstance(about, str) else _OF_RECORD
+    rows = (dict(zip(names, row, strict=True)) for row in fetch(store, query, _place(about)))
     return [
         Remark(
             r["id"],

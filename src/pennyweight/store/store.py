@@ -14,6 +14,7 @@ import polars as pl
 from sqlalchemy import Double, cast, delete, func, or_, select, update
 
 from pennyweight.errors import UsageError
+from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import insert, is_there
 from pennyweight.store.connection import (
     DEFAULT,
@@ -326,13 +327,13 @@ class Store:
             ]
         return pl.concat(parts)
 
-    def made(self, run_id: str) -> dict[tuple[str, str, str, int], tuple[str, str]]:
+    def made(self, run_id: str) -> dict[AttemptKey, tuple[str, str]]:
         """Say which attempts of a run have a record: their fingerprint and status."""
         c = RECORD.c
         query = select(c.subject, c.tier, c.task_id, c.attempt, c.fingerprint, c.status)
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execute(query.where(c.run == run_id))
-            return {(r[0], r[1], r[2], r[3]): (r[4], r[5]) for r in rows}
+            return {AttemptKey(run_id, *r[:4]): (r[4], r[5]) for r in rows}
 
     def spent(self, run_id: str) -> dict[str, Any]:
         """Add up the ledger of a run; `unpriced` calls cost something that is not known."""

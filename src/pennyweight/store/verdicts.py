@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
 
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
 from pennyweight.store.tables import SCENARIO, VERDICT
@@ -16,18 +17,12 @@ if TYPE_CHECKING:
 
     from pennyweight.store.store import Store
 
-Key = tuple[str, str, str, int]
-"""Subject, tier, task and number of an attempt."""
-
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """A verdict that was given about one behaviour of one attempt."""
 
-    subject: str
-    tier: str
-    task_id: str
-    attempt: int
+    key: AttemptKey
     mark: str
     """Which behaviour: a hash of what it says."""
     who: str
@@ -39,10 +34,11 @@ class Given:
     error: bool = False
     evidence: str | None = None
 
-    @property
-    def key(self) -> Key:
-        """The attempt it is about."""
-        return self.subject, self.tier, self.task_id, self.attempt
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Given:
+        """Make it from a row of the table."""
+        rest = {name: row[name] for name in _COLUMNS if name not in KEY}
+        return cls(AttemptKey.of(row), **{**rest, "error": bool(row["error"])})
 
 
 def keep_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:
@@ -63,9 +59,9 @@ def scenarios_of(store: Store, run: str) -> dict[str, str]:
 _COLUMNS = tuple(column.name for column in VERDICT.c)
 
 
-def keep_verdicts(store: Store, run: str, given: Iterable[Given]) -> None:
+def keep_verdicts(store: Store, given: Iterable[Given]) -> None:
     """Keep verdicts; what the same one said before is replaced."""
-    tables = [{"run": run, **asdict(one)} for one in given]
+    tables = [{**one.key._asdict(), **asdict(one)} for one in given]
     rows = [tuple(table[name] for name in _COLUMNS) for table in tables]
     with guarded(store.address), store.engine.begin() as connection:
         insert(connection, VERDICT, _COLUMNS, rows)
@@ -73,8 +69,7 @@ def keep_verdicts(store: Store, run: str, given: Iterable[Given]) -> None:
 
 def verdicts_of(store: Store, run: str) -> list[Given]:
     """Give the verdicts of a run, the oldest first."""
-    names = [name for name in _COLUMNS if name != "run"]
-    query = select(*(VERDICT.c[name] for name in names)).where(VERDICT.c.run == run)
+    query = select(VERDICT).where(VERDICT.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
         rows = connection.execute(query.order_by(VERDICT.c.at, VERDICT.c.who)).mappings()
-        return [Given(**{**row, "error": bool(row["error"])}) for row in rows]
+        return [Given.of({**row}) for row in rows]

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from pennyweight.api.records import (
     AMONG,
     FLAGS,
-    KEY,
+    ORDER,
     RANGES,
     SAME,
     SORTS,
@@ -20,11 +20,12 @@ from pennyweight.api.records import (
     value_kind,
 )
 from pennyweight.errors import NotFoundError, UsageError
+from pennyweight.record import AttemptKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pennyweight.api.records import Key, Place
+    from pennyweight.api.records import Place
 
 PAGE_SIZE = 50
 """Records on a page."""
@@ -62,7 +63,7 @@ def read_sort(query: Mapping[str, str]) -> Sort | None:
 def read_place(text: str, sort: Sort | None) -> Place:
     """Read a place in a list: a key, in a sorted list with the value before it."""
     if sort is None:
-        return read_key(text)
+        return _read_order(text)
     try:
         value, *key = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -73,14 +74,14 @@ def read_place(text: str, sort: Sort | None) -> Place:
         raise UsageError(f"A place in a list sorted by {sort.name} starts with a {sort.name}.")
     if isinstance(value, str) and not is_storable(value):
         raise NotFoundError("There is no such record.")
-    return value, *read_key(json.dumps(key))
+    return value, *_read_order(json.dumps(key))
 
 
 def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
     """Write the place of a record in a list."""
     if sort is None:
         return write_key(row)
-    return json.dumps([row[sort.name], *(row[n] for n in KEY)], separators=(",", ":"))
+    return json.dumps([row[sort.name], *(row[n] for n in ORDER)], separators=(",", ":"))
 
 
 def first_number(
@@ -174,8 +175,13 @@ def write_filter(wanted: Mapping[str, Any]) -> dict[str, str]:
     return query
 
 
-def read_key(text: str) -> Key:
-    """Read the key of a record."""
+def read_key(run: str, text: str) -> AttemptKey:
+    """Read the key of a record of a run."""
+    task, subject, tier, attempt = _read_order(text)
+    return AttemptKey(run, subject, tier, task, attempt)
+
+
+def _read_order(text: str) -> tuple[str, str, str, int]:
     try:
         task, subject, tier, attempt = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -191,7 +197,7 @@ def read_key(text: str) -> Key:
 
 def write_key(row: Mapping[str, Any]) -> str:
     """Write the key of a record."""
-    return json.dumps([row[n] for n in KEY], ensure_ascii=True, separators=(",", ":"))
+    return json.dumps([row[n] for n in ORDER], ensure_ascii=True, separators=(",", ":"))
 
 
 def is_storable(text: str) -> bool:

@@ -142,16 +142,16 @@ def count(
 @api.get("/runs/{run}/record", summary="One record in full", tags=["records"])
 def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
     """Give a record with its measures, its judgments and what people said about it."""
-    site, place = site_of(request), read_key(key)
+    site = site_of(request)
     stored = site.run(run)
+    place = read_key(stored.id, key)
     detail = api_records.detail(site.store, stored, place)
-    at = {"run": stored.id, **dict(zip(api_records.KEY, place, strict=True))}
     return forms.Record(
         record=_plain(detail.row),
         measures=_plain(detail.measures),
         checks=[asdict(check) for check in detail.checks],
         judgments=[_plain(judgment.row) for judgment in detail.judgments],
-        remarks=[{**at, **asdict(remark)} for remark in detail.remarks],
+        remarks=[{**place._asdict(), **asdict(remark)} for remark in detail.remarks],
     )
 
 
@@ -159,10 +159,9 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
           tags=["records"])  # fmt: skip
 def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record:
     """Keep a person's verdict and note, with who and when."""
-    site, place = site_of(request), read_key(form.key)
-    remark_on_record(
-        site.store, site.run(run).id, place, who=form.who, verdict=form.verdict, note=form.note
-    )
+    site = site_of(request)
+    place = read_key(site.run(run).id, form.key)
+    remark_on_record(site.store, place, who=form.who, verdict=form.verdict, note=form.note)
     return record(request, run, form.key)
 
 

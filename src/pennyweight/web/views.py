@@ -276,12 +276,12 @@ def record(request: Request, site: Site) -> Shown:
     """Show one record in full."""
     query = request.query_params
     run = site.run(request.path_params["run"])
-    key = read_key(query.get("key", ""))
+    key = read_key(run.id, query.get("key", ""))
     detail = api_records.detail(site.store, run, key)
     row, reply = detail.row, detail.row["response"] or ""
     wanted, sort = read_filter(query), read_sort(query)
-    around = api_records.neighbours(site.store, run.id, key, wanted, sort)
-    siblings = api_records.siblings(site.store, run.id, key[0])
+    around = api_records.neighbours(site.store, key, wanted, sort)
+    siblings = api_records.siblings(site.store, run.id, key.task_id)
     shown_characters = record_texts.MAX_SHOWN_CHARACTERS
     answer = detail.measures["answer"]
     return "record.html", {
@@ -316,7 +316,8 @@ def raw(request: Request, site: Site) -> str:
     part = query.get("part", "response")
     if part not in PARTS:
         raise NotFoundError(f"There is no text {part[:40]!r}; the texts are {', '.join(PARTS)}.")
-    return str(api_records.row(site.store, run.id, read_key(query.get("key", "")))[part] or "")
+    key = read_key(run.id, query.get("key", ""))
+    return str(api_records.row(site.store, key)[part] or "")
 
 
 def report(request: Request, site: Site) -> str:
