@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pennyweight.store.settings import Spending
     from pennyweight.suite.values import Limits
 
 TURN = 16
@@ -65,7 +66,7 @@ class Budget:
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def of(cls, limits: Limits, spent: Mapping[str, Any], started: float | None = None) -> Budget:
+    def of(cls, limits: Limits, spent: Spending, started: float | None = None) -> Budget:
         """Go on with what the ledger says was spent, or may have been."""
         known = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
         budget = cls(limits, spent["usd"] or 0.0, known)

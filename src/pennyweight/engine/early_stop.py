@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pennyweight.gates.policy import Policy
     from pennyweight.gates.records import Records
     from pennyweight.gates.verdict import Verdict
+    from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.values import Suite
 
@@ -82,7 +83,7 @@ class Until:
         own = [t.id for t in self.suite.tasks if t.required]
         return tuple({*self.policy.required, *own} - {*self.policy.optional})
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> RunSettings:
         """Return what the run stores, so that it can be decided again in the same way."""
         return EarlyStop(self.plan, self.seed, self.version).settings()
 

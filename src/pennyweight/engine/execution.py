@@ -8,7 +8,7 @@ import secrets
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.engine import Engine
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pennyweight.engine.interrupts import Stopping
     from pennyweight.models.model import Model
+    from pennyweight.store.settings import Spending
     from pennyweight.store.store import Row
     from pennyweight.suite.plan import Attempt
     from pennyweight.suite.values import Subject, Suite
@@ -43,7 +44,7 @@ class Outcome:
 
     run: Run
     tally: Tally
-    spent: dict[str, Any]
+    spent: Spending
     interrupted: bool
     broken: int = 0
     """How many checks of the suite's writer broke."""

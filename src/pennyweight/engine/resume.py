@@ -24,6 +24,7 @@ from pennyweight.text.safe import clean, storable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.plan import Attempt
     from pennyweight.suite.values import Suite, Task
@@ -80,11 +81,11 @@ def _texts(run: Run, suite: Suite) -> Iterator[str]:
     if run.data_hash != suite.data_hash:
         yield "its tasks or examples (what stands is scored by the new targets)"
     for name, what in SCORED_ANEW.items():
-        if run.settings.get(name) != settings[name]:
+        if run.settings.get(name) != settings.get(name):
             yield f"{what} (old responses are only scored anew)"
 
 
-def settings_of(suite: Suite) -> dict[str, Any]:
+def settings_of(suite: Suite) -> RunSettings:
     """Give what a run keeps of its suite, beside its text."""
     match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
     return {
@@ -129,12 +130,12 @@ def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]
     return (attempts(suite), count(suite)) if todo is None else (todo, len(todo))
 
 
-def _still_kept(run: Run, suite: Suite) -> dict[str, Any]:
+def _still_kept(run: Run, suite: Suite) -> RunSettings:
     """Give the settings of a run, without judges that its suite had and has no more.
 
     Those of `pennyweight judge` were never in the suite, and stay.
     """
-    kept = dict(run.settings)
+    kept = run.settings.copy()
     if suite.judge is None and "judge" in kept:
         from yaml import YAMLError, safe_load  # noqa: PLC0415
 

@@ -11,6 +11,8 @@ from pennyweight.text.safe import clean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pennyweight.store.settings import Spending
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[-+]\$?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?")
 """What begins like a formula and is none: a spreadsheet reads it as the number that it is."""
@@ -24,7 +26,7 @@ def one_line(text: str, width: int = 60) -> str:
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
-def cost_text(spent: dict[str, Any]) -> str:
+def cost_text(spent: Spending) -> str:
     """Write what a run cost, as far as it is known; nothing where nothing is.
 
     >>> cost_text({"usd": 45.0, "unpriced": 3})

@@ -14,12 +14,13 @@ from pennyweight.render.plain import cost_text, csv_table, markdown_table, one_l
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pennyweight.store.settings import Spending
     from pennyweight.store.store import Run
 
 Entry = "tuple[Run, dict[str, int], dict[str, Any]]"
 
 
-def facts(run: Run, statuses: dict[str, int], spent: dict[str, Any]) -> dict[str, Any]:
+def facts(run: Run, statuses: dict[str, int], spent: Spending) -> dict[str, Any]:
     """Give what a run is, as plain data."""
     return {
         "id": run.id,
@@ -86,7 +87,7 @@ def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
 def render_one(
     run: Run,
     statuses: dict[str, int],
-    spent: dict[str, Any],
+    spent: Spending,
     format: str,  # noqa: A002
     judgments: dict[str, Any] | None = None,
     scenarios: Sequence[dict[str, Any]] = (),

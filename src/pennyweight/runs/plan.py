@@ -7,16 +7,15 @@ the same run is tested in the same way.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pennyweight.gates.early_stopping import Plan, Planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run
-
-_KEY = "until_decided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +31,13 @@ class EarlyStop:
     @classmethod
     def of(cls, run: Run) -> EarlyStop | None:
         """Read it back from a run's settings; None for a run that does not stop early."""
-        stored = run.settings.get(_KEY)
+        stored = run.settings.get("until_decided")
         if not stored:
             return None
         plan = Plan(tuple(Planned(*task) for task in stored["tasks"]), stored["runs"])
         return cls(plan, stored.get("seed", 0), stored.get("version"))
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> RunSettings:
         """Return the entry for the run's settings."""
         tasks = [[t.id, t.category, t.capability] for t in self.plan.tasks]
         stored = {
@@ -47,7 +46,7 @@ class EarlyStop:
             "seed": self.seed,
             "version": self.version,
         }
-        return {_KEY: stored}
+        return {"until_decided": stored}
 
 
 def early_stop_plan(run: Run, where: Mapping[str, str] | None = None) -> Plan | None:

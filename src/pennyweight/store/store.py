@@ -8,10 +8,11 @@ import time
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
-from sqlalchemy import Double, cast, delete, func, or_, select, update
+from sqlalchemy import Double, delete, func, or_, select, update
+from sqlalchemy import cast as sql_cast
 
 from pennyweight.errors import UsageError
 from pennyweight.record import AttemptKey
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, Update
 
+    from pennyweight.store.settings import RunSettings, Spending
+
 ROWS = 2_000
 """How many records are read at a time: their texts are held as Python's and as Polars' own."""
 PATIENCE = 30.0
@@ -81,7 +84,13 @@ class Run:
     attempts: int
     created: float
     ended: float | None
-    settings: dict[str, Any]
+    settings: RunSettings
+
+    @property
+    def sides(self) -> dict[str, list[str]]:
+        """The names of its subjects and tiers, by column."""
+        settings = self.settings
+        return {"subject": settings.get("subjects", []), "tier": settings.get("tiers", [])}
 
     @property
     def place(self) -> str:
@@ -293,7 +302,7 @@ class Store:
         """Give the time by the one clock that all who share a store can ask."""
         if self.engine.dialect.name == "sqlite":
             return now()
-        return cast(func.extract("epoch", func.clock_timestamp()), Double)
+        return sql_cast(func.extract("epoch", func.clock_timestamp()), Double)
 
     def correct(self, run_id: str, tasks: Iterable[Correction]) -> None:
         """Write down anew what records say about their tasks, all or nothing."""
@@ -335,7 +344,7 @@ class Store:
             rows = connection.execute(query.where(c.run == run_id))
             return {AttemptKey(run_id, *r[:4]): (r[4], r[5]) for r in rows}
 
-    def spent(self, run_id: str) -> dict[str, Any]:
+    def spent(self, run_id: str) -> Spending:
         """Add up the ledger of a run; `unpriced` calls cost something that is not known."""
         c = CALL.c
         unknown = c.cost_usd.is_(None) & ((c.status == "ok") | c.held_tokens.is_not(None))
@@ -350,7 +359,8 @@ class Store:
         ).where(c.run == run_id)
         with guarded(self.address), self.engine.connect() as connection:
             row = connection.execute(query).mappings().one()
-            return {n: v if v is None or n.endswith("usd") else int(v) for n, v in row.items()}
+            sums = {n: v if v is None or n.endswith("usd") else int(v) for n, v in row.items()}
+            return cast("Spending", sums)
 
     def statuses(self, run_id: str) -> dict[str, int]:
         """Count the records of a run by status."""

@@ -168,7 +168,7 @@ def _inside(run: Run, groups: Sequence[Mapping[str, Any]]) -> dict[str, frozense
     found: dict[str, frozenset[str]] = {}
     for name in INSIDE:
         seen = {str(g["group"][name]) for g in groups if name in g["group"]}
-        found[name] = frozenset(seen or map(str, run.settings.get(f"{name}s", ())))
+        found[name] = frozenset(seen or run.sides[name])
     return found
 
 

@@ -131,7 +131,7 @@ def _asked_again(request: Request, site: Site, problem: str) -> Shown:
     """Show the form of a filter as it was filled in, and no records."""
     found, query = site.run(request.path_params["run"]), request.query_params
     keep, columns = _filter_of(query), query.get("columns", "")
-    names = tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers"))
+    names = tuple((f"{n}s", tuple(names)) for n, names in found.sides.items())
     form, _ = _form(found.id, names, tuple(keep.items()), (), (), COLUMNS, columns, None, None)
     nothing = dict.fromkeys(("rows", "head", "sort", "asked", "newer", "older", "first", "total"))
     values = {"wanted": {}, "keep": {}, "filtered": False, "measured": True, "current": True}
@@ -165,7 +165,7 @@ def _records(request: Request, site: Site) -> Shown:
     base = run_url(found.id, "record", **given) + ("&" if given else "?")
     form, head = _form(
         found.id,
-        tuple((n, tuple(found.settings.get(n, []))) for n in ("subjects", "tiers")),
+        tuple((f"{n}s", tuple(names)) for n, names in found.sides.items()),
         tuple(keep.items()),
         _capabilities(kept.digest),
         tuple((kept.digest or {}).get("categories", [])),
