@@ -39,7 +39,6 @@ LONGEST = 500_000
 """Bytes of a policy."""
 KEPT, RUN = "kept", "run"
 """Kinds of what a policy may compare with: a baseline that was kept, or a run."""
-SIDES = {"subject": "subjects", "tier": "tiers"}
 MOST = 200
 """Runs that can be chosen from."""
 LARGE = 200_000
@@ -131,11 +130,7 @@ def _records_of(run: Run, task: str, where: Mapping[str, str]) -> str:
 
 def _first_side(run: Run) -> dict[str, str]:
     """Choose a side where a run has several: gates decide on one."""
-    return {
-        one: run.settings[many][0]
-        for one, many in SIDES.items()
-        if len(run.settings.get(many, [])) > 1
-    }
+    return {name: values[0] for name, values in run.sides.items() if len(values) > 1}
 
 
 def _decided(site: Site, run: Run, path: Path, where: Mapping[str, str], baseline: str) -> Verdict:
