@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import NotFoundError
-from pennyweight.record import STATUSES
+from pennyweight.record import STATUSES, AttemptKey
 from pennyweight.store import queries
 from pennyweight.store.queries import (
     AMONG,
@@ -30,7 +30,6 @@ from pennyweight.store.tables import MEASURED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pennyweight.record import AttemptKey
     from pennyweight.runs.observations import Observer
     from pennyweight.store.store import Run, Store
     from pennyweight.text.extraction import AnswerRule
@@ -43,6 +42,7 @@ __all__ = [
     "SAME",
     "SORTS",
     "STATUSES",
+    "AttemptKey",
     "CheckResult",
     "Filter",
     "Neighbours",

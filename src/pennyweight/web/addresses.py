@@ -15,12 +15,12 @@ from pennyweight.api.records import (
     RANGES,
     SAME,
     SORTS,
+    AttemptKey,
     Filter,
     Sort,
     value_kind,
 )
 from pennyweight.errors import NotFoundError, UsageError
-from pennyweight.record import AttemptKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
