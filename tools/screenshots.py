@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
 from palette import small_png  # noqa: E402
-from pennyweight.web.suite_files import id_of  # noqa: E402
+from pennyweight.api.known_files import file_id  # noqa: E402
 from web.conftest import FLAGS  # noqa: E402
 from web.serving import Server, command, serving  # noqa: E402
 
@@ -143,8 +143,8 @@ def places(made: dict[str, str], folder: Path) -> dict[str, str]:
         "judged": record("judged", "cache", "smollm2", "T0", 1),
         "compare": f"/compare?run={run}",
         "task": f"/compare/task?a={sides[0]}&b={sides[1]}&task=steps",
-        "gates": f"/gates?run={made['support']}&policy={id_of(policy.resolve())}",
-        "new": f"/new?suite={id_of((folder / 'examples' / 'sums' / 'suite.yaml').resolve())}",
+        "gates": f"/gates?run={made['support']}&policy={file_id(policy)}",
+        "new": f"/new?suite={file_id(folder.joinpath('examples', 'sums', 'suite.yaml'))}",
         "docs": "/docs",
         "report": made["report"],
     }

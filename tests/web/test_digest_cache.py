@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pennyweight.api.suites import SuiteLibrary
 from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
@@ -15,7 +16,6 @@ from pennyweight.web.access import Access
 from pennyweight.web.digest_cache import DONE, Digests
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.site import Site
-from pennyweight.web.suite_files import Suites
 from render.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 
@@ -107,7 +107,7 @@ def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
         told = digests.get(store.find(broken), wait=False)
         assert "TypeError" in told.problem
         assert digests.waiting == []
-        site = Site(store, digests, Jobs(store.address), Suites([], tmp_path), Access())
+        site = Site(store, digests, Jobs(store.address), SuiteLibrary([], tmp_path), Access())
         row = next(r for r in site.runs() if r["id"] == broken)
         assert row["problem"] == told.problem
         assert digests.waiting == []

@@ -115,7 +115,7 @@ def test_a_policy_that_compares_is_decided_against_a_chosen_baseline(compared):
     policy = named(server, "no-worse.yaml")
     at = f"/gates?run={newest}&tier=T0&policy={policy}"
     asked = server.get(at)[2]
-    assert "This policy compares with a baseline: choose one above" in asked
+    assert "This policy compares with a baseline. Choose one" in asked
     assert "--baseline" not in asked
     known = offered(server, "baseline", f"?run={newest}")
     assert {*known} == {"kept:main", f"run:{first}"}

@@ -329,29 +329,6 @@ def test_a_plan_is_refused_where_the_start_is(tmp_path):
         assert server.post("/api/plan", {"suite": suite["id"]})[0] == 200
 
 
-def test_a_choice_leaves_the_rest_as_it_was_written():
-    from pennyweight.web.suite_preview import read_tree, written
-
-    text = """{suite: s, tasks: [{id: 010, input: yes, target: 1.50, a: "1e3", b: 1e3, c: "",
-    d: ~, e: 1:30, f: "true", g: true, h: "x: y # z", i: "<<", j: .5, k: 7, l: 0x1f}]}"""
-    tree = read_tree(text)
-    again = read_tree(written(tree))
-    assert again == tree
-    assert str(again["tasks"][0]["target"]) == "1.50"
-    assert [type(v) for v in again["tasks"][0].values()] == [
-        type(v) for v in tree["tasks"][0].values()
-    ]
-
-
-def test_suites_of_one_name_are_told_apart(tmp_path):
-    for folder in ("one/inner", "two/inner"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "suite.yaml").write_text(UPLOAD)
-    with serving(tmp_path) as server:
-        names = {s["name"] for s in server.json("/api/suites")[1]}
-    assert names == {"up (one/inner/suite.yaml)", "up (two/inner/suite.yaml)"}
-
-
 def test_tags_of_two_windows_come_together(tmp_path):
     run = replayed(tmp_path)
     with serving(tmp_path) as server:

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 
 from pennyweight import __version__
 from pennyweight.api.store import StoreError
+from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import InputError, NotFoundError, PennyweightError
 from pennyweight.web.access import Access, is_loopback
 from pennyweight.web.digest_cache import Digests
@@ -21,7 +22,6 @@ from pennyweight.web.jobs import Jobs
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
 from pennyweight.web.site import Site
-from pennyweight.web.suite_files import Suites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -51,7 +51,7 @@ def make_app(
         store,
         Digests(store),
         Jobs(store.address),
-        Suites(folders, uploads / "uploads"),
+        SuiteLibrary(folders, uploads / "uploads"),
         access,
     )
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -15,6 +16,7 @@ from starlette.responses import StreamingResponse
 
 from pennyweight.api import records as api_records
 from pennyweight.api.remarks import remark_on_record, remark_on_run
+from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.web import forms
@@ -25,7 +27,6 @@ from pennyweight.web.addresses import (
     read_sort,
     write_place,
 )
-from pennyweight.web.suite_files import LARGEST, LARGEST_SUITE, Choice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -184,7 +185,7 @@ def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.List
     site = site_of(request)
     found = site.run(run)
     where = {"subject": form.subject, "tier": form.tier}
-    gating.keep(site, found, form.policy, where, form.baseline or "")
+    gating.save(site, found, form.policy, where, form.baseline or "")
     return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
 
 
@@ -216,20 +217,20 @@ def plan(request: Request, form: forms.RunForm) -> forms.Plan:
     What would keep the run from beginning is an error here too. Who may only look may ask.
     """
     site = site_of(request)
-    _, found = site.suites.read(_choice(form), site.store.runs(), plan=True)
-    return forms.Plan(**found["plan"])
+    preview = site.suites.preview(_choice(form), site.store.runs(), plan=True)
+    return forms.Plan(**preview.plan or {})
 
 
 @api.post("/runs", summary="Begin a run", status_code=201, tags=["new runs"])
 def start(request: Request, form: forms.RunForm) -> forms.Started:
     """Begin a run as a process of its own; it goes on when the page is closed."""
     site = site_of(request)
-    path, found = site.suites.read(_choice(form), site.store.runs())
-    return forms.Started(run=site.jobs.start(path, found["text"]))
+    preview = site.suites.preview(_choice(form), site.store.runs())
+    return forms.Started(run=site.jobs.start(preview.path, preview.text))
 
 
-def _choice(form: forms.RunForm) -> Choice:
-    return Choice(form.suite, tuple(form.subjects), tuple(form.tiers), form.runs, form.usd)
+def _choice(form: forms.RunForm) -> SuiteChoice:
+    return SuiteChoice(form.suite, tuple(form.subjects), tuple(form.tiers), form.runs, form.usd)
 
 
 @api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
@@ -261,11 +262,11 @@ async def upload(
 ) -> forms.Uploaded:
     """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""
     site, size = site_of(request), 0
-    most, what = (LARGEST_SUITE, "suite") if kind == "suite" else (LARGEST, "data set")
+    most, what = (MAX_SUITE_BYTES, "suite") if kind == "suite" else (MAX_DATA_BYTES, "data set")
     with site.suites.incoming() as file:
         async for part in request.stream():
             size += len(part)
-            if size > LARGEST:
+            if size > MAX_DATA_BYTES:
                 break
             if size <= most:
                 file.write(part)
@@ -273,11 +274,12 @@ async def upload(
             raise HTTPException(413, f"A {what} that is uploaded has at most {most:,} bytes.")
         if not size:
             raise UsageError("The upload is empty.")
-        form = {"name": name, "subjects": subject or [], "prompt": prompt, "answer": answer}
         if kind == "suite":
             made = await run_in_threadpool(site.suites.add_suite, file)
         else:
-            made = await run_in_threadpool(site.suites.add_data, file, f".{kind}", form)
+            given = {"name": name, "prompt": prompt, "answer": answer}
+            add = partial(site.suites.add_data, file, f".{kind}", subjects=subject or [], **given)
+            made = await run_in_threadpool(add)
     return forms.Uploaded(suite=made)
 
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from pennyweight.api.suites import SuiteLibrary
     from pennyweight.store.cache import Decision, State
     from pennyweight.store.store import Run, Store
     from pennyweight.web.access import Access
     from pennyweight.web.digest_cache import Digests
     from pennyweight.web.jobs import Jobs
-    from pennyweight.web.suite_files import Suites
 
 SMALL = 50_000
 """Records up to which a run's statuses are counted while it is being written."""
@@ -115,7 +115,7 @@ class Site:
     store: Store
     digests: Digests
     jobs: Jobs
-    suites: Suites
+    suites: SuiteLibrary
     access: Access
     compared: dict[Any, dict[str, Any] | str] = field(default_factory=dict)
     """Comparisons of runs that were made of late, or why there can be none."""

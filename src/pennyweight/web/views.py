@@ -341,13 +341,13 @@ def gates(request: Request, site: Site) -> Shown:
 
 def new(request: Request, site: Site) -> Shown:
     """Show what can be run."""
+    from pennyweight.api.suites import ANSWER_RULES  # noqa: PLC0415
     from pennyweight.web.rest import providers  # noqa: PLC0415
-    from pennyweight.web.suite_files import ANSWERS  # noqa: PLC0415
 
     known = site.suites.known(site.store.runs())
     return "new.html", {
         "suites": known,
         "chosen": request.query_params.get("suite", ""),
-        "answers": ANSWERS,
+        "answers": ANSWER_RULES,
         "providers": providers(),
     }

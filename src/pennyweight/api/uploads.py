@@ -1,7 +1,7 @@
-"""What an uploaded suite may say: it is data, and reaches nothing beyond itself.
+"""The rules of an uploaded suite: it is data and has access to nothing else.
 
-It may name models of known providers and known local models, but no command, no function, no
-file, no address and no environment variable.
+It may name models of known providers and known local models, but no command, function, file,
+address or environment variable.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
 
     from pennyweight.suite.values import Subject, Suite
 
-LOCKED = {
+FORBIDDEN_KEYS = {
     *("command", "workspace", "verify", "keep", "files", "base_url", "key_env", "env", "network"),
     *("from", "copy", "git", "python", "function"),
 }
-"""Keys that reach beyond the data: they stand only in suites that lie on the server's disk."""
-FREE = {"tasks", "settings", "tools", "response_format", "prices"}
-"""Keys below which anything may have any name; tasks are looked at when they are read."""
-CODE = {"command", "python"}
-"""Checks that run something."""
-INSTEAD = "put the suite on the server's disk and name its folder: pennyweight serve FOLDER."
+"""Keys with access beyond the data: only suites on the server's disk may contain them."""
+UNCHECKED_KEYS = {"tasks", "settings", "tools", "response_format", "prices"}
+"""Keys whose content may have any name; tasks are checked when they are read."""
+CODE_CHECKS = {"command", "python"}
+"""Checks that run code."""
+INSTEAD = "put the suite on the server's disk and pass its folder: pennyweight serve FOLDER."
 
 
 def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -> Suite:
-    """Read an uploaded suite; `data` is a suite made here for the data set that lies beside it."""
+    """Read an uploaded suite; `data` says that it was made here for a data set next to it."""
     refuse(tree)
     if not data and not isinstance(tree.get("tasks"), list):
         raise UsageError(
-            "An uploaded suite holds its tasks in itself, as a list; or upload the data set."
+            "An uploaded suite contains its tasks as a list. To upload a file of tasks, choose it "
+            "instead of the suite."
         )
     token = REFUSED.set(True)
     try:
@@ -47,32 +48,32 @@ def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -
         REFUSED.reset(token)
     for task in suite.tasks:
         named = [b.check.name for _, b in task.scenario.all()] if task.scenario else []
-        if task.work or CODE & set(named):
-            raise UsageError(f"{task.id}: an uploaded task may run no command and no code.")
+        if task.work or CODE_CHECKS & set(named):
+            raise UsageError(f"{task.id}: an uploaded task must not run commands or code.")
     return suite
 
 
 def refuse(tree: Any, place: str = "") -> None:
-    """Refuse what an upload may not say."""
+    """Refuse the keys that an upload must not contain."""
     for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
         where = f"{place}.{key}" if place else str(key)
         file = isinstance(value, str) and (
             key == "examples" or (key == "rubric" and value != "default")
         )
-        if key in LOCKED or file:
-            raise UsageError(f"{where}: an uploaded suite may not say this; {INSTEAD}")
-        if key not in FREE and isinstance(value, dict | list):
+        if key in FORBIDDEN_KEYS or file:
+            raise UsageError(f"{where}: not allowed in an uploaded suite; {INSTEAD}")
+        if key not in UNCHECKED_KEYS and isinstance(value, dict | list):
             refuse(value, where)
 
 
 def _subject(subject: Subject) -> str | None:
-    """Say what is wrong with a model, before anything looks for it."""
+    """Return what is wrong with a model, before anything looks for it."""
     provider, _, name = subject.model.partition("/")
     known = provider in PROVIDERS or (provider == "local" and name in KNOWN)
     if not known or subject.agent or subject.base_url or subject.key_env:
-        local = ", ".join(f"local/{one}" for one in KNOWN)
+        local = ", ".join(f"local/{known_model}" for known_model in KNOWN)
         return (
             f"an uploaded suite may not name {subject.model[:80]!r}, only models of known "
-            f"providers (such as openai/…) and {local}; else {INSTEAD}"
+            f"providers (such as openai/…) and {local}. For others, {INSTEAD}"
         )
     return check_subject(subject)

@@ -1,0 +1,230 @@
+"""Read, check and plan a suite as a person chose it; an upload in a process of its own.
+
+Reading a stranger's suite may take for ever (a prompt is a small program), so a process with
+limits of time and memory reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.errors import InputError, PennyweightError, UsageError
+from pennyweight.schema.tree import TreeError, Written, parse, plain, scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pennyweight.suite.values import Suite
+
+MAX_SECONDS = 20
+"""Time that reading an upload may take."""
+MAX_BYTES = 4_000_000_000
+"""Memory that reading an upload may take."""
+_PROCESSES = threading.BoundedSemaphore(2)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteChoice:
+    """A suite as a person wants it run: fewer subjects or tiers, other attempts, a cost limit."""
+
+    suite: str
+    """The id of its file."""
+    subjects: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    runs: int | None = None
+    usd: float | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the suite is not run as its file says."""
+        return bool(self.subjects or self.tiers or self.runs or self.usd)
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePreview:
+    """A suite as it would be run, with its plan as JSON if it was asked for."""
+
+    path: Path
+    text: str
+    plan: dict[str, Any] | None = None
+
+
+def preview(
+    path: Path,
+    choice: SuiteChoice,
+    *,
+    plan: bool = False,
+    uploaded: bool = False,
+    data: bool = False,
+) -> SuitePreview:
+    """Read a suite as chosen. What would prevent a run is an error here too.
+
+    Stricter rules hold for an `uploaded` suite; `data` says that a data set lies next to it.
+    """
+    is_json = path.suffix.lower() == ".json"
+    text = path.read_bytes().decode("utf-8-sig", "replace")
+    if choice.changes:
+        tree = _changed(read_tree(text, is_json=is_json), choice)
+        text = json.dumps(tree, ensure_ascii=False) if is_json else write_tree(tree)
+    if uploaded:
+        from pennyweight.api.uploads import open_upload  # noqa: PLC0415
+
+        suite = open_upload(path, read_tree(text), text, data=data)
+    else:
+        from pennyweight.engine.execution import open_suite  # noqa: PLC0415
+
+        suite = open_suite(path, text)
+    return SuitePreview(path, text, _plan(suite) if plan else None)
+
+
+def _plan(suite: Suite) -> dict[str, Any]:
+    from pennyweight.engine.execution import model_of  # noqa: PLC0415
+    from pennyweight.engine.preflight import check, warnings  # noqa: PLC0415
+    from pennyweight.judges.judging import check_judging  # noqa: PLC0415
+    from pennyweight.render.plan import facts  # noqa: PLC0415
+
+    check(suite)
+    if suite.judge:
+        check_judging(suite.judge, suite.limits, suite.prices)
+    return {
+        **facts(suite),
+        "warnings": list(warnings(suite, model_of)),
+        "subjects_named": [subject.name for subject in suite.subjects],
+        "tiers_named": [tier.name for tier in suite.tiers],
+    }
+
+
+def preview_in_process(
+    path: Path, choice: SuiteChoice, *, plan: bool = False, data: bool
+) -> SuitePreview:
+    """Preview an upload in a process with limits of time and memory."""
+    order = {"path": str(path), "choice": asdict(choice), "plan": plan, "data": data}
+    with _PROCESSES:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "pennyweight.api.suite_preview"],
+                input=json.dumps(order).encode(),
+                capture_output=True,
+                timeout=MAX_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise UsageError(
+                f"Reading this suite took more than {MAX_SECONDS} s, so it was stopped. "
+                "Do its prompts contain loops?"
+            ) from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise UsageError("This suite cannot be read: it takes too much time or memory.") from None
+    if "error" in answer:
+        raise UsageError(answer["error"].replace(str(path.parent), "upload"))
+    return SuitePreview(path, answer["text"], answer["plan"])
+
+
+def _changed(tree: dict[str, Any], choice: SuiteChoice) -> dict[str, Any]:
+    """Narrow a suite to what was chosen."""
+    changed = dict(tree)
+    if choice.subjects:
+        given = tree.get("subjects")
+        known = {_subject(s): s for s in given} if isinstance(given, list) else {}
+        _check_known("subject", choice.subjects, known)
+        changed["subjects"] = [s for name, s in known.items() if name in choice.subjects]
+    if choice.tiers:
+        changed["tiers"] = _with_bases(tree.get("tiers") or {"T0": {}}, choice.tiers)
+    if choice.runs:
+        changed["runs"] = choice.runs
+    if choice.usd:
+        limits = tree.get("limits")
+        changed["limits"] = {**(limits if isinstance(limits, dict) else {}), "usd": choice.usd}
+    return changed
+
+
+def read_tree(text: str, *, is_json: bool = False) -> dict[str, Any]:
+    """Parse a suite as a run would."""
+    try:
+        tree = plain(parse(text, is_json=is_json)[0])
+    except TreeError as error:
+        raise UsageError(f"line {error.line}: {error}") from None
+    if not isinstance(tree, dict):
+        raise UsageError("A suite is a mapping with the keys 'suite', 'tasks' and 'subjects'.")
+    return tree
+
+
+def write_tree(tree: Any) -> str:
+    """Write YAML that is read back unchanged: numbers in their own digits, texts as texts."""
+    import yaml  # noqa: PLC0415
+
+    class TreeDumper(yaml.SafeDumper):
+        """Writes what `schema.tree` reads, which quotes fewer texts."""
+
+    def bare(dumper: yaml.SafeDumper, value: Any) -> Any:
+        written = str(value) if isinstance(value, Written) else json.dumps(value)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", written)
+
+    def text(dumper: yaml.SafeDumper, value: str) -> Any:
+        style = None if scalar(value) is value else "'"
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+    TreeDumper.yaml_implicit_resolvers = {}
+    for kind in (Written, float, int, bool, type(None)):
+        TreeDumper.add_representer(kind, bare)
+    TreeDumper.add_representer(str, text)
+    return yaml.dump(tree, Dumper=TreeDumper, sort_keys=False, allow_unicode=True)
+
+
+def _subject(given: Any) -> str:
+    if isinstance(given, dict):
+        return str(given.get("name") or given.get("model"))
+    return str(given)
+
+
+def _check_known(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+    names = list(known)
+    missing = [repr(name[:80]) for name in wanted if name not in names]
+    if missing:
+        raise UsageError(
+            f"This suite has no {what} {', '.join(missing)}; it has {', '.join(names)[:400]}."
+        )
+
+
+def _with_bases(tiers: Any, chosen: Iterable[str]) -> dict[str, Any]:
+    """Select tiers; a tier that extends another one requires it."""
+    given: dict[str, Any] = tiers if isinstance(tiers, dict) else {}
+    _check_known("tier", chosen, given)
+    wanted = set(chosen)
+    extended = (given[name] for name in wanted if isinstance(given[name], dict))
+    missing = {str(tier["extends"]) for tier in extended if "extends" in tier} - wanted
+    if missing:
+        raise UsageError(f"Also choose {', '.join(sorted(missing))}: another tier extends it.")
+    return {name: tier for name, tier in given.items() if name in wanted}
+
+
+def main() -> None:
+    """Read the order from standard input, and write the preview to standard output."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (2 * MAX_SECONDS, 2 * MAX_SECONDS))
+    order = json.load(sys.stdin)
+    path, choice = Path(order["path"]), SuiteChoice(**order["choice"])
+    try:
+        made = preview(path, choice, plan=order["plan"], uploaded=True, data=order["data"])
+        answer = {"text": made.text, "plan": made.plan}
+    except InputError as error:
+        answer = {"error": "\n".join(error.problems)}
+    except PennyweightError as error:
+        answer = {"error": str(error)}
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
