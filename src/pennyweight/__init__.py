@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pennyweight.api.ask import ask as ask
     from pennyweight.define import evaluate as evaluate
     from pennyweight.define import measure as measure
     from pennyweight.define import metric as metric
-    from pennyweight.models.ask import ask as ask
     from pennyweight.scoring.comparison import Comparison as Comparison
     from pennyweight.scoring.comparison import compare as compare
     from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
@@ -22,7 +22,7 @@ _PUBLIC = {
     "MetricsSummary": "pennyweight.scoring.scores",
     "PerTaskResult": "pennyweight.scoring.per_task",
     "Scores": "pennyweight.scoring.scores",
-    "ask": "pennyweight.models.ask",
+    "ask": "pennyweight.api.ask",
     "compare": "pennyweight.scoring.comparison",
     "evaluate": "pennyweight.define",
     "measure": "pennyweight.define",

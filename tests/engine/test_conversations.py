@@ -11,6 +11,7 @@ from pennyweight.engine.conversations import Talk
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.judges.judging import case_of
 from pennyweight.judges.prompt import messages
+from pennyweight.models import model as models
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Message, Reply, Request, ToolCall, Usage
 from pennyweight.models.replay import Recorder, RecordError, Recording
@@ -30,7 +31,7 @@ from pennyweight.suite.rubric import DEFAULT
 from runs.test_observations import here, pennyweight
 
 
-class Model:
+class Model(models.Model):
     """Answers by the last message, and keeps what it was asked."""
 
     name = account = "test/model"

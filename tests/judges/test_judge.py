@@ -16,6 +16,7 @@ from pennyweight.judges import judge as asking
 from pennyweight.judges.judge import Brief, Desk, Judge
 from pennyweight.judges.judging import Bench, case_of
 from pennyweight.judges.prompt import Case, messages, schema
+from pennyweight.models import model as models
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Reply, Usage
 from pennyweight.models.prices import Prices
@@ -42,7 +43,7 @@ class Kept:
         self.calls += [dict(zip(CALL_COLUMNS, call, strict=True)) for call in calls]
 
 
-class Model:
+class Model(models.Model):
     """Gives its replies one after the other; a function among them is called first."""
 
     name = account = "judge"

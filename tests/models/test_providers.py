@@ -6,7 +6,7 @@ import pytest
 
 from models.saved import ask
 from pennyweight.errors import UsageError
-from pennyweight.models.model import Settings, most_output
+from pennyweight.models.model import Settings
 from pennyweight.models.providers import PROVIDERS, find
 from pennyweight.models.remote import RemoteModel
 
@@ -122,4 +122,4 @@ def test_an_address_ends_before_its_query(address: str) -> None:
 )
 def test_the_most_that_may_come_out(name: str, settings: dict[str, Any], most: int | None) -> None:
     address = None if ":" in name else "http://127.0.0.1:9"
-    assert most_output(find(name, base_url=address), Settings.of(settings)) == most
+    assert find(name, base_url=address).most_output(Settings.of(settings)) == most

@@ -14,7 +14,7 @@ from pennyweight.models.providers import find
 from pennyweight.models.replay import Recorder, RecordError, Recording, key_of
 
 
-class Counting:
+class Counting(Model):
     """A model that never says the same thing twice."""
 
     account = "here"

@@ -90,6 +90,8 @@ def test_a_table_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"results": [{"id": 1}]}')
     assert 'None of the columns is known ("a|b")' in refused("score", tmp_path / "a.csv")
     assert 'None of the columns is known ("results")' in refused("score", tmp_path / "b.json")
+    (tmp_path / "c.csv").write_text("preis_€|größe\n1|2\n", encoding="utf-8")
+    assert '("preis_€|größe")' in refused("score", tmp_path / "c.csv")
 
 
 def test_status_words_of_other_tools_and_errors_are_understood() -> None:

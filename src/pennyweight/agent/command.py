@@ -16,7 +16,7 @@ from pennyweight.agent.scratch import Scratch
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
-from pennyweight.models.model import Reply
+from pennyweight.models.model import Model, Reply
 from pennyweight.suite.values import Workspace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ CHECK_OUTPUT = 64_000
 _STATUS: dict[str, Literal["timeout", "budget"]] = {"timeout": "timeout", "disk": "budget"}
 
 
-class CommandAgent:
+class CommandAgent(Model):
     """An agent that is a command; each call is one attempt in a fresh workspace."""
 
     ignores = frozenset({"logprobs"})
@@ -45,7 +45,7 @@ class CommandAgent:
                 )
         self.name = name
         self.account = f"command:{name}"
-        self.limit: int | None = cores()
+        self.limit = cores()
         self.agent = agent
         self._scratch: Scratch | None = None
         self._opening = asyncio.Lock()

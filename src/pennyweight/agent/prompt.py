@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Settings
-from pennyweight.suite.agents import PLACE, places
+from pennyweight.suite.agents import PLACEHOLDER, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def settings_of(request: Request) -> dict[str, Any]:
 
 def words_of(agent: Agent, request: Request, prompt_file: str) -> tuple[list[str], str]:
     """Write the command with its places filled in; gives it and the text of the prompt."""
-    named = places(agent.command)
+    named = placeholders(agent.command)
     prompt = text_of(request, system="system" not in named)
     values: dict[str, str] = {n: _written(v) for n, v in settings_of(request).items()}
     values["system"] = system_of(request)
@@ -73,8 +73,8 @@ def _check(values: Mapping[str, str], used: list[str]) -> None:
 
 
 def _words(agent: Agent, values: Mapping[str, str]) -> list[str]:
-    words = [PLACE.sub(lambda m: values.get(m[1], m[0]), word) for word in agent.command]
-    if "prompt" in values and "prompt" not in places(agent.command):
+    words = [PLACEHOLDER.sub(lambda m: values.get(m[1], m[0]), word) for word in agent.command]
+    if "prompt" in values and "prompt" not in placeholders(agent.command):
         words.append(values["prompt"])
     return words
 
@@ -82,11 +82,11 @@ def _words(agent: Agent, values: Mapping[str, str]) -> list[str]:
 def _line(agent: Agent, values: Mapping[str, str]) -> list[str]:
     """Give values to the shell as its own arguments, so that nothing in them is a command."""
     line = agent.command[0]
-    named = [name for name in places(agent.command) if name in values]
+    named = [name for name in placeholders(agent.command) if name in values]
     if "prompt" in values and "prompt" not in named:
         line, named = f"{line} {{prompt}}", [*named, "prompt"]
     filled, end = "", 0
-    for match in PLACE.finditer(line):
+    for match in PLACEHOLDER.finditer(line):
         if match[1] in named:
             before = line[end : match.start()]
             argument = f"${{{named.index(match[1]) + 1}}}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pennyweight.checks.declaration import CheckResult, check
 from pennyweight.checks.parameters import Count, Duration, Positive, one_of
+from pennyweight.checks.search import counted
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
@@ -60,4 +61,4 @@ def tokens(
         return CheckResult(None, "How many tokens it used is not known.")
     total = sum(known)
     holds = (max_ is None or total <= max_) and (min_ is None or total >= min_)
-    return CheckResult(holds, f"{total:,} tokens ({of}).")
+    return CheckResult(holds, f"{counted(total, 'token')} ({of}).")

@@ -46,6 +46,15 @@ def search_text(
     return Evidence(of, found[0], found.start(), found.end()) if found else None
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    >>> counted(1, "token"), counted(1200, "token")
+    ('1 token', '1,200 tokens')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def nothing_said(attempt: AttemptView) -> CheckResult:
     """Give the verdict about a text that is not there: nothing stands in it."""
     return CheckResult(holds=False, why=f"There is no {attempt.of} to look at.")

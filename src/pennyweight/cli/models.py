@@ -1,8 +1,6 @@
-"""`pennyweight models`: local models, and which providers have a key."""
+"""`pennyweight models`: local models, and the keys of providers."""
 
 from __future__ import annotations
-
-import os
 
 import click
 
@@ -14,32 +12,23 @@ def command() -> None:
 
 @command.command("list")
 def list_() -> None:
-    """List local models, and the providers with the variable that holds their key."""
-    from pennyweight.models.local import available  # noqa: PLC0415
-    from pennyweight.models.providers import PROVIDERS  # noqa: PLC0415
+    """List local models, and the environment variable with the key of each provider."""
+    from pennyweight.api.models import local_models, provider_keys  # noqa: PLC0415
 
-    for model in available():
-        state = (
-            "here"
-            if model.path
-            else f"{model.size / 1e6:,.0f} MB, 'pennyweight models pull' fetches it"
-        )
+    for model in local_models():
+        fetch = f"{model.size / 1e6:,.0f} MB, fetch it with 'pennyweight models pull {model.name}'"
+        state = "installed" if model.installed else fetch
         click.echo(f"local/{model.name:<20} {state}: {model.about}")
-    for provider in PROVIDERS.values():
-        key = provider.key_env
-        state = (
-            "no key needed"
-            if not key
-            else f"{key} is {'set' if os.environ.get(key) else 'not set'}"
-        )
-        click.echo(f"{provider.name + '/…':<26} {state}")
+    for provider in provider_keys():
+        state = f"{provider.key_env} is {'set' if provider.key_is_set else 'not set'}"
+        click.echo(f"{provider.name + '/…':<26} {state if provider.key_env else 'needs no key'}")
 
 
 @command.command("pull")
 @click.argument("name", default="smollm2-135m")
 def pull_(name: str) -> None:
-    """Fetch a local model into the cache."""
-    from pennyweight.models.local import pull  # noqa: PLC0415
+    """Fetch a local model into the cache, and print its path."""
+    from pennyweight.api.models import pull_model  # noqa: PLC0415
 
     click.echo(f"Fetching {name} …", err=True)
-    click.echo(str(pull(name.removeprefix("local/"))))
+    click.echo(str(pull_model(name)))

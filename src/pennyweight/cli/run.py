@@ -224,8 +224,8 @@ def _opened(store: Store) -> None:
     try:
         _ = store.engine
     except StoreError as error:
-        what = str(error).partition(" What was committed")[0]
-        raise StoreError(f"{what} Nothing was called; --store names another.") from error
+        advice = "Nothing was called; --store names another."
+        raise StoreError(error.problem, advice) from error
 
 
 def _recordable(path: Path, store: Store) -> None:

@@ -14,21 +14,21 @@ from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import stored_behaviour
 from pennyweight.engine.budget import ceiling
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Message, Usage
+from pennyweight.models.model import Message, Model, Usage
 from pennyweight.suite.plan import ROUNDS
 from pennyweight.suite.scenarios import LATER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pennyweight.models.model import Model, Reply, Request
+    from pennyweight.models.model import Reply, Request
 
 NO_TOOL = "This tool gives no result."
 MOST_TOOLS = 128
 """So many calls of tools in one reply are answered; nobody who means them makes more."""
 
 
-class Talk:
+class Talk(Model):
     """One conversation of a model with a user who goes on by a script.
 
     To the engine it is a model that is called once. When a call of it fails, the next try goes on
@@ -38,8 +38,6 @@ class Talk:
     that calls tools again and again gets their results each time: the budget did not reckon with
     so many.
     """
-
-    limit = None
 
     def __init__(
         self,
@@ -73,9 +71,6 @@ class Talk:
             self._paid(reply)
         self.ended = True
         return self._whole()
-
-    async def close(self) -> None:
-        """Leave the model open: others talk with it."""
 
     def _play(self, script: Sequence[Mapping[str, Any]]) -> Iterator[bool]:
         """Go through the script, up to each call of the model."""

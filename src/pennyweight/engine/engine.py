@@ -30,7 +30,7 @@ from pennyweight.engine.limiter import ClosedError, Limiter
 from pennyweight.engine.prepared import Call, Side
 from pennyweight.engine.resume import key_of, task_columns
 from pennyweight.engine.writer import Writer
-from pennyweight.models.model import Message, Reply, Request, Settings, Usage, most_output
+from pennyweight.models.model import Message, Reply, Request, Settings, Usage
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import (
     conversation,
@@ -229,7 +229,7 @@ class Engine:
             model,
             self.limiters[model.account],
             chosen,
-            most_output(model, chosen) or OUTPUT_TOKENS,
+            model.most_output(chosen) or OUTPUT_TOKENS,
             ceiling((), [*chosen.tools, *filter(None, (chosen.schema, chosen.extra))]),
             side_mark(attempt, options),
             self.prices.of(subject),

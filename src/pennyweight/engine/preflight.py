@@ -71,7 +71,7 @@ def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str
     for subject in suite.subjects:
         if subject.agent or subject.model.startswith("replay:"):
             continue
-        ignores: frozenset[str] = getattr(model_of(subject), "ignores", frozenset())
+        ignores: frozenset[str] = model_of(subject).ignores
         dropped = sorted(ignores & _asked(suite, subject))
         if dropped:
             yield f"{subject.name} is not told {', '.join(dropped)}: its model does not take it."
@@ -141,10 +141,13 @@ def _unwritable(suite: Suite) -> Iterator[Mistake]:
         if not subject.agent:
             recorded = subject.model.startswith("replay:")
             model = None if recorded else model_of(subject)
+            reasons: dict[str, list[str]] = {}
             for tier in suite.tiers:
                 options = settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
                 if wrong := _wrong(model, options):
-                    yield subject, f"{subject.name} cannot be asked in {tier.name}: {wrong}"
+                    reasons.setdefault(wrong, []).append(tier.name)
+            for wrong, tiers in reasons.items():
+                yield subject, f"{subject.name} cannot be asked in {', '.join(tiers)}: {wrong}"
     for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
         if check_subject(judge) is None and (wrong := _wrong(model_of(judge), judge.settings)):
             yield judge, f"The judge {judge.name} cannot be asked: {wrong}"
@@ -154,9 +157,8 @@ def _wrong(model: Model | None, options: Mapping[str, Any]) -> str | None:
     """Write one request with some settings, and say why that fails."""
     try:
         request = Request((Message("user", ""),), Settings.from_suite(options))
-        encode = getattr(model, "encode", None)
-        body = encode(request)[1] if encode else {}
-        json.dumps(body, allow_nan=False)
+        encoded = model.encode(request) if model else None
+        json.dumps(encoded, allow_nan=False)
     except UsageError as error:
         return str(error)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ from pennyweight.engine.calls import CutError, LateError, call_row, called, cost
 from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.judges.prompt import again, schema
 from pennyweight.judges.replies import UnreadableError, read
-from pennyweight.models.model import Request, Settings, Usage, most_output
+from pennyweight.models.model import Request, Settings, Usage
 from pennyweight.scoring.consensus import passes, weighted_score
 from pennyweight.store.store import JUDGMENT_COLUMNS
 from pennyweight.text.safe import storable
@@ -144,7 +144,7 @@ class Judge:
             options["schema"] = schema(desk.rubric, bounded=bounded)
         mark = json.dumps([subject.model, subject.base_url, subject.settings], default=str)
         settings = Settings.from_suite(options)
-        output = most_output(model, settings) or OUTPUT_TOKENS
+        output = model.most_output(settings) or OUTPUT_TOKENS
         return cls(subject, model, limiter, settings, output, mark, desk)
 
     def fingerprint(self, brief: Brief) -> str:

@@ -65,7 +65,8 @@ def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     return cost_usd.mean()
 
 
-def _whole_bill(cost_usd: pl.Expr) -> pl.Expr:
+def scaled_to_total(cost_usd: pl.Expr) -> pl.Expr:
+    """Scale each cost by the number of costs, so that the mean of the result is the total."""
     return cost_usd * cost_usd.count()
 
 
@@ -75,7 +76,7 @@ def _whole_bill(cost_usd: pl.Expr) -> pl.Expr:
     range=(0, None),
     better="lower",
     over="all",
-    interval=Linearised(_whole_bill, text="t, clustered by task, for as many attempts again"),
+    interval=Linearised(scaled_to_total, text="t, clustered by task, for as many attempts again"),
     spec="ProjectScylla, cost",
 )
 def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
@@ -89,15 +90,17 @@ def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     return pl.when(cost_usd.count() > 0).then(cost_usd.sum())
 
 
-def _spent_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
+def cost_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
+    """Sum the cost, the passes and the records that have both values."""
     both = cost_usd.is_not_null() & passed.is_not_null()
     return [cost_usd.filter(both).sum(), passed.filter(both).sum(), both.sum()]
 
 
-def _cost_for_each(draws: Draws) -> Ends:
-    """Take quantiles of resampled values, and at least what the pass rate's own interval allows.
+def cost_per_pass(draws: Draws) -> Ends:
+    """Return percentiles of the resampled cost per pass, widened by the pass rate's interval.
 
-    Where all passed, or none did, every resample says the same; that is not certainty.
+    If all attempts passed, or none did, every resample has the same pass rate, which does not make
+    the rate certain. The interval therefore covers at least the rates in the Wilson interval.
     """
     spent, passes, _ = draws.resampled.T
     cost = np.full(len(spent), math.inf)
@@ -120,8 +123,8 @@ def _cost_for_each(draws: Draws) -> Ends:
     range=(0, None),
     better="lower",
     interval=ResampledSums(
-        _spent_and_passes,
-        _cost_for_each,
+        cost_and_passes,
+        cost_per_pass,
         text="bootstrap over tasks of cost and passes; where none passed, from a lower bound to ∞",
     ),
     spec="ProjectScylla, cost of pass",
@@ -132,7 +135,7 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
     >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
     0.5
     """
-    spent, passes, records = _spent_and_passes(cost_usd, passed)
+    spent, passes, records = cost_and_passes(cost_usd, passed)
     some = records > 0
     return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
-from pennyweight.metrics.cost import _cost_for_each, _spent_and_passes, _whole_bill
+from pennyweight.metrics.cost import cost_and_passes, cost_per_pass, scaled_to_total
 from pennyweight.stats.resample import Linearised, ResampledSums, percentiles
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
     range=(0, None),
     better="lower",
     over="all",
-    interval=Linearised(_whole_bill, text="t, clustered by task, for as many attempts again"),
+    interval=Linearised(scaled_to_total, text="t, clustered by task, for as many attempts again"),
     spec="Pennyweight",
 )
 def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
@@ -93,7 +93,7 @@ def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
 
 
 def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
-    return _spent_and_passes(cost_usd + judge_cost_usd, passed)
+    return cost_and_passes(cost_usd + judge_cost_usd, passed)
 
 
 @metric(
@@ -103,7 +103,7 @@ def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) ->
     better="lower",
     interval=ResampledSums(
         _with_judges,
-        _cost_for_each,
+        cost_per_pass,
         text="bootstrap over tasks, resampling each task's cost and passes; ∞ where none passed",
     ),
     spec="Pennyweight; ProjectScylla, cost of pass",

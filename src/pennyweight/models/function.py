@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.keys import redact_environment, redact_reply
-from pennyweight.models.model import Reply, Settings
+from pennyweight.models.model import Model, Reply, Settings
 from pennyweight.models.threads import Threads
 from pennyweight.schema.user_code import load_function
 
@@ -29,7 +29,7 @@ _OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).
 """How the names of files begin that are Python's or Pennyweight's own."""
 
 
-class FunctionModel:
+class FunctionModel(Model):
     """A function that answers: it gets the text of the last message, or the whole request.
 
     It gets the request when its first parameter is called `request` or annotated `Request`. It
@@ -37,9 +37,6 @@ class FunctionModel:
     the fields of a Reply; of a tool call, name and arguments are enough. One that takes longer
     than `timeout` seconds has failed.
     """
-
-    limit: int | None = None
-    ignores: frozenset[str] = frozenset()
 
     def __init__(self, path: str, timeout: float, folder: Path | None = None) -> None:
         self.name = f"python:{path}"

@@ -11,15 +11,14 @@ from pennyweight.errors import UsageError
 from pennyweight.models import openai
 from pennyweight.models.failure import CallError, from_status
 from pennyweight.models.keys import redact_environment, redact_reply
+from pennyweight.models.model import Model
 
 if TYPE_CHECKING:
     from pennyweight.models.model import Reply, Request
 
 
-class LiteLLMModel:
+class LiteLLMModel(Model):
     """A model that litellm calls; it finds its own key in the environment."""
-
-    limit: int | None = None
 
     def __init__(self, model: str, timeout: float) -> None:
         if find_spec("litellm") is None:
@@ -51,9 +50,6 @@ class LiteLLMModel:
             body = redact_reply(answer.model_dump())
             return openai.decode(body, (perf_counter() - started) * 1000)
         raise failed
-
-    async def close(self) -> None:
-        """Its connections are litellm's own."""
 
 
 def _failed(wrong: Exception) -> CallError:

@@ -21,6 +21,7 @@ from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.models import openai
 from pennyweight.models.failure import CallError
 from pennyweight.models.gguf import available, pull, resolve
+from pennyweight.models.model import Model
 from pennyweight.models.remote import RemoteModel
 from pennyweight.models.server import Server
 from pennyweight.models.threads import Threads
@@ -42,7 +43,7 @@ _running: dict[_Wanted, tuple[Server, int]] = {}
 _lock = threading.Lock()
 
 
-class LocalModel:
+class LocalModel(Model):
     """A model on this machine."""
 
     def __init__(
@@ -59,7 +60,7 @@ class LocalModel:
         found = resolve(name, folder)
         self.name = f"local/{name}"
         self.account = self.name
-        self.limit: int | None = slots or SLOTS
+        self.limit = slots or SLOTS
         file = str(found) if name.endswith(".gguf") else name
         self._wanted = (file, slots or SLOTS, context or CONTEXT)
         self._timeout = timeout or TIMEOUT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.errors import UsageError, unknown
 from pennyweight.models.reply_schema import read_reply
@@ -173,33 +173,39 @@ class Reply:
         return cls(**given)
 
 
-def most_output(model: Model, settings: Settings) -> int | None:
-    """Say how many tokens a reply may have at most; None when nothing limits it.
+class Model:
+    """The base class of everything that answers requests: models and agents.
 
-    A model that asks for more than `max_tokens` (for its thinking, say) tells it by a method of
-    this name.
+    A subclass sets `name` and `account` and implements `call`.
     """
-    own = getattr(model, "most_output", None)
-    return own(settings) if own else settings.max_tokens
 
+    name: str
+    """The model's name in records and tables."""
+    account: str
+    """The account that is rate-limited: calls of one account are throttled together."""
+    limit: int | None = None
+    """The useful number of concurrent calls; None if it has to be found out by trying."""
+    ignores: frozenset[str] = frozenset()
+    """The settings that have no effect on this model."""
 
-class Model(Protocol):
-    """Anything that answers requests."""
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
+        """Return the path and the JSON body of a request; None if the model does not use HTTP.
 
-    @property
-    def name(self) -> str:
-        """What the model is called in records and tables."""
+        Raise UsageError if the settings cannot be expressed in the provider's format.
+        """
+        del request
+        return None
 
-    @property
-    def account(self) -> str:
-        """What shares one rate limit: calls of one account are throttled together."""
+    def most_output(self, settings: Settings) -> int | None:
+        """Return the maximum number of output tokens of a call; None if nothing limits it.
 
-    @property
-    def limit(self) -> int | None:
-        """How many calls at once make sense; None when only trying can tell."""
+        This is more than `max_tokens` where thinking has a budget of its own.
+        """
+        return settings.max_tokens
 
     async def call(self, request: Request) -> Reply:
-        """Answer once, without retrying; raises CallError."""
+        """Answer once, without retrying. Raise CallError if there is no reply."""
+        raise NotImplementedError
 
     async def close(self) -> None:
-        """Give back connections and processes. It may be called twice."""
+        """Release connections and processes. May be called twice."""

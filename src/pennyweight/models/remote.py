@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pennyweight.models.failure import CallError, shorten
-from pennyweight.models.model import Message, Request
+from pennyweight.models.model import Message, Model, Request
 from pennyweight.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ class Wire(Protocol):
         """Read an error."""
 
 
-class RemoteModel:
+class RemoteModel(Model):
     """A model behind HTTP."""
-
-    limit: int | None = None
 
     def __init__(
         self,

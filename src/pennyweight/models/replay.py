@@ -16,14 +16,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pennyweight.errors import PennyweightError, UsageError, unknown
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Reply
+from pennyweight.models.model import Model, Reply
 from pennyweight.models.paths import beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pennyweight.models.model import Model, Request
+    from pennyweight.models.model import Request, Settings
 
 
 _MAKE = "'pennyweight run --record FILE' writes such files."
@@ -95,25 +95,16 @@ class Recording:
         return ReplayModel(name, self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplayModel:
+class ReplayModel(Model):
     """A model that answers as it did when it was recorded, usage and latency included.
 
     Its name is that of the recorded model: the records come out the same.
     """
 
-    name: str
-    recording: Recording
-
-    @property
-    def account(self) -> str:
-        """The file: it has no limit of its own."""
-        return f"replay:{self.recording.path}"
-
-    @property
-    def limit(self) -> int | None:
-        """Nothing is waited for."""
-        return None
+    def __init__(self, name: str, recording: Recording) -> None:
+        self.name = name
+        self.account = f"replay:{recording.path}"
+        self.recording = recording
 
     async def call(self, request: Request) -> Reply:
         """Answer once, from the file."""
@@ -127,9 +118,6 @@ class ReplayModel:
             f"{self.recording.path} has no reply of {self.name} to this prompt with these "
             f"settings, attempt {request.attempt} ({asked!r}…). Record it with --record.",
         )
-
-    async def close(self) -> None:
-        """There is nothing to give back."""
 
 
 class RecordError(PennyweightError):
@@ -201,7 +189,7 @@ class Recorder:
             )
 
 
-class _Recorded:
+class _Recorded(Model):
     """A model whose replies are recorded."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
@@ -210,9 +198,15 @@ class _Recorded:
         self.name = model.name
         self.account = model.account
         self.limit = model.limit
+        self.ignores = model.ignores
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
+        """Return the request as the recorded model sends it."""
+        return self._model.encode(request)
+
+    def most_output(self, settings: Settings) -> int | None:
+        """Return the limit of the recorded model."""
+        return self._model.most_output(settings)
 
     async def call(self, request: Request) -> Reply:
         """Answer once, and record it."""

@@ -14,6 +14,7 @@ from pennyweight.define import MEASURES, dtype
 from pennyweight.errors import UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, STATUSES, Column
 from pennyweight.sources.parsing import Names, Parsed, Problem
+from pennyweight.text.safe import clean, storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -364,5 +365,8 @@ def _shown(value: Any) -> str:
         value = value.to_list()
     if isinstance(value, float) and abs(value) < _EXACT:
         value = int(value) if value == int(value) else value
-    text = json.dumps(value, ensure_ascii=True) if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        text = json.dumps(storable(clean(value)), ensure_ascii=False)
+    else:
+        text = str(value)
     return text if len(text) <= 60 else text[:57] + "…"

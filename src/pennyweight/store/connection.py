@@ -35,10 +35,12 @@ class StoreError(PennyweightError):
 
     exit_code = 4
 
-    def __init__(self, text: str, *, passing: bool = False) -> None:
-        super().__init__(text)
+    def __init__(self, problem: str, advice: str = "", *, passing: bool = False) -> None:
+        super().__init__(f"{problem} {advice}".rstrip())
+        self.problem = problem
+        """What is wrong, without the advice that follows it in the message."""
         self.passing = passing
-        """Whether it may pass by itself, as a server that restarts does."""
+        """Whether the problem may disappear by itself, such as a server that restarts."""
 
 
 def connect(address: str) -> Engine:
@@ -175,8 +177,9 @@ class guarded:  # noqa: N801
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if isinstance(error, SQLAlchemyError | OverflowError | UnicodeError):
             raise StoreError(
-                f"The store {shown(self.address)} cannot be used: {_reason(error)}. What was "
-                f"committed is safe; mend this and go on with {again(self.address)!r}.",
+                f"The store {shown(self.address)} cannot be used: {_reason(error)}.",
+                "Everything committed is safe. Fix this, then continue with "
+                f"{again(self.address)!r}.",
                 passing=_passing(error),
             ) from error
 
@@ -193,10 +196,14 @@ def _reason(error: BaseException) -> str:
 
 def _passing(error: BaseException) -> bool:
     """Whether it is PostgreSQL that went away, or asks to try again."""
-    if not isinstance(error, DBAPIError) or not hasattr(error.orig, "sqlstate"):
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
         return False
-    code = getattr(error.orig, "sqlstate", None)
-    gone = code is None and type(error.orig).__name__ == "OperationalError"
+    import psycopg  # noqa: PLC0415
+
+    if not isinstance(error.orig, psycopg.Error):
+        return False
+    code = error.orig.sqlstate
+    gone = code is None and isinstance(error.orig, psycopg.OperationalError)
     return error.connection_invalidated or gone or code in PASSING
 
 

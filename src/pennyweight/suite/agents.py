@@ -1,4 +1,4 @@
-"""Subjects that are commands: their words, and what the words stand for."""
+"""Subjects that are commands: their words, and the placeholders in them."""
 
 from __future__ import annotations
 
@@ -13,59 +13,60 @@ if TYPE_CHECKING:
 
     from pennyweight.suite.values import Subject, Tier
 
-PLACE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
-"""A place in a command that is filled in, such as {prompt}; ${this} is the shell's own."""
+PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+"""A placeholder in a command, such as {prompt}; ${this} belongs to the shell."""
 
-OWN = frozenset({"prompt", "system"})
+BUILT_IN = frozenset({"prompt", "system"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LINE_PATH = re.compile(r"(?<!\S)\./[^\s'\"|;&<>]+")
-_GIVEN = ("prompt", "timeout", "sandbox", "image", "network", "output")
+_PLAIN_KEYS = ("prompt", "timeout", "sandbox", "image", "network", "output")
 
 
 def read_agent(table: Mapping[str, Any], folder: Path, tell: Callable[[str, str], None]) -> Agent:
-    """Make an agent of the keys of a subject; paths beside the suite become absolute."""
-    given = table["command"]
-    shell = isinstance(given, str)
-    words = [given] if shell else list(given)
-    found: list[str] = []
-    words = [_with_paths(word, folder, found, line=shell) for word in words]
+    """Read the keys of a subject as an agent; paths relative to the suite become absolute."""
+    command = table["command"]
+    shell = isinstance(command, str)
+    paths: list[str] = []
+    words = [
+        _with_paths(word, folder, paths, line=shell) for word in ([command] if shell else command)
+    ]
     if not words[0].strip():
         tell("command", "the command is empty.")
     for name in table.get("env", ()):
         if not _VARIABLE.fullmatch(name):
-            what = "write its name alone: values, and keys above all, do not belong into a suite."
-            tell("env", f"{name[:40]!r} is not the name of a variable; {what}")
+            what = "Write only the name: values, above all keys, do not belong in a suite."
+            tell("env", f"{name[:40]!r} is not the name of an environment variable. {what}")
     read = [folder / name for name in table.get("read", ())]
     for path in read:
         if not path.exists():
-            tell("read", f"{str(path)!r} is not there.")
-    paths = table.get("output", {})
-    for name, path in paths.items() if isinstance(paths, dict) else ():
-        if steps(path) is None:
-            what = "write it as in $.usage.tokens[0]"
-            tell("output", f"{path!r} (for {name}) is not a JSON path; {what}.")
+            tell("read", f"{str(path)!r} does not exist.")
+    output = table.get("output", {})
+    for name, json_path in output.items() if isinstance(output, dict) else ():
+        if steps(json_path) is None:
+            what = f"{json_path!r} (for {name}) is not a JSON path"
+            tell("output", f"{what}; write it like $.usage.tokens[0].")
     if (table.get("sandbox") == "container") != ("image" in table):
-        tell("sandbox", "'sandbox: container' and 'image' (what it runs) belong together.")
+        tell("sandbox", "'sandbox: container' requires 'image', and 'image' requires it.")
     model = str(table.get("model", ""))
     return Agent(
         command=tuple(words),
         shell=shell,
         env=tuple(table.get("env", ())),
-        read=(*found, *(str(path.absolute()) for path in read)),
+        read=(*paths, *(str(path.absolute()) for path in read)),
         caps=Caps(**table.get("caps", {})),
         serves=model if model.startswith("local/") else None,
-        **{key: table[key] for key in _GIVEN if key in table},
+        **{key: table[key] for key in _PLAIN_KEYS if key in table},
     )
 
 
-def _with_paths(word: str, folder: Path, found: list[str], *, line: bool) -> str:
-    """Write a path that begins with ./ in full, and note it as one that may be read."""
+def _with_paths(word: str, folder: Path, paths: list[str], *, line: bool) -> str:
+    """Make a path that begins with ./ absolute, and add it to those that may be read."""
 
     def full(path: str) -> str:
         at = (folder / path).absolute()
         if not at.exists():
             return path
-        found.append(str(at))
+        paths.append(str(at))
         return str(at)
 
     if line:
@@ -74,35 +75,37 @@ def _with_paths(word: str, folder: Path, found: list[str], *, line: bool) -> str
 
 
 def agent_name(agent: Agent) -> str:
-    """Name an agent after its command."""
+    """Return the default name of an agent: that of its program."""
     first = agent.command[0].split()[:1] if agent.shell else agent.command[:1]
     return Path(first[0]).name if first else "command"
 
 
-def places(words: Sequence[str]) -> list[str]:
-    """List what a command leaves to be filled in."""
-    return list(dict.fromkeys(name for word in words for name in PLACE.findall(word)))
+def placeholders(words: Sequence[str]) -> list[str]:
+    """Return the names of the placeholders in a command, each once."""
+    return list(dict.fromkeys(name for word in words for name in PLACEHOLDER.findall(word)))
 
 
 def unset(
     subjects: Iterable[Subject], tiers: Sequence[Tier], settings: Mapping[str, Any]
 ) -> Iterable[tuple[Subject, str]]:
-    """Find what commands use and a tier does not set."""
+    """Yield the placeholders of commands that some tiers do not set."""
     for subject in subjects:
-        for tier in tiers if subject.agent else ():
-            known = {*settings, *subject.settings, *tier.settings, *OWN}
-            for name in places(subject.agent.command) if subject.agent else ():
-                if name not in known:
-                    where = f"set it in tier {tier.name}, or write it into a script if it is meant"
-                    what = f"{{{name}}} stands for a setting that is not there; {where} literally."
-                    yield subject, what
+        for name in placeholders(subject.agent.command) if subject.agent else ():
+            known = {*settings, *subject.settings, *BUILT_IN}
+            unset_in = [t.name for t in tiers if name not in known and name not in t.settings]
+            if unset_in:
+                yield (
+                    subject,
+                    f"{{{name}}} is a setting that {', '.join(unset_in)} does not have. Set it "
+                    "there; if the braces are meant literally, put the command in a script.",
+                )
 
 
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(-?\d+)\]|\[['\"]([^'\"]+)['\"]\]")
 
 
 def steps(path: str) -> list[str | int] | None:
-    """Part a JSON path into its steps; None for what is none.
+    """Split a JSON path into its steps; return None if it is not a path.
 
     >>> steps("$.usage.tokens[-1]"), steps("result"), steps("$..x")
     (['usage', 'tokens', -1], ['result'], None)

@@ -21,9 +21,7 @@ from pennyweight.errors import UsageError
 from pennyweight.text.confidence import unstated
 from pennyweight.text.rules import check_regex, groups, named, rule_schema
 from pennyweight.text.scanning import json_path, last_boxed, last_json
-from pennyweight.text.thinking import either as _either
-from pennyweight.text.thinking import said, thought
-from pennyweight.text.thinking import where as _where
+from pennyweight.text.thinking import choose, keep_where, said, thought
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -157,7 +155,7 @@ def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
         return _filled(reasoning)
     text = _read(response, rule)
     found = _FINDERS[rule.kind](text, rule.value)
-    head = _either(found.answer.is_null(), text, found.before())
+    head = choose(found.answer.is_null(), text, found.before())
     parts = [_filled(part) for part in (reasoning, thought(response), head)]
     return _filled(pl.select(pl.concat_str(parts, separator="\n", ignore_nulls=True)).to_series())
 
@@ -171,7 +169,7 @@ def _read(response: pl.Series, rule: AnswerRule) -> pl.Series:
 def _filled(text: pl.Series) -> pl.Series:
     """Strip; what is then empty is null."""
     stripped = text.str.strip_chars()
-    return _where(stripped != "", stripped)
+    return keep_where(stripped != "", stripped)
 
 
 # --- one finder for each kind --------------------------------------------------------------------
@@ -236,7 +234,7 @@ def _regex(text: pl.Series, pattern: str) -> Parts:
 
     def before() -> pl.Series:
         match = text.str.extract(pattern, 0)
-        return _first_part(text, _where(match != "", match))
+        return _first_part(text, keep_where(match != "", match))
 
     return Parts(found, before)
 
@@ -255,9 +253,9 @@ def _last_number(text: pl.Series, _: str) -> Parts:
     chain = text.str.extract_all(_CHAIN).list.last()
     run = chain.str.extract_all(_UNSIGNED).list.last()
     listed = run.str.contains(",", literal=True) & ~run.str.contains(_THOUSANDS)
-    number = _either(listed, run.str.replace("^.*,", ""), run)
+    number = choose(listed, run.str.replace("^.*,", ""), run)
     negative = chain.str.contains(_NEGATIVE) & ~listed
-    return Parts(_either(negative, "-" + number, number), lambda: _before_last(text, chain))
+    return Parts(choose(negative, "-" + number, number), lambda: _before_last(text, chain))
 
 
 def _choice(text: pl.Series, letters: str) -> Parts:
@@ -291,12 +289,12 @@ def choice_patterns(letters: str) -> tuple[str, ...]:
 
 
 def _boxed(text: pl.Series, _: str) -> Parts:
-    return _scanned(_where(text.str.contains(r"\boxed", literal=True), text), last_boxed)
+    return _scanned(keep_where(text.str.contains(r"\boxed", literal=True), text), last_boxed)
 
 
 def _json(text: pl.Series, path: str) -> Parts:
     steps = json_path(path)
-    holding = _where(text.str.contains(r"[{\[]"), text)
+    holding = keep_where(text.str.contains(r"[{\[]"), text)
     return _scanned(holding, lambda value: last_json(value, steps))
 
 

@@ -24,9 +24,9 @@ def said(response: pl.Series) -> pl.Series:
     thinking = response.str.contains(_TAG)
     if not thinking.any():
         return response
-    rest = where(thinking, response).str.replace_all(_THINK, "")
+    rest = keep_where(thinking, response).str.replace_all(_THINK, "")
     rest = rest.str.replace(_UNOPENED, "").str.replace(_UNCLOSED, "")
-    return either(thinking, rest, response)
+    return choose(thinking, rest, response)
 
 
 def thought(response: pl.Series) -> pl.Series:
@@ -34,7 +34,7 @@ def thought(response: pl.Series) -> pl.Series:
     thinking = response.str.contains(_TAG)
     if not thinking.any():
         return pl.Series([None], dtype=pl.String).new_from_index(0, len(response))
-    holding = where(thinking, response)
+    holding = keep_where(thinking, response)
     rest = holding.str.replace_all(_THINK, "")
     parts = [
         rest.str.extract_all(_UNOPENED).list.first(),
@@ -45,11 +45,11 @@ def thought(response: pl.Series) -> pl.Series:
     return joined.str.replace_all(_TAG, "")
 
 
-def where(mask: pl.Series, text: pl.Series) -> pl.Series:
+def keep_where(mask: pl.Series, text: pl.Series) -> pl.Series:
     """Keep a text where a mask holds; null elsewhere."""
     return pl.select(pl.when(mask).then(text)).to_series()
 
 
-def either(mask: pl.Series, text: pl.Series, other: pl.Series) -> pl.Series:
+def choose(mask: pl.Series, text: pl.Series, other: pl.Series) -> pl.Series:
     """Take one text where a mask holds, and the other elsewhere."""
     return pl.select(pl.when(mask).then(text).otherwise(other)).to_series()

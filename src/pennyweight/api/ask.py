@@ -1,4 +1,4 @@
-"""Ask a model from one's own code: plain values in, plain values out."""
+"""Ask a model once: plain values in, plain values out."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from pennyweight.models.model import Model
 
 _MODELS: dict[str, Model] = {}
-"""Models that were asked: each has its connections, or its server, once."""
+"""The models asked so far. Each opens its connections, or starts its server, once."""
 
 
 async def ask(
     model: str, messages: str | Sequence[Mapping[str, str]], **settings: Any
 ) -> dict[str, Any]:
-    """Ask a model, such as local/smollm2-135m, once; gives its reply as a dict.
+    """Ask a model, such as `local/smollm2-135m`, once and return its reply as a dict.
 
-    Messages are a text, or a list of role and content. The dict has `text`, `usage`, `tool_calls`
-    and what else a reply has; a function that is a model itself may return it, changed or not.
+    `messages` is a text, or a list of mappings with `role` and `content`. The keyword arguments are
+    settings such as `temperature`. The result has `text`, `usage`, `tool_calls` and the other
+    fields of a reply; a function that is used as a model can return it as it is.
     """
     turns = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    said = tuple(Message(turn["role"], turn["content"]) for turn in turns)
+    asked = tuple(Message(turn["role"], turn["content"]) for turn in turns)
     found = _MODELS.get(model)
     if found is None:
         found = _MODELS[model] = find(model)
-    reply = await found.call(Request(said, Settings.of(settings)))
+    reply = await found.call(Request(asked, Settings.of(settings)))
     return reply.plain()
