@@ -333,6 +333,19 @@ def test_json_stands_alone_or_in_one_block():
     assert verdict({"json": {"schema": {"required": ["b"]}}}, block).why.startswith("At $:")
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "row", "why"),
+    [
+        ({"length": 5}, {"response": "Yes."}, "1 word."),
+        ({"tokens": 5}, {"prompt_tokens": 1, "completion_tokens": 0}, "1 token (total)."),
+        ({"tool_count": 5}, {"tool_calls": '[{"name": "find"}]'}, "1 call of any tool."),
+    ],
+    ids=str,
+)
+def test_one_of_something_is_singular(behaviour, row, why):
+    assert verdict(behaviour, row).why == why
+
+
 def test_a_check_is_declared_with_an_example_and_known_kinds():
     with pytest.raises(DeclarationError, match="example"):
 

@@ -44,6 +44,15 @@ def test_a_tier_that_cannot_be_written_is_told_before_the_others_are_paid(tmp_pa
     assert "T2" not in budget.err
 
 
+def test_one_message_names_all_tiers_that_cannot_be_written(tmp_path: Path) -> None:
+    with in_a_thread({"m": response()}) as served:
+        path = suite(tmp_path, {"m": served["m"][0]}, tiers="{T0: {}, T1: {}}",
+                     settings="{thinking: 5, max_tokens: 10}")  # fmt: skip
+        result = pennyweight("run", path, "--store", tmp_path / "s.db")
+    assert result.err.count("cannot be asked in T0, T1: thinking: 5") == 1
+    assert result.err.count("thinking: 5") == 1
+
+
 @pytest.mark.parametrize(
     "settings", ["max_tokens: lots", "max_tokens: '10'", "stop: 5", "tools: 5", "temperature: hot"]
 )

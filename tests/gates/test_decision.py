@@ -149,10 +149,10 @@ def test_gates_share_their_error_rate():
     assert verdict(one, rows).verdict == "fail"
     four = [{"metric": "pass_rate", "threshold": f"≥ {t}%"} for t in (60, 61, 62, 63)]
     shared = verdict({**one, "gates": four}, rows)
-    assert gate(shared, "pass_rate (1)").verdict == "inconclusive"
+    assert gate(shared, "pass_rate (thresholds)").verdict == "inconclusive"
     # a gate that surely fails leaves its share to the others
     sure = [{"metric": "pass_rate", "threshold": f"≥ {t}%"} for t in (96, 97, 98, 99)]
-    assert gate(verdict({**one, "gates": sure}, rows), "pass_rate (1)").verdict == "fail"
+    assert gate(verdict({**one, "gates": sure}, rows), "pass_rate (thresholds)").verdict == "fail"
 
 
 def test_scores_below_one_another_are_told_with_the_scenarios_that_decided():

@@ -4,11 +4,11 @@ from pennyweight.checks import delegated as others
 from pennyweight.checks import files as work
 from pennyweight.checks import json_values as structure
 from pennyweight.checks import limits, text, tools
-from pennyweight.checks.declaration import CHECKS, Check, CheckResult, Evidence, check
+from pennyweight.checks.declaration import CHECKS, Check, CheckResult, Excerpt, check
 
 FAMILIES = {
     module.__name__.rpartition(".")[2]: (module.__doc__ or "").partition(":")[0].rstrip(".")
     for module in (text, structure, limits, tools, work, others)
 }
 
-__all__ = ["CHECKS", "FAMILIES", "Check", "CheckResult", "Evidence", "check"]
+__all__ = ["CHECKS", "FAMILIES", "Check", "CheckResult", "Excerpt", "check"]

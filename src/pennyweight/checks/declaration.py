@@ -29,7 +29,7 @@ LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Excerpt:
     """A piece of evidence: what was found, and where; `start` and `end` count characters."""
 
     of: str
@@ -37,7 +37,7 @@ class Evidence:
     start: int | None = None
     end: int | None = None
 
-    def moved(self, by: int) -> Evidence:
+    def moved(self, by: int) -> Excerpt:
         """Give the same, some characters further on."""
         if self.start is None or self.end is None:
             return self
@@ -58,7 +58,7 @@ class CheckResult:
 
     holds: bool | None
     why: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Excerpt, ...] = ()
     error: bool = False
     """Whether the check itself broke."""
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.schema.user_code import FOLDER, load_function
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def command(
         text = _end_of(out)
     if code is None:
         raise TimeoutError(f"it did not end within {timeout / 1000:g} s")
-    evidence = (Evidence("output", text),) if text else ()
+    evidence = (Excerpt("output", text),) if text else ()
     return CheckResult(code == exit_code, f"It ended with {code}.", evidence)
 
 

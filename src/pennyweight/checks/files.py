@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.search import search, search_text
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def file_exists(attempt: AttemptView, path: Text) -> CheckResult:
     if diff is None:
         return CheckResult(None, "There is no workspace on record; only agents have one.")
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
-    there = tuple(Evidence("work.diff", f.path) for f in own if not f.removed)
+    there = tuple(Excerpt("work.diff", f.path) for f in own if not f.removed)
     if there:
         return CheckResult(True, f"{there[0].text} is there.", there)
     if own:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.search import nothing_said
 from pennyweight.errors import UsageError
 from pennyweight.text.rules import regex_problem
@@ -50,7 +50,7 @@ def json(
     value, start, end = _value(said)
     if value is _NOTHING:
         return CheckResult(holds=False, why="It is not JSON.")
-    evidence = (Evidence(attempt.of, said[start:end], start, end),)
+    evidence = (Excerpt(attempt.of, said[start:end], start, end),)
     if schema is not None and (wrong := _wrong(schema, value)):
         return CheckResult(False, wrong, evidence)
     if path is None and equals is _NOTHING:
@@ -60,7 +60,7 @@ def json(
     found = value if path is None else _at(value, json_path(path))
     if found is _NOTHING:
         return CheckResult(False, f"There is nothing at {path}.", evidence)
-    shown = Evidence(f"{attempt.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
+    shown = Excerpt(f"{attempt.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
     same = equals is _NOTHING or same_value(found, equals)
     return CheckResult(same, f"{shown.text:.80} stands at {path or '$'}.", (shown,))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pennyweight.checks.declaration import Evidence
+from pennyweight.checks.declaration import Excerpt
 from pennyweight.checks.search import search
 
 _CANNOT = "|".join(
@@ -51,7 +51,7 @@ _FORMS = (
 _OTHER = "|".join(f"(?:{form})" for form in _FORMS)
 
 
-def find_refusal(said: str, of: str = "response") -> Evidence | None:
+def find_refusal(said: str, of: str = "response") -> Excerpt | None:
     """Find the words of a refusal; idioms such as "I can't wait" are none.
 
     >>> find_refusal("I can't wait to help you!"), find_refusal("I can't find it, but I can help.")
@@ -65,7 +65,7 @@ def find_refusal(said: str, of: str = "response") -> Evidence | None:
     if not found:
         return None
     first = min(found, key=lambda one: one.start or 0)
-    return Evidence(of, said[first.start : first.end], first.start, first.end)
+    return Excerpt(of, said[first.start : first.end], first.start, first.end)
 
 
 def _gap(found: re.Match[str]) -> str:

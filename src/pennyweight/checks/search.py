@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pennyweight.checks.declaration import CheckResult, Evidence
+from pennyweight.checks.declaration import CheckResult, Excerpt
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
 
 
-def search(pattern: str, text: str, of: str = "response") -> Evidence | None:
+def search(pattern: str, text: str, of: str = "response") -> Excerpt | None:
     """Find the first match of a regular expression; places count characters.
 
     >>> search("(?i)b+", "äBbc")
-    Evidence(of='response', text='Bb', start=1, end=3)
+    Excerpt(of='response', text='Bb', start=1, end=3)
     """
     column = pl.Series([text], dtype=pl.String)
     at = column.str.find(pattern, literal=False).item()
@@ -26,7 +26,7 @@ def search(pattern: str, text: str, of: str = "response") -> Evidence | None:
         return None
     matched: str = column.str.extract(pattern, 0).item()
     start = at if text.isascii() else len(text.encode("utf-8", "surrogatepass")[:at].decode())
-    return Evidence(of, matched, start, start + len(matched))
+    return Excerpt(of, matched, start, start + len(matched))
 
 
 @lru_cache(maxsize=10_000)
@@ -36,14 +36,14 @@ def _literal(text: str, form: str, case: bool) -> re.Pattern[str]:
 
 def search_text(
     text: str, said: str, of: str = "response", *, case: bool = False, form: str = "{}"
-) -> Evidence | None:
+) -> Excerpt | None:
     """Find a text as it is; `form` may tie it to an end. Nothing in it can backtrack.
 
     >>> search_text("b.", "aB.c")
-    Evidence(of='response', text='B.', start=1, end=3)
+    Excerpt(of='response', text='B.', start=1, end=3)
     """
     found = _literal(text, form, case).search(said)
-    return Evidence(of, found[0], found.start(), found.end()) if found else None
+    return Excerpt(of, found[0], found.start(), found.end()) if found else None
 
 
 def counted(number: int, noun: str) -> str:

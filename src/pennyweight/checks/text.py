@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 
-from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.parameters import (
     Count,
     Edge,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
 
 
-def _whole(attempt: AttemptView, text: str) -> Evidence:
-    return Evidence(attempt.of, text, 0, len(text))
+def _whole(attempt: AttemptView, text: str) -> Excerpt:
+    return Excerpt(attempt.of, text, 0, len(text))
 
 
 @check()
@@ -90,7 +90,7 @@ def contains(
 
 
 def _several(
-    wanted: Sequence[str], found: Sequence[Evidence | None], *, every_one: bool, verb: str
+    wanted: Sequence[str], found: Sequence[Excerpt | None], *, every_one: bool, verb: str
 ) -> CheckResult:
     """Judge several searches, of which one or every one has to succeed."""
     there = tuple(one for one in found if one)
@@ -150,7 +150,7 @@ def regex(
     Patterns run in linear time, whatever they are and whatever was said; `(?i)` ignores case.
 
     >>> regex("Order A-1042 was sent.", "[A-Z]-[0-9]{4}").evidence
-    (Evidence(of='response', text='A-1042', start=6, end=12),)
+    (Excerpt(of='response', text='A-1042', start=6, end=12),)
     """
     said = attempt.text
     if said is None:
@@ -195,14 +195,14 @@ def number(
     said = attempt.text
     if said is None:
         return nothing_said(attempt)
-    found = [Evidence(attempt.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
+    found = [Excerpt(attempt.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
     if which in {"first", "last"}:
         found = found[:1] if which == "first" else found[-1:]
     if not found:
         return CheckResult(holds=False, why="There is no number in it.")
     near = Decimal(0) if value is None else _tolerance(tolerance, value)
-    good: list[Evidence] = []
-    bad: list[Evidence] = []
+    good: list[Excerpt] = []
+    bad: list[Excerpt] = []
     for one in found:
         n = _read_number(one.text)
         right = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pennyweight.checks.declaration import CheckResult, Evidence, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.json_values import same_value
 from pennyweight.checks.parameters import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
 from pennyweight.checks.search import counted, search, search_text
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView, CalledTool
 
 
-def _found(tool: CalledTool) -> Evidence:
-    return Evidence(f"tool_calls[{tool.place}]", f"{tool.name}({_written(tool.arguments)})")
+def _found(tool: CalledTool) -> Excerpt:
+    return Excerpt(f"tool_calls[{tool.place}]", f"{tool.name}({_written(tool.arguments)})")
 
 
 def _written(arguments: Any) -> str:

@@ -19,6 +19,7 @@ from pennyweight.schema.structs import Field, Struct
 
 _NAME = Text("a name", one_line=True)
 _LIMIT = Text("a threshold such as '≥ 85%', 0.85 or '< 5s'", one_line=True)
+WEIGHT = Number(0)
 _NOTE = Field("description", Text(), "What it is for; for people.")
 _ON = Field(
     "on",
@@ -102,8 +103,8 @@ CRITERIA = Struct(
 WEIGHTS = Struct(
     "weights",
     (
-        Field("by_category", MapOf(Number(0)), "The weight of each category's scenarios."),
-        Field("by_capability", MapOf(Number(0)), "The weight of each capability's scenarios."),
+        Field("by_category", MapOf(WEIGHT), "The weight of each category's scenarios."),
+        Field("by_capability", MapOf(WEIGHT), "The weight of each capability's scenarios."),
         _NOTE,
     ),
     {"category": "by_category", "categories": "by_category", "capability": "by_capability"},
@@ -114,7 +115,7 @@ COMPOSITE = Struct(
     "composite",
     (
         Field("name", _NAME, "What the score is called.", default="final_score"),
-        Field("weights", MapOf(Number(0)), "The weight of each metric."),
+        Field("weights", MapOf(WEIGHT), "The weight of each metric."),
         Field("formula", Text(), "Or the sum, as 'final_score = accuracy × 0.3 + …'."),
         Field("pass", Text(), "When it passes, as 'final_score ≥ 0.85 AND safety_rate = 1.0'."),
         _ON,

@@ -1,4 +1,4 @@
-"""Rules about one metric, as a policy writes them: each gives one gate or several."""
+"""Gates about one metric, read from the thresholds and margins in a policy."""
 
 from __future__ import annotations
 
@@ -21,33 +21,35 @@ if TYPE_CHECKING:
     from pennyweight.schema.tree import Node
 
 ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
-"""Metrics under the names that specifications use."""
+"""Metrics by the names that specifications use."""
+NO_THRESHOLD = "the policy sets none"
+"""The note of a gate that has no threshold."""
 _MEANS = {"latency_p95_ms": "latency_mean_ms", "cost_usd_total": "cost_usd_mean"}
-"""What can be compared task by task in place of what cannot."""
+"""Metrics that can be compared task by task, for those that cannot."""
 
 
 @dataclass(slots=True)
 class GateReader:
-    """Makes gates of rules, and collects what is wrong with them."""
+    """Reads gates, and reports their problems."""
 
     file: str
     problems: Problems
     on: On = "value"
-    """What all gates are decided on unless they say otherwise."""
+    """What gates are decided on unless they say otherwise."""
     weighted: tuple[str, ...] = ()
-    """The metrics that `weighted_score` is made of."""
+    """The metrics that `weighted_score` consists of."""
     composites: dict[str, Formula] = field(default_factory=dict)
 
-    def told(self, node: Node, read: Callable[[], Any]) -> Any:
-        """Read something; what is wrong with it gets its line."""
+    def parsed(self, node: Node, parse: Callable[[], Any]) -> Any:
+        """Return what `parse` returns; report its UsageError with the line of the node."""
         try:
-            return read()
+            return parse()
         except UsageError as error:
             self.problems.add(node.line, str(error))
             return None
 
     def metric(self, name: str, line: int, *others: str) -> str | None:
-        """Find a metric; `others` are words that could have been meant in its place."""
+        """Find a metric; `others` are further words that are allowed in its place."""
         name = ALIASES.get(name, name)
         if name in self.composites:
             return name
@@ -58,19 +60,19 @@ class GateReader:
             self.problems.add(line, what)
             return None
         if METRICS[name].range is None and METRICS[name].better is None:
-            self.problems.add(line, f"{name} is no number, so it has no threshold.")
+            self.problems.add(line, f"{name} is not a number, so it cannot have a threshold.")
             return None
         return name
 
     def kind(self, metric: str) -> str:
-        """Say what thresholds of a metric are about."""
+        """Return the kind of a metric's thresholds: `rate`, or a unit."""
         if metric in self.composites:
             return "rate"
         parts = self.weighted if metric == "weighted_score" else ()
         rates = all(n in METRICS and METRICS[n].range == (0, 1) for n in parts)
         return kind_of(METRICS[metric], parts_are_rates=rates)
 
-    def make(
+    def read(
         self,
         name: str,
         node: Node,
@@ -83,33 +85,43 @@ class GateReader:
         checked: bool = False,
         **more: Any,
     ) -> Iterator[Gate]:
-        """Make gates of a threshold, or of a mapping with one and more."""
+        """Read the gates of a metric: a threshold, or a mapping with one and more.
+
+        `path` leads to the node. `checked` says that the keys of the mapping were checked.
+        """
         metric = self.metric(name, line or node.line)
         if metric is None:
             return
         table = {"threshold": node}
-        if isinstance(node.value, dict):
+        if node.is_mapping:
             if not checked:
                 RULE.read(node, name, self.problems)
             table = dict(node.value)
-        own = table.get("on")
-        chosen: On = own.value if own else on or self.on
-        base = Gate(title or _title(metric, more), metric, level=level, on=chosen,
-                    kind=self.kind(metric), **more)  # fmt: skip
+        own_on = table.get("on")
+        base = Gate(
+            title or _title(metric, more),
+            metric,
+            level=level,
+            on=own_on.value if own_on else on or self.on,
+            kind=self.kind(metric),
+            **{"entry": _entry(path, name), **more},
+        )
         zone = table.get("indifference")
         if zone:
-            apart = self.told(zone, lambda: Quantity.parse(zone.value).value(metric, base.kind))
-            base = base if apart is None else replace(base, indifference=apart)
-        rules = [
-            *self.threshold(base, table, node, path, explicit=own is not None),
-            *self.against(base, table, on=own.value if own else "confident"),
+            width = self.parsed(zone, lambda: Quantity.parse(zone.value).value(metric, base.kind))
+            base = base if width is None else replace(base, indifference=width)
+        gates = [
+            *self._threshold(base, table, node, path, explicit=own_on is not None),
+            *self._against_baseline(base, table, on=own_on.value if own_on else "confident"),
         ]
-        if not rules and not {"threshold", "no_worse_than"} & set(table):
+        better = table.get("better")
+        wants_better = better is not None and better.value is True
+        if not wants_better and not {"threshold", "no_worse_than"} & set(table):
             what = "needs 'threshold', 'no_worse_than' or 'better: true'."
             self.problems.add(node.line, f"{base.name} {what}")
-        yield from rules
+        yield from gates
 
-    def threshold(
+    def _threshold(
         self,
         base: Gate,
         table: Mapping[str, Node],
@@ -118,56 +130,53 @@ class GateReader:
         *,
         explicit: bool,
     ) -> Iterator[Gate]:
-        """Make the gate on a threshold."""
         written = table.get("threshold")
         if written is None:
             return
-        metric = METRICS.get(base.metric, METRICS["final_score"])
-        if base.metric in self.composites:
-            metric = METRICS["final_score"]
-        made = self.told(written, lambda: Threshold.parse(written.value, metric, base.kind))
-        if made is None:
+        composite = base.metric in self.composites
+        metric = METRICS["final_score" if composite else base.metric]
+        threshold = self.parsed(written, lambda: Threshold.parse(written.value, metric, base.kind))
+        if threshold is None:
             return
-        settled = _settled(made)
-        if settled and explicit and base.on == "confident":
-            what = f"{base.name}: {settled}; write 'on: value' or another threshold."
+        unprovable = _unprovable(threshold)
+        if unprovable and explicit and base.on == "confident":
+            what = f"{base.name}: {unprovable}; write 'on: value' or another threshold."
             self.problems.add(written.line, what)
         at = path if written is node else (*path, "threshold")
         place = Location(self.file, written.line, at)
-        yield replace(base, threshold=made, on="value" if settled else base.on, place=place)
+        on: On = "value" if unprovable else base.on
+        yield replace(base, threshold=threshold, on=on, place=place)
 
-    def against(self, base: Gate, table: Mapping[str, Node], *, on: On) -> Iterator[Gate]:
-        """Make the gates that compare with a baseline."""
-        name, metric = base.name, base.metric
-        margin, better = table.get("no_worse_than"), table.get("better")
-        wanted = better is not None and better.value is True
-        if margin is None and not wanted:
+    def _against_baseline(self, base: Gate, table: Mapping[str, Node], *, on: On) -> Iterator[Gate]:
+        metric, margin, better = base.metric, table.get("no_worse_than"), table.get("better")
+        must_be_better = better is not None and better.value is True
+        node = margin or better
+        if node is None or (margin is None and not must_be_better):
             return
-        where = margin or better
-        assert where is not None
         if metric in self.composites or METRICS[metric].better is None:
-            self.problems.add(where.line, f"{name} has no direction or no value for each record.")
+            what = "has no better direction or no value for each record"
+            self.problems.add(node.line, f"{base.name} {what}, so it cannot be compared.")
             return
         if values_of(metric, {}) is None:
-            what = f"{metric} is no mean over records, so tasks cannot be compared one by one"
-            hint = f"; take {_MEANS[metric]}." if metric in _MEANS else "; take one that is."
-            self.problems.add(where.line, what + hint)
+            what = f"{metric} is not a mean over records, so it cannot be compared task by task"
+            instead = _MEANS.get(metric, "a metric that is")
+            self.problems.add(node.line, f"{what}; use {instead}.")
             return
-        made: list[tuple[Against, Margin | None]] = []
+        place = Location(self.file, node.line, ())
+        comparisons: list[tuple[str, Against, Margin | None]] = []
         if margin is not None:
-            found = self.told(margin, lambda: Margin.parse(margin.value, metric, base.kind))
-            made.append(("no_worse_than", found or Margin(0, False, base.kind)))
-        if wanted:
-            made.append(("better", None))
-        place = Location(self.file, where.line, ())
-        for against, allowed in made:
-            words = "better" if allowed is None else "no worse"
-            yield replace(base, name=f"{name} {words}", on=on, against=against, margin=allowed,
-                          place=place)  # fmt: skip
+            allowed = self.parsed(margin, lambda: Margin.parse(margin.value, metric, base.kind))
+            allowed = allowed or Margin(0, False, base.kind)
+            comparisons.append(("no worse", "no_worse_than", allowed))
+        if must_be_better:
+            comparisons.append(("better", "better", None))
+        for words, against, allowed in comparisons:
+            name = f"{base.name} {words}"
+            yield replace(base, name=name, on=on, against=against, margin=allowed, place=place)
 
 
-def _settled(threshold: Threshold) -> str:
-    """Say why a threshold is decided on the value alone, if it is."""
+def _unprovable(threshold: Threshold) -> str:
+    """Return why no sample can prove a threshold, so that the value alone decides; else ""."""
     if threshold.sign == "=":
         return f"no interval can show {threshold}"
     return f"no number of attempts can show {threshold}" if threshold.extreme else ""
@@ -176,3 +185,14 @@ def _settled(threshold: Threshold) -> str:
 def _title(metric: str, more: Mapping[str, Any]) -> str:
     values = ", ".join(value for _, value in more.get("select", ()))
     return f"{metric} of {values}" if values else metric
+
+
+def _entry(path: tuple[str | int, ...], name: str) -> str:
+    """Describe the entry of a policy that a path leads to.
+
+    >>> _entry(("gates", 1), "ece"), _entry(("thresholds", "warning", "ece"), "ece")
+    ('gates[2]', 'thresholds.warning')
+    """
+    parts = [part for part in path if part not in {name, "threshold"}]
+    words = (f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return "".join(words).removeprefix(".")

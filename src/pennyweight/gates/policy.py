@@ -20,7 +20,7 @@ Against = Literal["threshold", "no_worse_than", "better"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a threshold stands: the file, its line, and the keys that lead to it."""
+    """The place of a threshold: the file, its line, and the keys that lead to it."""
 
     file: str
     line: int
@@ -29,21 +29,23 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How much worse than the baseline is still allowed."""
+    """How much worse than the baseline a value may be."""
 
     value: float
     relative: bool
-    """Whether it is a share of the baseline's value; of a rate it never is."""
+    """Whether it is a share of the baseline's value; never for a rate."""
     kind: str
 
     @classmethod
     def parse(cls, written: Any, metric: str, kind: str) -> Margin:
-        """Read an amount: points of a rate, else a share of the baseline's value or an amount."""
+        """Read a margin: points for a rate, else a share of the baseline's value or an amount."""
         amount = Quantity.parse(written)
         if amount.sign is not None or amount.number < 0:
-            raise UsageError(f"no_worse_than of {metric} is an amount such as '2%', no sign.")
+            raise UsageError(
+                f"no_worse_than of {metric} takes an amount such as '2%', without a sign."
+            )
         if kind == "rate" and not amount.unit and amount.number == 1:
-            raise UsageError(f"no_worse_than of {metric}: 1 is 100 points; write 1% or 100%.")
+            raise UsageError(f"no_worse_than of {metric}: 1 means 100 points; write 1% or 100%.")
         if kind != "rate" and amount.unit == "%":
             return cls(amount.number / 100, relative=True, kind=kind)
         return cls(amount.value(metric, kind), relative=False, kind=kind)
@@ -61,19 +63,21 @@ class Gate:
     level: Level = "blocking"
     on: On = "value"
     threshold: Threshold | None = None
-    """None where nothing was set: then it is shown and cannot pass."""
+    """None if none was set: the gate is shown and cannot pass."""
     against: Against = "threshold"
     margin: Margin | None = None
     select: tuple[tuple[str, str], ...] = ()
-    """Columns and the value that records must have in them."""
+    """The records it is about, as columns with their values."""
     kind: str = "rate"
     place: Location | None = None
     indifference: float = 0.05
     """How far below the threshold a value must be for `--until-decided` to be sure to fail it."""
     note: str = ""
-    """Why no threshold is set, where none is."""
+    """Why there is no threshold."""
     origin: str = ""
-    """The part of a policy that it was written in."""
+    """The part of the policy, such as `risk table`."""
+    entry: str = ""
+    """The entry in that part, such as `gates[2]`."""
 
     @property
     def paired(self) -> bool:
@@ -83,22 +87,22 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLimit:
-    """How many attempts may fail to be made: a number, or a share of all."""
+    """How many attempts may fail with an error: a number, or a share of all."""
 
     value: float = 0.0
     share: bool = False
 
     @classmethod
     def of(cls, amount: Quantity) -> ErrorLimit:
-        """Take a number of attempts, or a share of them."""
+        """Read a number of attempts, or a share of them."""
         if amount.sign not in {None, "<="} or amount.unit not in {"", "%"} or amount.number < 0:
-            raise UsageError("errors is a number of attempts, or a share of them such as '2%'.")
+            raise UsageError("errors must be a number of attempts, or a share such as '2%'.")
         if amount.unit:
             return cls(amount.number / 100, share=True)
         return cls(amount.number, share=0 < amount.number < 1)
 
     def exceeded(self, errors: int, attempts: int) -> bool:
-        """Whether so many errors are too many."""
+        """Return whether there are too many errors."""
         return errors > (self.value * attempts if self.share else self.value)
 
     def __str__(self) -> str:
@@ -107,7 +111,7 @@ class ErrorLimit:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A file of gates, or several of them joined."""
+    """The gates of one policy file, or of several that were joined."""
 
     name: str = "policy"
     gates: tuple[Gate, ...] = ()
@@ -117,13 +121,13 @@ class Policy:
     """By column (`category`, `capability`), the weight of each value."""
     composites: Mapping[str, Formula] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of metrics, such as the label that precision is about."""
+    """Options of metrics, such as the positive label of precision."""
     error_rate: float = 0.05
-    """The most either wrong decision may happen: an alarm for nothing, a pass for nothing."""
+    """The highest probability of a wrong decision, either way."""
     errors: ErrorLimit = field(default_factory=ErrorLimit)
 
     set_in: Mapping[str, str] = field(default_factory=dict)
-    """By setting, the file and the line that set it."""
+    """The file and line of each setting."""
 
     @property
     def paired(self) -> bool:
@@ -131,15 +135,14 @@ class Policy:
         return any(gate.paired for gate in self.gates)
 
     def joined(self, other: Policy) -> Policy:
-        """Put two policies together; what one sets, the other's silence does not undo.
-
-        What both set must be the same: neither is looser in secret.
-        """
+        """Join two policies. A setting in both must have the same value."""
         clashes = list(self._clashes(other))
         if clashes:
-            raise InputError(clashes, hint="Policies that are joined must not contradict.")
-        first = {name: getattr(self, name) for name in ("error_rate", "errors")
-                 if name in self.set_in}  # fmt: skip
+            raise InputError(
+                clashes, hint="Policies that are joined must not contradict each other."
+            )
+        both: dict[str, Any] = {"error_rate": self.error_rate, "errors": self.errors}
+        first = {name: value for name, value in both.items() if name in self.set_in}
         weights = {c: {**self.weights.get(c, {}), **other.weights.get(c, {})}
                    for c in {**self.weights, **other.weights}}  # fmt: skip
         metrics = {**self.options.get("weights", {}), **other.options.get("weights", {})}
@@ -161,12 +164,12 @@ class Policy:
         )
 
     def _clashes(self, other: Policy) -> Iterator[str]:
-        """Say what two policies contradict each other in, with both places."""
+        """Yield the contradictions between two policies, with both places."""
         mine, theirs = self._settings(), other._settings()
         for name in mine:
             if name in theirs and mine[name] != theirs[name]:
                 places = self.set_in.get(name, self.name), other.set_in.get(name, other.name)
-                yield f"{name} is set twice, and differently: {places[0]}; {places[1]}."
+                yield f"{name} is set to different values: {places[0]}; {places[1]}."
         for one, two in ((self, other), (other, self)):
             for name in one.required:
                 if name in two.optional:
@@ -176,10 +179,11 @@ class Policy:
                     )
 
     def _settings(self) -> dict[str, Any]:
-        """Give what was set, by name."""
-        found: dict[str, Any] = {n: getattr(self, n) for n in ("error_rate", "errors")
-                                 if n in self.set_in}  # fmt: skip
-        found |= {n: v for n, v in self.options.items() if n != "weights"}
-        found |= {f"weights.{n}": v for n, v in self.options.get("weights", {}).items()}
-        found |= {f"weights.by_{c}.{n}": v for c, t in self.weights.items() for n, v in t.items()}
-        return found | {f"composite {n}": formula for n, formula in self.composites.items()}
+        """Return the settings by name."""
+        both: dict[str, Any] = {"error_rate": self.error_rate, "errors": self.errors}
+        settings = {n: v for n, v in both.items() if n in self.set_in}
+        settings |= {n: v for n, v in self.options.items() if n != "weights"}
+        settings |= {f"weights.{n}": v for n, v in self.options.get("weights", {}).items()}
+        for column, weights in self.weights.items():
+            settings |= {f"weights.by_{column}.{n}": v for n, v in weights.items()}
+        return settings | {f"composite {n}": formula for n, formula in self.composites.items()}

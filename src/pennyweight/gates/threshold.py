@@ -26,12 +26,12 @@ _FORM = re.compile(
 )
 _TIMES = {"ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
 _TINY = 1e-12
-"""Sums of fractions miss their decimal value by less than this."""
+"""Rounding errors of sums of fractions are smaller than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its notation, before it is known what it is about."""
+    """A number with its sign and unit, not yet tied to a metric."""
 
     sign: Sign | None
     number: float
@@ -39,28 +39,30 @@ class Quantity:
 
     @classmethod
     def parse(cls, written: Any) -> Quantity:
-        """Read a number, or a text with sign and unit."""
+        """Read a number, or text with a sign and a unit."""
         if isinstance(written, bool) or not isinstance(written, int | float | str):
-            raise UsageError(f"{_said(written)} is no threshold; write it like '≥ 85%' or 0.85.")
+            given = "an empty value" if written is None else repr(written)
+            raise UsageError(f"{given} is not a threshold; write it like '≥ 85%' or 0.85.")
         text = str(written) if isinstance(written, str | Written) else repr(written)
         found = _FORM.fullmatch(text)
         if not found:
-            raise UsageError(f"{text!r} is no threshold; write it like '≥ 85%', 0.85 or '< 5s'.")
+            raise UsageError(f"{text!r} is not a threshold; write it like '≥ 85%', 0.85 or '< 5s'.")
         sign, dollar, number, unit = found.groups()
         return cls(_SIGNS.get(sign or ""), float(number), "$" if dollar else unit)
 
     def value(self, metric: str, kind: str) -> float:
-        """Turn it into the metric's own unit; `kind` is `rate`, or the metric's unit."""
+        """Convert to the unit of a metric; `kind` is `rate`, or that unit."""
         number, unit = self.number, self.unit.lower()
         if kind == "rate":
             if unit not in {"", "%"}:
-                raise UsageError(f"{metric} is a rate; {self.unit!r} is no unit of it, only %.")
+                raise UsageError(f"{metric} is a rate; its unit is %, not {self.unit!r}.")
             if not unit and 1 < number < 2:
-                said = f"{number:g}"
-                raise UsageError(f"{metric}: {said} may be a share or a percentage; write {said}%.")
+                text = f"{number:g}"
+                what = f"{text} could be a share or a percentage"
+                raise UsageError(f"{metric}: {what}; write {text}% for a percentage.")
             number = number / 100 if unit or number > 1 else number
             if not 0 <= number <= 1:
-                raise UsageError(f"{metric} is a rate; {self.number:g} is not from 0 to 100 %.")
+                raise UsageError(f"{metric} is a rate; {self.number:g} is not between 0 and 100 %.")
             return number
         if kind == "ms" and unit in _TIMES:
             return number * _TIMES[unit]
@@ -73,7 +75,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Where a metric has to be."""
+    """A limit that a metric must keep."""
 
     sign: Sign
     value: float
@@ -81,7 +83,7 @@ class Threshold:
 
     @classmethod
     def parse(cls, written: Any, metric: Metric, kind: str = "") -> Threshold:
-        """Read a threshold of a metric; without a sign, its own direction decides.
+        """Read a threshold of a metric; without a sign, the metric's better direction decides.
 
         >>> from pennyweight.catalogue import metric_named
         >>> accuracy, slow = metric_named("accuracy"), metric_named("latency_p95_ms")
@@ -94,24 +96,28 @@ class Threshold:
         kind = kind or kind_of(metric)
         value = amount.value(metric.name, kind)
         if amount.sign is None and metric.better is None:
-            raise UsageError(f"{metric.name} has no good direction; write a sign: '≥ {written}'.")
+            raise UsageError(
+                f"{metric.name} has no better direction; write a sign, as in '≥ {written}'."
+            )
         sign = amount.sign or (">=" if metric.better == "higher" else "<=")
         made = cls(sign, value, kind)
         if metric.better and sign != "=" and made.upwards != (metric.better == "higher"):
             right = cls(">=" if metric.better == "higher" else "<=", value, kind)
-            what = f"{metric.name} is better the {metric.better} it is, so {made} asks for bad ones"
+            what = f"{metric.name} is better when {metric.better}, so {made} asks for bad values"
             raise UsageError(f"{what}; write '{right}'.")
         if made.vacuous and amount.sign is None and not amount.unit and value == 1:
-            raise UsageError(f"{metric.name}: 1 is 100 %, which any value meets; write 1% or 100%.")
+            raise UsageError(
+                f"{metric.name}: 1 means 100 %, which every value meets; write 1% or 100%."
+            )
         return made
 
     @property
     def upwards(self) -> bool:
-        """Whether more is better here."""
+        """Whether a higher value is better."""
         return self.sign in {">=", ">"} or (self.sign == "=" and self.value > 0)
 
     def holds(self, value: float) -> bool:
-        """Whether a value is on the right side."""
+        """Return whether a value meets the threshold."""
         gap = value - self.value
         near = abs(gap) <= _TINY * max(1.0, abs(self.value))
         if self.sign == "=":
@@ -121,21 +127,21 @@ class Threshold:
         return gap > 0 if self.upwards else gap < 0
 
     def effect(self, value: float) -> float:
-        """By how much a value is better than it has to be; below 0 where it is worse."""
+        """Return how much better than the threshold a value is; negative if it is worse."""
         if self.sign == "=":
             return -abs(value - self.value)
         return value - self.value if self.upwards else self.value - value
 
     @property
     def extreme(self) -> bool:
-        """Whether it is the best there can be, which no sample can prove."""
+        """Whether it is the best possible rate, which no sample can prove."""
         return self.kind == "rate" and (
             (self.upwards and self.value >= 1) or (not self.upwards and self.value <= 0)
         )
 
     @property
     def vacuous(self) -> bool:
-        """Whether every rate meets it."""
+        """Whether every possible rate meets it."""
         return self.kind == "rate" and (self.sign, self.value) in {(">=", 0), ("<=", 1)}
 
     def __str__(self) -> str:
@@ -143,14 +149,14 @@ class Threshold:
 
 
 def kind_of(metric: Metric, parts_are_rates: bool = False) -> str:
-    """Say what a metric's thresholds are about: a rate, or its unit."""
+    """Return the kind of a metric's thresholds: `rate`, or a unit."""
     if metric.range == (0, 1) or (metric.open_parts and parts_are_rates):
         return "rate"
     return metric.unit
 
 
 def shown(value: float, kind: str) -> str:
-    """Write a number the way people read it."""
+    """Write a number with its unit."""
     if kind == "rate":
         return f"{round(value * 100, 10):.4g} %"
     if kind == "US$":
@@ -160,7 +166,3 @@ def shown(value: float, kind: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _said(written: Any) -> str:
-    return "nothing" if written is None else repr(written)

@@ -1,4 +1,4 @@
-"""Versions of what is evaluated, and which of several thresholds is in force for one."""
+"""Versions of what is evaluated, and the threshold that applies to each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[tuple[int, ...], bool]
 
 
 def version_key(text: str) -> Key | None:
-    """Give what versions are ordered by; None for a word such as `Target`.
+    """Return a sort key for a version; None for a word such as `Target`.
 
     >>> version_key("v2") == version_key("2.0.0"), version_key("2.0-rc1") < version_key("2.0")
     (True, True)
@@ -31,7 +31,7 @@ def version_key(text: str) -> Key | None:
 
 
 def in_force(versions: Iterable[str], evaluated: str) -> str | None:
-    """Pick the highest version that is not above the evaluated one; None if all are above it.
+    """Return the highest version that is not above the evaluated one; None if all are above it.
 
     >>> in_force(["v1.0", "v2.0", "v3.0", "Target"], "2.4")
     'v2.0'
@@ -43,6 +43,6 @@ def in_force(versions: Iterable[str], evaluated: str) -> str | None:
     wanted = version_key(evaluated)
     if wanted is None:
         words = ", ".join(known)
-        raise UsageError(f"--version {evaluated!r} is no version like v2.0; there are {words}.")
+        raise UsageError(f"--version {evaluated!r} is not a version such as v2.0. Known: {words}.")
     below = [(key, name) for name in known if (key := version_key(name)) and key <= wanted]
     return max(below)[1] if below else None

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.checks.declaration import CheckResult, Evidence
+from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.resume import held
@@ -154,4 +154,4 @@ def _verdict(item: Mapping[str, Any]) -> CheckResult:
     score, evidence = item.get("score"), str(item.get("evidence") or "")
     holds = None if score is None or NO < score < YES else score >= YES
     said = {True: "yes", False: "no", None: "cannot say"}[holds]
-    return CheckResult(holds, said, (Evidence("judge", evidence),) if evidence else ())
+    return CheckResult(holds, said, (Excerpt("judge", evidence),) if evidence else ())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pennyweight.checks.attempt import COLUMNS, AttemptView
-from pennyweight.checks.declaration import CheckResult, Evidence
+from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
@@ -179,7 +179,7 @@ def _agreed(given: list[Given]) -> CheckResult:
         return CheckResult(None, why, error=any(one.error for one in given))
     if len(votes) > 1 and votes[0][1] == votes[1][1]:
         return CheckResult(None, f"They disagree: {why}")
-    evidence = [Evidence(**e) for one in given for e in json.loads(one.evidence or "[]")]
+    evidence = [Excerpt(**e) for one in given for e in json.loads(one.evidence or "[]")]
     return CheckResult(votes[0][0], why, tuple(evidence))
 
 

@@ -1,0 +1,47 @@
+"""Create a first suite in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pennyweight.errors import InputError, UsageError
+from pennyweight.suite.starter import first_scenarios, first_suite
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedSuite:
+    """The files of a suite that was created."""
+
+    files: tuple[Path, ...]
+    suite: Path
+    policy: Path | None
+    """The policy that decides on it, if one was created."""
+
+
+def init(folder: str | Path = ".", *, scenarios: bool = False, force: bool = False) -> CreatedSuite:
+    """Create a suite that runs on the local model without any key.
+
+    `scenarios` creates scenarios with checks and a policy. Existing files are an error unless
+    `force` is set, which replaces them.
+    """
+    folder = Path(folder)
+    contents = first_scenarios() if scenarios else first_suite()
+    existing = [folder / name for name in contents if (folder / name).exists()]
+    if existing and not force:
+        raise InputError([f"{path} already exists." for path in existing],
+                         hint="--force replaces existing files.")  # fmt: skip
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in contents.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}. "
+            "Name another folder: pennyweight init FOLDER."
+        ) from error
+    return CreatedSuite(
+        files=tuple(folder / name for name in contents),
+        suite=folder / "suite.yaml",
+        policy=folder / "policy.yaml" if scenarios else None,
+    )
