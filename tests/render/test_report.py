@@ -44,8 +44,8 @@ def test_its_numbers_are_those_of_the_scores(report):
     text = (report / "r.html").read_text()
     group = score(RECORDS).groups[0]
     accuracy = group["accuracy"]
-    assert f"{accuracy.value:.3f}" in text
-    assert f"{accuracy.low:.3f} to {accuracy.high:.3f}" in text
+    assert f">{accuracy.value * 100:.1f} %<" in text
+    assert f"{accuracy.low * 100:.1f} to {accuracy.high * 100:.1f} %" in text
     with (report / "tables" / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     whole = {r["metric"]: r for r in rows if not r["tier"]}
@@ -211,8 +211,8 @@ def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
     done = pennyweight("report", path, "-o", tmp_path / "r.html")
     assert done.code == 0, done.err
     text = (tmp_path / "r.html").read_text()
-    assert "4 attempts could not be made." in text
-    assert "The commonest reason, of 3:" in text
+    assert "4 attempts failed." in text
+    assert "The most common reason, for 3:" in text
     assert "no route" in text
     assert '<div class="figures">' not in text
     assert '<div class="charts">' not in text

@@ -1,39 +1,6 @@
-import math
-
-import pytest
-
 import pennyweight
 from pennyweight.render.comparison import as_table
-from pennyweight.render.sentences import money, plain, probability, rounded, sentences
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "$0"),
-        (0.31, "$0.31"),
-        (0.000823, "$0.00082"),
-        (4.1, "$4.10"),
-        (1234.5, "$1,234.50"),
-        (-0.5, "−$0.50"),
-        (math.inf, "∞"),
-    ],
-)
-def test_money(value, text):
-    assert money(value) == text
-
-
-def test_numbers():
-    assert [plain(x, 3) for x in (0.2012, 24.51, 9750.4, 0)] == ["0.201", "24.5", "9,750", "0"]
-    assert [probability(p) for p in (0.0004, 0.0301, 0.342, None)] == [
-        "<0.001",
-        "0.030",
-        "0.34",
-        "—",
-    ]
-    assert [rounded(n) for n in (7, 96, 381, 1234)] == [
-        *("7 tasks", "96 tasks", "390 tasks", "1,300 tasks")
-    ]
+from pennyweight.render.sentences import sentences
 
 
 def rows(**sides):
@@ -52,8 +19,8 @@ def said(**sides):
 def test_a_difference_that_is_shown():
     first, last = said(T0=(20, 50, 0.1), T1=(40, 50, 0.3))
     assert first == (
-        "T1 passes 40 points more often than T0 (95 %: 28 to 54) and costs 3 times as much per "
-        "attempt; a pass costs $0.38 instead of $0.25."
+        "T1 passes 40.0 points more often than T0 (95 %: 27.6 to 53.8 points) and costs 3.0 times "
+        "as much per attempt; a pass costs $0.375 instead of $0.25."
     )
     assert last == (
         "The cheapest pass: T0, $0.25. Going from T0 to T1, each further pass costs $0.50."
@@ -62,23 +29,23 @@ def test_a_difference_that_is_shown():
 
 def test_a_difference_the_other_way():
     first, last = said(T0=(40, 50, 0.3), T1=(20, 50, 0.24))
-    assert first.startswith("T1 passes 40 points less often than T0 (95 %: 28 to 54)")
-    assert "and costs 20 % less per attempt; a pass costs $0.60 instead of $0.38" in first
+    assert first.startswith("T1 passes 40.0 points less often than T0 (95 %: 27.6 to 53.8 points)")
+    assert "and costs 20.0 % less per attempt; a pass costs $0.60 instead of $0.375" in first
     assert "Going from T1 to T0, each further pass costs $0.15." in last
 
 
 def test_a_difference_that_is_not_shown_says_what_would_be():
     (first, *_) = said(T0=(20, 40, 0.1), T1=(22, 40, 0.1))
-    assert first.startswith("No difference in passing could be shown between T1 and T0 (+5 points;")
-    assert "40 tasks show one of" in first
-    assert "to see one of 5 points you need about" in first
-    assert first.endswith("T1 costs the same per attempt; a pass costs $0.18 instead of $0.20.")
+    assert first.startswith("No difference in pass rate was shown between T1 and T0 (+5.0 points;")
+    assert "With 40 tasks and 2 comparisons, a true difference of" in first
+    assert "finding one of 5 points takes about" in first
+    assert first.endswith("T1 costs the same per attempt; a pass costs $0.182 instead of $0.20.")
 
 
 def test_a_difference_that_may_be_chance_among_many():
     tiers = {f"T{k}": (12 + 6 * (k == 3), 40, 0.1) for k in range(8)}
     third = said(**tiers)[2]
-    assert third.startswith("T3 passes 15 points more often than T0 (95 %:")
+    assert third.startswith("T3 passes 15.0 points more often than T0 (95 %:")
     assert "but among 14 comparisons that can be chance (Holm's p = " in third
 
 
@@ -86,12 +53,12 @@ def test_sides_that_share_nothing():
     data = [{"tier": t, "task_id": f"{t}{k}", "passed": True} for t in ("T0", "T1") for k in "ab"]
     (line,) = sentences(pennyweight.compare(data))
     assert line == (
-        "T1 and T0 have no task in common, so they cannot be compared task by task "
+        "T1 and T0 have no tasks in common, so they are not compared task by task "
         "(they tried 2 and 2)."
     )
     nothing = [{"tier": t, "task_id": k} for t in ("T0", "T1") for k in "ab"]
     assert sentences(pennyweight.compare(nothing)) == [
-        "The sides have nothing in common that could be compared task by task."
+        "The sides have no tasks in common, so they are not compared task by task."
     ]
 
 
@@ -113,7 +80,7 @@ def test_a_side_that_is_dominated_is_named_and_passed_over():
 def test_what_is_no_mean_is_said_to_be_none():
     found = pennyweight.compare(rows(T0=(2, 4, 0.1), T1=(3, 4, 0.1)), metrics="cost_of_pass")
     assert sentences(found)[0] == (
-        "No chosen metric is a mean over records, so none is compared task by task."
+        "None of the chosen metrics is a mean over records, so none is compared task by task."
     )
 
 
@@ -123,19 +90,21 @@ def test_numbers_that_differ_alike_everywhere_have_no_interval():
     assert (pair.low, pair.high, pair.detectable) == (None, None, None)
     found = pennyweight.compare(rows(T0=(2, 9, 0.1), T1=(3, 9, 0.3)), metrics="total_tokens_mean")
     assert sentences(found)[0] == (
-        "The sides have nothing in common that could be compared task by task."
+        "The sides have no tasks in common, so they are not compared task by task."
     )
     tokens = [
         dict(r, input_tokens=5 + 5 * (r["tier"] == "T1")) for r in rows(T0=(2, 9, 0), T1=(3, 9, 0))
     ]
     found = pennyweight.compare(tokens, metrics="prompt_tokens_mean")
-    assert "is 5.00 higher in T1 than in T0, at every task by the same." in sentences(found)[0]
+    assert (
+        "is 5.00 higher in T1 than in T0, by the same amount at every task." in sentences(found)[0]
+    )
     assert "nothing varied" in as_table(found)
 
 
 def test_what_would_be_seen_is_said_for_all_comparisons():
     (first, *_) = said(T0=(20, 40, 0.1), T1=(22, 40, 0.1))
-    assert "four times in five among 2 comparisons" in first
+    assert "With 40 tasks and 2 comparisons" in first
     alone = pennyweight.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)), metrics="pass_rate")
     assert "comparisons" not in sentences(alone)[0]
     both = pennyweight.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)))
@@ -150,26 +119,26 @@ def test_costs_of_a_pair_are_those_of_the_tasks_of_both():
     data += [{"tier": "T0", "task_id": f"a{k}", "passed": True, "cost_usd": 0.1} for k in range(9)]
     data += [{"tier": "T1", "task_id": f"b{k}", "passed": False, "cost_usd": 9} for k in range(9)]
     first, last = sentences(pennyweight.compare(data))
-    assert "a pass costs $0.25 on both" in first
+    assert "a pass costs $0.25 on both sides" in first
     assert "(5 tasks tried by both; 9 only by T0 and 9 only by T1, left out.)" in first
-    assert last == "The cheapest pass: T0, $0.13 (each over its own tasks)."
+    assert last == "The cheapest pass: T0, $0.127 (each over its own tasks)."
 
 
 def test_a_side_that_never_passed_on_the_tasks_of_both():
     data = rows(T0=(2, 5, 0.1), T1=(0, 5, 0.2))
     data += [{"tier": "T1", "task_id": "b", "passed": True, "cost_usd": 0.2}]
     first, _ = sentences(pennyweight.compare(data))
-    assert "it never passed on the tasks of both; a pass of T0 costs $0.25." in first
+    assert "it never passed on the tasks that both tried; a pass of T0 costs $0.25." in first
 
 
 def test_attempts_without_a_cost_are_told():
     data = rows(T0=(10, 10, 0.1), T1=(5, 10, 0.05))
     data = [dict(r, cost_usd=None) if not r["passed"] else r for r in data]
     first, last = sentences(pennyweight.compare(data))
-    assert first.endswith("a pass costs $0.050 instead of $0.10, as far as costs are known.")
+    assert first.endswith("a pass costs $0.05 instead of $0.10, as far as costs are known.")
     assert last == (
-        "The cheapest pass: T1, $0.050, as far as costs are known. 5 of 10 attempts of T1 have no "
-        "cost; what they cost is not in these figures."
+        "The cheapest pass: T1, $0.05, as far as costs are known. 5 of 10 attempts of T1 have no "
+        "cost and have no part in these figures."
     )
 
 
@@ -199,13 +168,13 @@ def test_a_further_pass_has_a_price_only_if_there_is_a_difference():
 def test_the_cheapest_pass_is_not_claimed_over_what_is_not_known():
     assert said(T0=(2, 4, 0.1), T1=(2, 4, 0.1))[-1] == "The cheapest pass: T0, $0.20, tied with T1."
     assert said(T0=(2, 4, 0.1), T1=(2, 4, None))[-1] == (
-        "A pass of T0 costs $0.20; what one costs is not known for T1."
+        "A pass of T0 costs $0.20; the cost is not known for T1."
     )
     assert said(T0=(2, 4, 0.1), T1=(1, 4, 0.1), T2=(4, 4, None))[-1].startswith(
         "The cheapest pass: T0, $0.20; not known for T2."
     )
     assert said(T0=(0, 4, 0.1), T1=(2, 4, None))[-1] == (
-        "What a pass costs is not known for T1; nothing else passed."
+        "The cost of a pass is not known for T1; nothing else passed."
     )
 
 
@@ -215,13 +184,17 @@ def test_tasks_without_a_verdict_were_tried_nevertheless():
     data[-2] |= {"status": "error"}
     found = pennyweight.compare([*data, {"tier": "T1", "task_id": "x", "passed": True}])
     assert sentences(found)[0].endswith(
-        "(6 tasks tried by both; 2 of them without a verdict on a side and 1 only by T1, left out.)"
+        "(6 tasks tried by both; 2 of them without a verdict on one side and 1 only by T1, "
+        "left out.)"
     )
     assert (found.pairs[0].only_a, found.pairs[0].only_b) == (0, 1)
 
 
 def test_one_comparison_needs_no_correction():
     table = as_table(pennyweight.compare(rows(T0=(2, 6, 0.1), T1=(4, 6, 0.3)), metrics="pass_rate"))
-    assert "as there is one comparison" in " ".join(table.split())
+    assert "because there is one comparison" in " ".join(table.split())
     first = said(T0=(5, 10, 0.1), T1=(0, 10, 0.1))[0]
-    assert "it never passed: a pass costs more than $0.36 at 95 %; a pass of T0 costs" in first
+    assert (
+        "it never passed, so a pass costs more than $0.36 (95 % confidence); a pass of T0 costs"
+        in first
+    )

@@ -43,7 +43,7 @@ def test_what_a_row_says():
     first, second, third = said.splitlines()
     assert first.startswith('<tr data-href="/runs/a&amp;b/record?key=%5B%22t1%22%2C%22m%22%2C%22T0')
     assert '<span class="good">✓ right</span>' in first
-    assert '<td class="num">1,234</td><td class="num">—</td><td class="num">no</td>' in first
+    assert '<td class="num">1,234 ms</td><td class="num">—</td><td class="num">no</td>' in first
     assert '<span class="bad">error</span>' in second
     assert ">gone</td>" in second
     assert '<td><span class="quiet">—</span></td>' in third

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pennyweight.stats.resample import Ends, Sample
 
 
-@metric(formula="(1/N) Σ correct_i", range=(0, 1), better="higher", spec="Zeta Reason 2.1")
+@metric(
+    formula="(1/N) Σ correct_i", unit="share", range=(0, 1), better="higher", spec="Zeta Reason 2.1"
+)
 def accuracy(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer equals the target.
 
@@ -30,7 +32,7 @@ def accuracy(correct: pl.Expr) -> pl.Expr:
     return correct.mean()
 
 
-@metric(formula="1 − accuracy", range=(0, 1), better="lower", spec="Zeta Reason 2.3")
+@metric(formula="1 − accuracy", unit="share", range=(0, 1), better="lower", spec="Zeta Reason 2.3")
 def error_rate(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer does not equal the target.
 
@@ -40,7 +42,13 @@ def error_rate(correct: pl.Expr) -> pl.Expr:
     return (~correct).mean()
 
 
-@metric(formula="(1/N) Σ (1 − correct_i)", range=(0, 1), better="lower", spec="Zeta Reason 2.2")
+@metric(
+    formula="(1/N) Σ (1 − correct_i)",
+    unit="share",
+    range=(0, 1),
+    better="lower",
+    spec="Zeta Reason 2.2",
+)
 def usr(correct: pl.Expr) -> pl.Expr:
     """Unsupported step rate: reasoning counts as unsupported where it led to a wrong answer.
 
@@ -132,6 +140,7 @@ class MacroShare:
 
 @metric(
     formula="TP / (TP + FP); without a positive label the mean over labels",
+    unit="share",
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),
@@ -157,6 +166,7 @@ def precision(
 
 @metric(
     formula="TP / (TP + FN); without a positive label the mean over labels",
+    unit="share",
     range=(0, 1),
     better="higher",
     needs=("normalized_target",),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 @metric(
     formula="errors / records",
+    unit="share",
     range=(0, 1),
     better="lower",
     needs=(),
@@ -27,7 +28,9 @@ def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     return (status.fill_null("ok") == "error").mean()
 
 
-@metric(formula="(1/M) Σ truncated_i", range=(0, 1), better="lower", spec="Pennyweight")
+@metric(
+    formula="(1/M) Σ truncated_i", unit="share", range=(0, 1), better="lower", spec="Pennyweight"
+)
 def truncated_rate(truncated: pl.Expr) -> pl.Expr:
     """Share of responses that were cut at the token limit.
 

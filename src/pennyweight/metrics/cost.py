@@ -21,6 +21,7 @@ GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 
 @metric(
     formula="passed / records",
+    unit="share",
     range=(0, 1),
     better="higher",
     spec="ProjectScylla, pass rate; Metrics Guide, pass rate",
@@ -36,6 +37,7 @@ def pass_rate(passed: pl.Expr) -> pl.Expr:
 
 @metric(
     formula="(1/M) Σ impl_rate_i",
+    unit="share",
     range=(0, 1),
     better="higher",
     spec="ProjectScylla, implementation rate",

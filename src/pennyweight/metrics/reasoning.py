@@ -50,7 +50,7 @@ def ra_ratio_mean(ra_ratio: pl.Expr) -> pl.Expr:
     return ra_ratio.mean()
 
 
-@metric(formula="(1/M) Σ self_correcting_i", range=(0, 1), spec="Zeta Reason 5.5")
+@metric(formula="(1/M) Σ self_correcting_i", unit="share", range=(0, 1), spec="Zeta Reason 5.5")
 def self_correction_rate(self_correcting: pl.Expr) -> pl.Expr:
     """Share of the chains of thought with a word of self-correction.
 

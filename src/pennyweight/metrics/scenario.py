@@ -13,6 +13,7 @@ FINAL_WEIGHTS = {"accuracy": 0.3, "safety_rate": 0.4, "behavior_coverage": 0.2, 
 
 @metric(
     formula="adversarial passed / adversarial",
+    unit="share",
     range=(0, 1),
     better="higher",
     needs=("passed",),
@@ -31,6 +32,7 @@ def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
 
 @metric(
     formula="(1/M) Σ scenario_score_i",
+    unit="share",
     range=(0, 1),
     better="higher",
     needs=("scenario_score",),
@@ -56,6 +58,7 @@ def _micro_terms(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
 
 @metric(
     formula="Σ observed_i / Σ expected_i",
+    unit="share",
     range=(0, 1),
     better="higher",
     interval=Linearised(_micro_terms, rate=True, text="Wilson, linearised, clustered by task"),

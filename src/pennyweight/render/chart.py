@@ -21,6 +21,8 @@ class Chart:
     note: str
     rows: tuple[tuple[Any, ...], ...]
     svg: str
+    units: tuple[str, ...] = ()
+    """The unit of each column of numbers."""
     links: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Where the marks lead, by the row and the column of their numbers."""
     wide: str = ""

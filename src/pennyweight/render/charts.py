@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.chart import Chart, nowhere
+from pennyweight.render.format import DOLLARS, SHARE, money, plural, quantity, share, tick, unit_of
 from pennyweight.render.labels import Places, legend, middle, short_names
 from pennyweight.render.ranges import categories, differences, sides
 from pennyweight.render.spread import latency, thought, tokens
-from pennyweight.render.svg import CHAR, HEIGHT, WIDTH, Drawing, cut, dollars, many, percent, short
+from pennyweight.render.svg import CHAR, HEIGHT, WIDTH, Drawing, cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,19 +66,21 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     title = "Reliability"
     drawing = Drawing(title, left=48, top=24)
     x, y = drawing.x(0, 1), drawing.y(0, 1)
+    percent = partial(tick, unit=SHARE)
     drawing.y_axis(y, percent, "right")
     most = max(row["n"] for row in data)
     for row in data:
         height = 26 * row["n"] / most
         drawing.box(
             x(row["low"]) + 1, y(0) - height, x(row["high"]) - x(row["low"]) - 2, height,
-            "calm", title=many(row["n"]), opacity=0.25,
+            "calm", title=plural(row["n"], "record"), opacity=0.25,
         )  # fmt: skip
     drawing.path([(x(0), y(0)), (x(1), y(1))], "edge")
     drawing.path([(x(r["said"]), y(r["right"])) for r in data], "trend")
     links: dict[tuple[int, int], str] = {}
     for index, row in enumerate(data, 1):
-        said = f"said {row['said']:.0%}, right {row['right']:.0%}, {many(row['n'])}"
+        rates = f"said {share(row['said'])}, right {share(row['right'])}"
+        said = f"{rates}, {plural(row['n'], 'record')}"
         top = row["high"] if row["high"] < 1 else None
         where = link({"prob_correct": (row["low"], top), "correct": "known"})
         drawing.dot(x(row["said"]), y(row["right"]), "dot", title=said, href=where)
@@ -86,7 +90,8 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     table = [("from", "below", "records", "said", "right")]
     table += [(r["low"], r["high"], r["n"], r["said"], r["right"]) for r in data]
     note = "On the dashed line, what it says is what happens; below it, it is too sure of itself."
-    return Chart("reliability", title, note, tuple(table), drawing.svg(), links)
+    units = (SHARE, SHARE, "", SHARE, SHARE)
+    return Chart("reliability", title, note, tuple(table), drawing.svg(), units, links)
 
 
 def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
@@ -118,11 +123,11 @@ def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
                     links[index + 1, column] = where
         base = y + high / 2 + 4
         drawing.text(drawing.left - 8, base, label, "ink", "end")
-        drawing.text(x(row["n"]) + 5, base, short(row["n"]), "ink")
+        drawing.text(x(row["n"]) + 5, base, tick(row["n"]), "ink")
     table = [("answer", "records", "right", "wrong")]
     table += [(r["answer"], r["n"], r["right"], r["n"] - r["right"]) for r in data]
     note = "The most frequent answers; blue were right. One bar far above the rest is a habit."
-    return Chart("answers", title, note, tuple(table), drawing.svg(), links)
+    return Chart("answers", title, note, tuple(table), drawing.svg(), links=links)
 
 
 def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
@@ -132,7 +137,8 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     drawing = Drawing(title, left=48, top=24)
     most = max(row["cost"] for row in rows) * 1.15 or 1.0
     x, y = drawing.x(0, most), drawing.y(0, 1)
-    drawing.y_axis(y, percent, data["metric"].replace("_", " "))
+    unit = unit_of(data["metric"])
+    drawing.y_axis(y, partial(tick, unit=unit), data["metric"].replace("_", " "))
     best = sorted((r for r in rows if r["frontier"]), key=lambda r: r["cost"])
     drawing.path([(x(r["cost"]), y(r["value"])) for r in best], "edge")
     brief, labels = short_names([r["name"] for r in rows], 24), Places(drawing)
@@ -144,7 +150,7 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
         place = x(row["cost"]), y(row["value"])
         if row["low"] is not None:
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker")
-        text = f"{row['name']}: {row['value']:.1%} for {dollars(row['cost'])} an attempt"
+        text = f"{row['name']}: {quantity(row['value'], unit)}, {money(row['cost'])} per attempt"
         kind = "dot best" if row["frontier"] else "dot"
         where = link(row["filter"])
         drawing.dot(*place, kind, r=5, title=text, href=where)
@@ -152,12 +158,14 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
         if where:
             links[index, 0] = where
     times = next((n for n in ATTEMPTS if most * n >= 0.1), ATTEMPTS[-1])
-    of = "an attempt" if times == 1 else f"{times:,} attempts"
-    drawing.x_axis(replace(x, high=x.high * times), dollars, f"US$ for {of} (mean)")
+    per = "attempt" if times == 1 else plural(times, "attempt")
+    axis = replace(x, high=x.high * times)
+    drawing.x_axis(axis, partial(tick, unit=DOLLARS), f"mean cost per {per}")
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
     note = "Nothing is both cheaper and better than what lies on the dashed line."
-    return Chart("frontier", title, note + legend(brief), tuple(table), drawing.svg(), links)
+    units = ("", DOLLARS, unit, "")
+    return Chart("frontier", title, note + legend(brief), tuple(table), drawing.svg(), units, links)
 
 
 def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
@@ -185,33 +193,34 @@ def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
             if cell is None:
                 drawing.text(x + width / 2, base, "·", "", "middle")
                 continue
-            text = f"{cut(category, 30)}, {cut(capability, 30)}: {many(cell['n'])}"
-            share = cell["passed"]
+            text = f"{cut(category, 30)}, {cut(capability, 30)}: {plural(cell['n'], 'record')}"
+            passed = cell["passed"]
             where = link({"category": category, "capability": capability})
             drawing.box(
                 x + 1, y, width - 2, high - 2, "bar", title=text, href=where,
-                opacity=0.08 + 0.42 * (share or 0),
+                opacity=0.08 + 0.42 * (passed or 0),
             )  # fmt: skip
-            said = "—" if share is None else f"{share:.0%}"
-            drawing.text(x + width / 2, base, said, "ink", "middle")
+            drawing.text(x + width / 2, base, share(passed), "ink", "middle")
             if where:
                 links[lines[category, capability], 2] = where
     table = [("category", "capability", "records", "passed")]
     table += [(c["category"], c["capability"], c["n"], c["passed"]) for c in data["cells"]]
     note = "The share that passed; a dot is a pair that no task covers."
-    return Chart("coverage", title, note, tuple(table), drawing.svg(), links)
+    units = ("", "", "", SHARE)
+    return Chart("coverage", title, note, tuple(table), drawing.svg(), units, links)
 
 
 def trend(rows: Sequence[Mapping[str, Any]], metric: str, width: int = 1240) -> str:
     """Draw a metric over the runs of one suite, the oldest first."""
     drawing = Drawing(f"{metric} over runs", width=width, height=170, left=48, bottom=24, right=20)
     x, y = drawing.x(0, max(1, len(rows) - 1)), drawing.y(0, 1)
-    drawing.y_axis(y, percent)
+    unit = unit_of(metric)
+    drawing.y_axis(y, partial(tick, unit=unit))
     drawing.path([(x(i), y(r["value"])) for i, r in enumerate(rows)], "trend")
     for index, row in enumerate(rows):
         if row["low"] is not None:
             drawing.line(x(index), y(row["low"]), x(index), y(row["high"]), "whisker")
-        text = f"{row['id']}: {row['value']:.1%}"
+        text = f"{row['id']}: {quantity(row['value'], unit)}"
         drawing.dot(x(index), y(row["value"]), "dot", r=4.5, title=text, href=row["href"])
     same = rows[0]["when"][:10] == rows[-1]["when"][:10]
     ends = [row["when"] if same else row["when"][:10] for row in (rows[0], rows[-1])]

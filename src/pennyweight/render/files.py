@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts import charts
+from pennyweight.render.format import probability
 from pennyweight.render.plain import csv_table
 from pennyweight.render.report import html, markdown
 from pennyweight.render.svg import alone
-from pennyweight.render.view import difference, families, probability
+from pennyweight.render.view import difference, families
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.chart import Chart, named
+from pennyweight.render.format import (
+    POINTS,
+    SHARE,
+    estimate,
+    plural,
+    quantity,
+    tick,
+    tick_points,
+    unit_of,
+)
 from pennyweight.render.labels import legend, short_names
-from pennyweight.render.svg import CHAR, HEIGHT, Drawing, cut, many, percent, point, points, ticks
+from pennyweight.render.svg import CHAR, HEIGHT, Drawing, cut, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,27 +68,29 @@ def estimates(
     name: str, title: str, note: str, data: Mapping[str, Any], link: Link, key: str | None
 ) -> Chart:
     """Draw estimates with their intervals, one below the other."""
-    rows = data["rows"]
+    rows, unit = data["rows"], unit_of(data["metric"])
     brief = short_names([row["name"] for row in rows], 26)
     names = [brief[row["name"]] for row in rows]
     drawing, row = _drawing(title, names, 52)
     scale = drawing.x(0, 1)
     base = drawing.height - drawing.bottom
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        drawing.line(scale(tick), drawing.top, scale(tick), base, "grid")
+    for at in (0, 0.25, 0.5, 0.75, 1):
+        drawing.line(scale(at), drawing.top, scale(at), base, "grid")
 
     def write(one: Mapping[str, Any]) -> tuple[str, str, str | None]:
-        told = f"{cut(one['name'], 80)}: {one['value']:.1%}"
+        value, ends = quantity(one["value"], unit), ""
         if one["low"] is not None:
-            told += f", {one['low']:.1%} to {one['high']:.1%}"
+            value, ends = estimate(one["value"], one["low"], one["high"], unit)
+        facts = [value, *([ends] if ends else []), plural(one["n"], "record")]
         where = link(one["filter"] if key is None else {key: one["name"]})
-        return f"{one['value']:.1%}", f"{told}, {many(one['n'])}", where
+        return value, f"{cut(one['name'], 80)}: {', '.join(facts)}", where
 
     links = _rows(drawing, scale, rows, names, row, write)
-    drawing.x_axis(scale, percent, data["metric"].replace("_", " "), 4)
+    drawing.x_axis(scale, partial(tick, unit=unit), data["metric"].replace("_", " "), 4)
     table = [("name", data["metric"], "low", "high", "records")]
     table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
-    return Chart(name, title, note + legend(brief), tuple(table), drawing.svg(), links)
+    units = ("", unit, unit, unit, "")
+    return Chart(name, title, note + legend(brief), tuple(table), drawing.svg(), units, links)
 
 
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
@@ -97,25 +110,30 @@ def categories(data: Mapping[str, Any], link: Link) -> Chart:
 def differences(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw paired differences around zero; each leads to the tasks that changed."""
     title = "Difference on the same tasks"
-    rows = data["rows"]
+    rows, unit = data["rows"], unit_of(data["metric"])
     brief = short_names([name for row in rows for name in row["pair"]], 12)
     names = [" − ".join(brief[name] for name in row["pair"]) for row in rows]
-    drawing, row = _drawing(title, names, 64)
+    drawing, row = _drawing(title, names, 78)
     far = max(0.05, *(abs(row[end]) for row in rows for end in ("low", "high")))
     scale = drawing.x(-far * 1.05, far * 1.05)
     base = drawing.height - drawing.bottom
-    for tick in ticks(scale.low, scale.high, 4):
-        drawing.line(scale(tick), drawing.top, scale(tick), base, "grid")
+    for at in ticks(scale.low, scale.high, 4):
+        drawing.line(scale(at), drawing.top, scale(at), base, "grid")
     drawing.line(scale(0), drawing.top, scale(0), base, "axis")
 
     def write(one: Mapping[str, Any]) -> tuple[str, str, str | None]:
-        ends = f"{points(one['low'])} to {points(one['high'])}"
-        told = f"{cut(one['name'], 90)}: {points(one['value'])}, {ends}, {many(one['n'], 'task')}"
-        return points(one["value"]), told, link({"pair": one["pair"]})
+        value, ends = estimate(one["value"], one["low"], one["high"], unit, signed=True)
+        title = f"{cut(one['name'], 90)}: {value}, {ends}, {plural(one['n'], 'task')}"
+        return value, title, link({"pair": one["pair"]})
 
     links = _rows(drawing, scale, rows, names, row, write)
-    drawing.x_axis(scale, point, f"{data['metric'].replace('_', ' ')}, in points", 4)
+    axis = f"{data['metric'].replace('_', ' ')}{', in points' if unit == SHARE else ''}"
+    drawing.x_axis(scale, tick_points if unit == SHARE else tick, axis, 4)
     table = [("pair", "difference", "low", "high", "tasks")]
     table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
-    note = "Task by task; where the line crosses zero, no difference could be shown."
-    return Chart("differences", title, note + legend(brief), tuple(table), drawing.svg(), links)
+    note = "Task by task; where the line crosses zero, no difference was shown."
+    of_difference = POINTS if unit == SHARE else unit
+    units = ("", of_difference, of_difference, of_difference, "")
+    return Chart(
+        "differences", title, note + legend(brief), tuple(table), drawing.svg(), units, links
+    )

@@ -1,10 +1,26 @@
-"""A comparison in words that a person can act on."""
+"""A comparison in sentences that a person can act on."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pennyweight.render.format import (
+    POINTS,
+    SHARE,
+    count,
+    difference_cells,
+    interval,
+    level,
+    money,
+    p_value,
+    plural,
+    points,
+    quantity,
+    ratio,
+    unit_of,
+)
 from pennyweight.render.plain import one_line
 from pennyweight.scoring.estimates import Estimate
 
@@ -15,290 +31,336 @@ if TYPE_CHECKING:
     from pennyweight.scoring.pairs import Pair
     from pennyweight.scoring.tiers import Frontier
 
-QUALITY = ("pass_rate", "accuracy", "impl_rate_mean", "composite_score")
-"""What a side is judged by, the first that there is."""
+MAX_LISTED_NAMES = 6
 
-VERBS = {
-    "pass_rate": ("passes {} {} often than", "more", "less", "in passing"),
-    "accuracy": ("is right {} {} often than", "more", "less", "in accuracy"),
-    "impl_rate_mean": ("does {} {} of what is required than", "more", "less", "in impl_rate"),
-    "composite_score": ("scores {} {} than", "higher", "lower", "in the composite score"),
+
+@dataclass(frozen=True, slots=True)
+class _Quality:
+    """How a difference in one metric of quality is worded."""
+
+    verb: str
+    """With places for the size of the difference and its direction."""
+    more: str
+    less: str
+    noun: str
+
+
+QUALITY = {
+    "pass_rate": _Quality("passes {} {} often than", "more", "less", "pass rate"),
+    "accuracy": _Quality("is right {} {} often than", "more", "less", "accuracy"),
+    "impl_rate_mean": _Quality(
+        "meets {} {} of the requirements than", "more", "less", "implementation rate"
+    ),
+    "composite_score": _Quality("scores {} {} than", "higher", "lower", "composite score"),
 }
+"""The metrics that a side is judged by; the first that was compared is used."""
 
 
-def sentences(found: Comparison) -> list[str]:
-    """Say what was found, one paragraph for each pair of sides, then what holds over all."""
-    pairs = list(dict.fromkeys((p.a, p.b) for p in found.pairs))
-    lines = [" ".join(_against(found, a, b)) for a, b in pairs]
-    if not found.tested:
-        lines.append("No chosen metric is a mean over records, so none is compared task by task.")
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """Part of a sentence: a predicate of the side that the sentence is about, or a main clause."""
+
+    text: str
+    predicate: bool = False
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """Write one paragraph for each pair of sides, then what holds for all of them."""
+    pairs = list(dict.fromkeys((p.a, p.b) for p in comparison.pairs))
+    lines = [" ".join(_pair_sentences(comparison, a, b)) for a, b in pairs]
+    if not comparison.tested:
+        lines.append(
+            "None of the chosen metrics is a mean over records, so none is compared task by task."
+        )
     elif not pairs:
-        lines.append("The sides have nothing in common that could be compared task by task.")
-    lines += _over_all(found)
-    if found.without_side:
-        have, belong = ("has", "belongs") if found.without_side == 1 else ("have", "belong")
-        without = f"{have} no {' and '.join(found.by)} and {belong} to no side."
-        lines.append(f"{_count(found.without_side, 'record')} {without}")
+        lines.append("The sides have no tasks in common, so they are not compared task by task.")
+    lines += _overall(comparison)
+    if comparison.without_side:
+        have, belong = ("has", "belongs") if comparison.without_side == 1 else ("have", "belong")
+        lines.append(
+            f"{plural(comparison.without_side, 'record')} {have} no "
+            f"{' and '.join(comparison.by)} and {belong} to no side."
+        )
     return lines
 
 
-def _against(found: Comparison, a: str, b: str) -> list[str]:
-    pair = next((p for n in QUALITY if (p := found.pair(b, n, a))), None)
+def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
+    pair = next((p for n in QUALITY if (p := comparison.pair(b, n, a))), None)
     first, second = one_line(a), one_line(b)
-    cost = _cost(found, a, b)
+    cost = _cost(comparison, a, b)
     if pair is None:
-        others = (p for p in found.pairs if (p.a, p.b) == (a, b) and p.metric != "cost_usd_mean")
-        parts = [_other(p, found) for p in others if p.difference is not None]
+        others = (
+            p for p in comparison.pairs if (p.a, p.b) == (a, b) and p.metric != "cost_usd_mean"
+        )
+        parts = [_other_metric(p, comparison) for p in others if p.difference is not None]
     elif pair.difference is None:
-        overlap = found.overlap(a, b)
+        overlap = comparison.overlap(a, b)
         if overlap and overlap.tasks:
-            tried = _count(overlap.tasks, "task")
             return [
-                f"{second} and {first} both tried {tried}, but none with a result on both sides, "
-                "so they cannot be compared task by task."
+                f"{second} and {first} both tried {plural(overlap.tasks, 'task')}, but no task has "
+                "a result on both sides, so they are not compared task by task."
             ]
         return [
-            f"{second} and {first} have no task in common, so they cannot be compared task by task "
-            f"(they tried {pair.only_b:,} and {pair.only_a:,})."
+            f"{second} and {first} have no tasks in common, so they are not compared task by task "
+            f"(they tried {count(pair.only_b)} and {count(pair.only_a)})."
         ]
-    elif pair.shown(found.level):
-        told = [_quality(pair, found), *cost]
-        joint = " and " if len(told) > 1 and told[1].startswith(("costs", "is")) else "; "
-        return ["; ".join([joint.join(told[:2]), *told[2:]]) + ".", *_not_both(pair, found)]
+    elif pair.shown(comparison.level):
+        sentence = _quality(pair, comparison)
+        for clause in cost:
+            sentence += f"{' and' if clause.predicate else ';'} {clause.text}"
+        return [f"{sentence}.", *_left_out(pair, comparison)]
     else:
-        parts = [_quality(pair, found) + "."]
+        parts = [_quality(pair, comparison), *_power(pair, comparison.comparisons)]
     if cost:
-        begins = cost[0].startswith(("costs", "is"))
-        parts.append(f"{second if begins else f'{second}:'} {'; '.join(cost)}.")
-    return [*parts, *(_not_both(pair, found) if pair else ())]
+        begin = f"{second} " if cost[0].predicate else f"{second}: "
+        parts.append(begin + "; ".join(clause.text for clause in cost) + ".")
+    return [*parts, *(_left_out(pair, comparison) if pair else ())]
 
 
-def _quality(pair: Pair, found: Comparison) -> str:
-    """Say by how much one side is better, or that it was not shown and what would show it."""
+def _quality(pair: Pair, comparison: Comparison) -> str:
+    """Write by how much one side is better, or that no difference was shown."""
     assert pair.difference is not None
-    verb, more, less, what = VERBS[pair.metric]
+    words, unit = QUALITY[pair.metric], unit_of(pair.metric)
     a, b = one_line(pair.a), one_line(pair.b)
+    confidence = level(comparison.confidence)
+    bounds = None if pair.low is None or pair.high is None else (pair.low, pair.high)
+    by_chance = not pair.shown(comparison.level)
+    if by_chance and (pair.p is None or pair.p > comparison.level):
+        size, ends = difference_cells(pair.metric, pair.difference, pair.low, pair.high)
+        reach = f" ({size}; {confidence}: {ends})" if bounds else ""
+        return f"No difference in {words.noun} was shown between {b} and {a}{reach}."
     sign = -1 if pair.difference < 0 else 1
-    size = points(abs(pair.difference), pair)
-    level = f"{found.confidence * 100:g} %"
-    if pair.low is not None and pair.high is not None:
-        ends = sorted((sign * pair.low, sign * pair.high))
-        reach = f" ({level}: {' to '.join(_bare(e, pair) for e in ends)})"
-    else:
-        reach = ""
-    if pair.shown(found.level):
-        return f"{b} {verb.format(size, more if sign > 0 else less)} {a}{reach}"
-    if pair.p is not None and pair.p <= found.level:
-        chance = f"among {found.comparisons} comparisons that can be chance"
-        said = f"{b} {verb.format(size, more if sign > 0 else less)} {a}{reach}, but {chance}"
-        said += f" (Holm's p = {probability(pair.p_adjusted)})"
-    else:
-        near = ""
-        if pair.low is not None and pair.high is not None:
-            low, high = (_bare(e, pair) for e in (pair.low, pair.high))
-            near = f" ({_signed(pair.difference, pair)} points; {level}: {low} to {high})"
-        said = f"No difference {what} could be shown between {b} and {a}{near}"
-    return said + _missed(pair, found.comparisons)
+    more = words.more if sign > 0 else words.less
+    text = f"{b} {words.verb.format(_size(abs(pair.difference), unit), more)} {a}"
+    if bounds:
+        low, high = sorted(sign * end for end in bounds)
+        text += f" ({confidence}: {interval(low, high, POINTS if unit == SHARE else unit)})"
+    if by_chance and pair.p_adjusted is not None:
+        text += (
+            f", but among {comparison.comparisons} comparisons that can be chance "
+            f"(Holm's {p_value(pair.p_adjusted)})."
+        )
+    return text
 
 
-def _other(pair: Pair, found: Comparison) -> str:
-    """Say how one side differs from the other in something that is no judgment."""
+def _size(difference: float, unit: str) -> str:
+    return points(difference, signed=False) if unit == SHARE else quantity(difference, unit)
+
+
+def _other_metric(pair: Pair, comparison: Comparison) -> str:
+    """Write how one side differs from the other in a metric that is not about quality."""
     assert pair.difference is not None
     a, b = one_line(pair.a), one_line(pair.b)
-    if not pair.shown(found.level):
-        return f"No difference in {pair.metric} could be shown between {b} and {a}."
+    if not pair.shown(comparison.level):
+        return f"No difference in {pair.metric} was shown between {b} and {a}."
     more = "higher" if pair.difference > 0 else "lower"
-    always = ", at every task by the same" if pair.alike else ""
-    return f"{pair.metric} is {plain(abs(pair.difference), 3)} {more} in {b} than in {a}{always}."
+    always = ", by the same amount at every task" if pair.alike else ""
+    size = _size(abs(pair.difference), unit_of(pair.metric))
+    return f"{pair.metric} is {size} {more} in {b} than in {a}{always}."
 
 
-def _missed(pair: Pair, comparisons: int) -> str:
-    """Say what the data could not have seen, all comparisons considered."""
-    tasks = _count(pair.tasks, "task")
-    among = f" among {comparisons} comparisons" if comparisons > 1 else ""
+def _power(pair: Pair, comparisons: int) -> Iterator[str]:
+    """Write which difference the data would have shown, all comparisons considered."""
+    tasks = plural(pair.tasks, "task")
+    given = f"{tasks} and {comparisons} comparisons" if comparisons > 1 else tasks
     if pair.detectable is None:
-        could = f"; {tasks} cannot show any{among}"
+        text = f"With {given}, no difference can be shown"
     else:
-        size = points(pair.detectable, pair)
-        could = f"; {tasks} show one of {size} or more four times in five{among}"
-    if pair.tasks_for_5_points is None or pair.tasks_for_5_points <= pair.tasks:
-        return could
-    return f"{could}, and to see one of 5 points you need about {rounded(pair.tasks_for_5_points)}"
+        size = _size(pair.detectable, unit_of(pair.metric))
+        text = (
+            f"With {given}, a true difference of {size} would be found in 80 % of such experiments"
+        )
+    if pair.tasks_for_5_points is not None and pair.tasks_for_5_points > pair.tasks:
+        text += f"; finding one of 5 points takes about {_about(pair.tasks_for_5_points)} tasks"
+    yield f"{text}."
 
 
-def _cost(found: Comparison, a: str, b: str) -> list[str]:
-    """Say what an attempt and a pass cost, beside the other side's."""
-    pair = found.pair(b, "cost_usd_mean", a)
-    parts = []
+def _about(number: int) -> str:
+    """Round a number up to two significant digits.
+
+    >>> _about(1_234), _about(57)
+    ('1,300', '57')
+    """
+    step = 10 ** max(len(str(number)) - 2, 0)
+    return count(-(-number // step) * step)
+
+
+def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
+    """Write what an attempt and a pass cost, compared with the other side."""
+    pair = comparison.pair(b, "cost_usd_mean", a)
+    clauses = []
     if pair and pair.mean_a and pair.mean_b is not None:
-        if pair.shown(found.level):
-            parts.append(f"costs {_ratio(pair.mean_b / pair.mean_a)} per attempt")
+        if pair.shown(comparison.level):
+            text = f"costs {ratio(pair.mean_b / pair.mean_a)} per attempt"
         elif math.isclose(pair.mean_a, pair.mean_b, rel_tol=1e-9):
-            parts.append("costs the same per attempt")
+            text = "costs the same per attempt"
         else:
-            parts.append("is not shown to differ in cost per attempt")
-    passes = _pass(found, found[a], found[b])
-    if passes and (found[a].unpriced or found[b].unpriced):
-        passes += ", as far as costs are known"
-    return [*parts, passes] if passes else parts
+            text = "is not shown to differ in cost per attempt"
+        clauses.append(_Clause(text, predicate=True))
+    passes = _cost_of_pass(comparison, comparison[a], comparison[b])
+    if passes:
+        unpriced = comparison[a].unpriced or comparison[b].unpriced
+        known = ", as far as costs are known" if unpriced else ""
+        clauses.append(_Clause(passes + known))
+    return clauses
 
 
-def _ratio(ratio: float) -> str:
-    if ratio >= 1.5:
-        return f"{ratio:.2g} times as much" if ratio < 10 else f"{ratio:,.0f} times as much"
-    share = abs(ratio - 1) * 100
-    return f"{share:.2g} % {'more' if ratio >= 1 else 'less'}"
-
-
-def _pass(found: Comparison, a: Side, b: Side) -> str:
-    """Say what a pass costs on both sides, on the tasks that both tried."""
-    overlap = found.overlap(a.name, b.name)
+def _cost_of_pass(comparison: Comparison, a: Side, b: Side) -> str:
+    """Write what a pass costs on both sides, on the tasks that both tried."""
+    overlap = comparison.overlap(a.name, b.name)
+    confidence: float | None
     if overlap and not overlap.whole:
         first, second = overlap.passes if overlap.a == a.name else reversed(overlap.passes)
         old, new, confidence = Estimate(first), Estimate(second), None
     else:
-        old, new, confidence = a["cost_of_pass"], b["cost_of_pass"], found.confidence
+        old, new, confidence = a["cost_of_pass"], b["cost_of_pass"], comparison.confidence
     if not isinstance(old.value, float) or not isinstance(new.value, float):
         return ""
-    if math.isfinite(old.value) and math.isfinite(new.value):
-        if money(old.value) == money(new.value):
-            return f"a pass costs {money(new.value)} on both"
-        return f"a pass costs {money(new.value)} instead of {money(old.value)}"
-    if math.isfinite(new.value):
-        return f"a pass costs {money(new.value)}; {_never(a.name, old, confidence)}"
-    if math.isfinite(old.value):
-        never = _never("it", new, confidence)
+    if math.isinf(old.value) and math.isinf(new.value):
+        return _never_passed("neither ever passed", new, confidence)
+    if math.isinf(new.value):
+        never = _never_passed("it never passed", new, confidence)
         return f"{never}; a pass of {one_line(a.name)} costs {money(old.value)}"
-    return _never("neither", new, confidence)
+    price = f"a pass costs {money(new.value)}"
+    if math.isinf(old.value):
+        never = _never_passed(f"{one_line(a.name)} never passed", old, confidence)
+        return f"{price}; {never}"
+    if money(old.value) == money(new.value):
+        return f"{price} on both sides"
+    return f"{price} instead of {money(old.value)}"
 
 
-def _never(name: str, e: Estimate, confidence: float | None) -> str:
-    """Say that nothing passed, and the lower bound of what a pass then costs.
+def _never_passed(text: str, e: Estimate, confidence: float | None) -> str:
+    """Add to "never passed" the lower bound of what a pass costs then.
 
-    Without a confidence only the tasks of both sides are meant.
+    Without a confidence, only the tasks that both sides tried are meant.
     """
-    said = "neither ever passed" if name == "neither" else f"{one_line(name)} never passed"
     if confidence is None:
-        return f"{said} on the tasks of both"
+        return f"{text} on the tasks that both tried"
     if not isinstance(e.low, float) or not math.isfinite(e.low):
-        return said
-    return f"{said}: a pass costs more than {money(e.low)} at {confidence * 100:g} %"
+        return text
+    return f"{text}, so a pass costs more than {money(e.low)} ({level(confidence)} confidence)"
 
 
-def _not_both(pair: Pair, found: Comparison) -> list[str]:
-    """Count the tasks and records that stay out."""
-    overlap = found.overlap(pair.a, pair.b)
+def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
+    """Count the tasks and records that are not compared."""
+    overlap = comparison.overlap(pair.a, pair.b)
     tried = max(overlap.tasks, pair.tasks) if overlap else pair.tasks
-    said = []
+    parts = []
     if tried > pair.tasks:
         what = "verdict" if pair.metric in {"pass_rate", "accuracy"} else "value"
-        said.append(f"{tried - pair.tasks:,} of them without a {what} on a side")
-    for name, count in ((pair.a, pair.only_a), (pair.b, pair.only_b)):
-        if count:
-            said.append(f"{count:,} only by {one_line(name)}")
+        parts.append(f"{count(tried - pair.tasks)} of them without a {what} on one side")
+    for name, only in ((pair.a, pair.only_a), (pair.b, pair.only_b)):
+        if only:
+            parts.append(f"{count(only)} only by {one_line(name)}")
     lines = []
-    if said:
-        lines.append(f"({_count(tried, 'task')} tried by both; {_joined(said)}, left out.)")
+    if parts:
+        lines.append(f"({plural(tried, 'task')} tried by both; {_joined(parts)}, left out.)")
     for common in overlap.common if overlap else ():
         left = _joined(
             [
-                f"{_listed(one.values)} ({_count(one.records, 'record')} of {one_line(one.side)})"
+                f"{_listed(one.values)} ({plural(one.records, 'record')} of {one_line(one.side)})"
                 for one in common.alone
             ]
         )
-        plural = "" if len(common.values) == 1 else "s"
-        lines.append(
-            f"(Only {common.column}{plural} {_listed(common.values)} compared; {left} left out.)"
-        )
+        noun = common.column if len(common.values) == 1 else f"{common.column}s"
+        lines.append(f"(Only {noun} {_listed(common.values)} compared; {left} left out.)")
     return lines
 
 
-def _over_all(found: Comparison) -> list[str]:
-    best = found.across.frontier
+def _overall(comparison: Comparison) -> list[str]:
+    """Write what holds for all sides: the cheapest pass, and what further passes cost."""
+    best = comparison.across.frontier
     if best is None:
         return []
-    parts = [_cheapest(found, best), *_further(found)]
-    for side in found.sides:
+    parts = [_cheapest(comparison, best), *_further_passes(comparison), *_dominated(comparison)]
+    for side in comparison.sides:
         if side["cost_of_pass"].value is not None and side.unpriced:
             have = "has" if side.unpriced == 1 else "have"
-            some = f"{side.unpriced:,} of {_count(side.attempts, 'attempt')}"
-            rest = "what it cost" if side.unpriced == 1 else "what they cost"
             parts.append(
-                f"{some} of {one_line(side.name)} {have} no cost; {rest} is not in these figures."
+                f"{count(side.unpriced)} of {plural(side.attempts, 'attempt')} of "
+                f"{one_line(side.name)} {have} no cost and {have} no part in these figures."
             )
     return [" ".join(parts)]
 
 
-def _cheapest(found: Comparison, best: Frontier) -> str:
+def _cheapest(comparison: Comparison, best: Frontier) -> str:
     """Name the side whose pass is cheapest, as far as that is known."""
-    known = {s.name: c for s in found.sides if (c := s.number("cost_of_pass")) is not None}
-    unknown = [s.name for s in found.sides if s.name not in known]
+    known = {s.name: c for s in comparison.sides if (c := s.number("cost_of_pass")) is not None}
+    unknown = [s.name for s in comparison.sides if s.name not in known]
     if best.name is None:
-        if any(found[name].number("pass_rate") for name in unknown):
-            return f"What a pass costs is not known for {_listed(unknown)}; nothing else passed."
+        if any(comparison[name].number("pass_rate") for name in unknown):
+            return f"The cost of a pass is not known for {_listed(unknown)}; nothing else passed."
         return "Nothing passed on any side, so a pass has no price."
-    price, own = money(best.cost_of_pass), _own(found)
+    name, price = one_line(best.name), money(best.cost_of_pass)
     if len(known) == 1:
-        return (
-            f"A pass of {one_line(best.name)} costs {price}; what one costs is not known for "
-            f"{_listed(unknown)}."
-        )
+        return f"A pass of {name} costs {price}; the cost is not known for {_listed(unknown)}."
     tied = [
-        name
-        for name, cost in known.items()
-        if name != best.name and math.isclose(cost, best.cost_of_pass, rel_tol=1e-9)
+        other
+        for other, cost in known.items()
+        if other != best.name and math.isclose(cost, best.cost_of_pass, rel_tol=1e-9)
     ]
-    said = f"{one_line(best.name)}, {price}"
+    text = f"The cheapest pass: {name}, {price}"
     if tied:
-        said += f", tied with {_listed(tied)}"
-    if found[best.name].unpriced:
-        said += ", as far as costs are known"
+        text += f", tied with {_listed(tied)}"
+    if comparison[best.name].unpriced:
+        text += ", as far as costs are known"
     if unknown:
-        said += f"; not known for {_listed(unknown)}"
-    return f"The cheapest pass: {said}{own}."
+        text += f"; not known for {_listed(unknown)}"
+    return f"{text}{_own_tasks(comparison)}."
 
 
-def _further(found: Comparison) -> Iterator[str]:
-    """Say what further passes cost, and who costs more for no more.
+def _further_passes(comparison: Comparison) -> Iterator[str]:
+    """Write what a further pass costs, from each side to the next dearer one.
 
-    Only of sides whose costs are all known, and where the tasks that both tried say the same.
+    Only for sides whose costs are all known, and where the tasks that both tried agree.
     """
-    priced = {side.name for side in found.sides if not side.unpriced}
-    for step in found.steps:
-        overlap = found.overlap(step.start, step.end)
+    priced = _priced(comparison)
+    for step in comparison.steps:
+        overlap = comparison.overlap(step.start, step.end)
         if not {step.start, step.end} <= priced or not overlap:
             continue
         if not overlap.better(step.end) or not overlap.dearer(step.end):
             continue
         way = f"from {one_line(step.start)} to {one_line(step.end)}"
-        real = "" if _differ(found, step.start, step.end) else ", if the difference is real"
+        real = "" if _differ(comparison, step.start, step.end) else ", if the difference is real"
         price = money(step.cost_of_further_pass)
-        own = _own(found, step.start, step.end)
+        own = _own_tasks(comparison, step.start, step.end)
         yield f"Going {way}, each further pass costs {price}{real}{own}."
-    for worse in found.dominated:
-        overlap = found.overlap(worse.by, worse.name)
+
+
+def _dominated(comparison: Comparison) -> Iterator[str]:
+    """Name the sides that cost no less than another and pass no more often."""
+    priced = _priced(comparison)
+    for worse in comparison.dominated:
+        overlap = comparison.overlap(worse.by, worse.name)
         if not {worse.name, worse.by} <= priced or not overlap or not overlap.tasks:
             continue
         if overlap.better(worse.name) or overlap.dearer(worse.by):
             continue
         name, by = one_line(worse.name), one_line(worse.by)
-        own = _own(found, worse.by, worse.name)
+        own = _own_tasks(comparison, worse.by, worse.name)
         yield f"{name} costs no less than {by} and passes no more often{own}."
 
 
-def _differ(found: Comparison, a: str, b: str) -> bool:
+def _priced(comparison: Comparison) -> set[str]:
+    """Return the sides whose costs are all known."""
+    return {side.name for side in comparison.sides if not side.unpriced}
+
+
+def _differ(comparison: Comparison, a: str, b: str) -> bool:
     """Whether two sides were shown to pass differently often."""
     tested = (
-        found.pair(end, metric, start)
+        comparison.pair(end, metric, start)
         for metric in ("pass_rate", "accuracy")
         for start, end in ((a, b), (b, a))
     )
-    return any(pair.shown(found.level) for pair in tested if pair)
+    return any(pair.shown(comparison.level) for pair in tested if pair)
 
 
-def _own(found: Comparison, *names: str) -> str:
-    """Remark that sides, all unless named, did not try the same tasks."""
-    overlaps = [found.overlap(*names)] if names else found.overlaps
+def _own_tasks(comparison: Comparison, *names: str) -> str:
+    """Remark that two sides, or any if none is named, did not try the same tasks."""
+    overlaps = [comparison.overlap(*names)] if names else comparison.overlaps
     apart = any(one and not one.whole for one in overlaps)
     return " (each over its own tasks)" if apart else ""
 
@@ -307,59 +369,9 @@ def _joined(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    """Join names; of many the first."""
-    shown = [one_line(name) for name in names[:most]]
-    if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most:,} others"
+def _listed(names: Sequence[str]) -> str:
+    """Join names; a long list is cut."""
+    shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
+    if len(names) > MAX_LISTED_NAMES:
+        return f"{', '.join(shown)} and {plural(len(names) - MAX_LISTED_NAMES, 'other')}"
     return _joined(shown)
-
-
-def points(share: float, pair: Pair) -> str:
-    """Write a difference of shares in points, as exactly as its interval allows."""
-    text = _bare(share, pair)
-    return f"{text} point" if text == "1" else f"{text} points"
-
-
-def _bare(share: float, pair: Pair) -> str:
-    wide = pair.low is None or pair.high is None or pair.high - pair.low >= 0.05
-    text = f"{share * 100:.0f}" if wide else f"{share * 100:.1f}"
-    return text.replace("-", "−") if float(text) else text.lstrip("-")
-
-
-def _signed(share: float, pair: Pair) -> str:
-    text = _bare(share, pair)
-    return text if text.startswith("−") or not float(text) else f"+{text}"
-
-
-def money(value: float, digits: int = 2) -> str:
-    """Write dollars: cents from one dollar on, so many significant digits below."""
-    if not math.isfinite(value):
-        return "∞"
-    sign, size = "−" if value < 0 else "", abs(value)
-    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${plain(size, digits)}"
-
-
-def plain(value: float, digits: int = 2) -> str:
-    """Write a number without an exponent, as short as so many significant digits allow."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:.{max(places, 0)}f}"
-
-
-def probability(p: float | None) -> str:
-    """Write a p-value."""
-    return "—" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def rounded(count: int) -> str:
-    """Write a number of tasks with two significant digits."""
-    step = 10 ** max(len(str(count)) - 2, 0)
-    return f"{-(-count // step) * step:,} tasks"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -7,7 +7,8 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.chart import Chart
-from pennyweight.render.svg import CHAR, WIDTH, Drawing, many, short, top
+from pennyweight.render.format import count, plural, tick
+from pennyweight.render.svg import CHAR, WIDTH, Drawing, top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,13 +42,13 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
     drawing = Drawing(title, top=24)
     most = top(max(b["right"] + b["wrong"] for b in bins))
     x, y = drawing.x(bins[0]["low"], bins[-1]["high"]), drawing.y(0, most)
-    drawing.y_axis(y, short, "records", whole=True)
+    drawing.y_axis(y, tick, "records", whole=True)
     links: dict[tuple[int, int], str] = {}
     for index, one in enumerate(bins, 1):
         left, width = x(one["low"]) + 0.5, x(one["high"]) - x(one["low"]) - 1
         total = one["right"] + one["wrong"]
         span = (one["low"], _end(one, bins))
-        text = f"{_span(*span)} tokens: {one['right']:,} right of {many(total)}"
+        text = f"{_span(*span)} tokens: {count(one['right'])} of {plural(total, 'record')} right"
         middle = y(one["right"]) if one["wrong"] else drawing.top
         parts = (
             (2, "bar", "right", "yes", y(one["right"]), y(0), middle, y(0)),
@@ -66,11 +67,11 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
         drawing.box(place, 3, 9, 9, kind)
         drawing.text(place + 13, 11, word)
         place += 52
-    drawing.x_axis(x, short, "tokens of thought")
+    drawing.x_axis(x, tick, "tokens of thought")
     table: list[tuple[Any, ...]] = [("from", "below", "right", "wrong")]
     table += [(b["low"], _end(b, bins), b["right"], b["wrong"]) for b in bins]
     note = "Longer is better only where the blue share grows to the right."
-    return Chart("thought", title, note, tuple(table), drawing.svg(), links)
+    return Chart("thought", title, note, tuple(table), drawing.svg(), links=links)
 
 
 def _histogram(
@@ -86,7 +87,7 @@ def _histogram(
     bins = data["bins"]
     x = drawing.x(bins[0]["low"], bins[-1]["high"])
     y = drawing.y(0, top(max(b["n"] for b in bins)))
-    drawing.y_axis(y, short, "records", whole=True)
+    drawing.y_axis(y, tick, "records", whole=True)
     links: dict[tuple[int, int], str] = {}
     for index, one in enumerate(bins, 1):
         if not one["n"]:
@@ -97,20 +98,20 @@ def _histogram(
         left, width = x(one["low"]), x(one["high"]) - x(one["low"])
         drawing.box(
             left + 0.5, y(one["n"]), width - 1, y(0) - y(one["n"]), "bar",
-            title=f"{told} {unit}: {many(one['n'])}", href=where,
+            title=f"{told} {unit}: {plural(one['n'], 'record')}", href=where,
             hit=(left, drawing.top, width, y(0) - drawing.top),
         )  # fmt: skip
         if where:
             links[index, 2] = where
     _marks(drawing, x, y(0), data["p50"], data["p95"], size)
-    drawing.x_axis(replace(x, low=x.low / size, high=x.high / size), short, unit)
+    drawing.x_axis(replace(x, low=x.low / size, high=x.high / size), tick, unit)
     table = [("from", "below", "records"), *((b["low"], _end(b, bins), b["n"]) for b in bins)]
-    return Chart(name, drawing.label, note, tuple(table), drawing.svg(), links)
+    return Chart(name, drawing.label, note, tuple(table), drawing.svg(), links=links)
 
 
 def _marks(drawing: Drawing, x: Scale, base: float, p50: float, p95: float, size: int) -> None:
     """Mark median and P95; where their labels would meet, one label tells both."""
-    told = [(x(p50), f"median {short(p50 / size)}"), (x(p95), f"P95 {short(p95 / size)}")]
+    told = [(x(p50), f"median {tick(p50 / size)}"), (x(p95), f"P95 {tick(p95 / size)}")]
     for place, _ in told:
         drawing.line(place, 17, place, base, "mark")
     spots = [_spots(place, text, drawing) for place, text in told]

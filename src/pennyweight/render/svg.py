@@ -57,63 +57,6 @@ def top(high: float, about: int = 4) -> float:
     return step * math.ceil(high / step - 1e-9) or step
 
 
-def short(value: float) -> str:
-    """Write a number for an axis.
-
-    >>> short(1500), short(0.25), short(2_000_000), short(0.00004)
-    ('1.5k', '0.25', '2M', '4e-05')
-    """
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{sign}"
-    return f"{value:.3g}"
-
-
-def percent(value: float) -> str:
-    """Write a share for an axis."""
-    return f"{value * 100:.3g}%"
-
-
-def points(value: float) -> str:
-    """Write a difference of shares, in points.
-
-    >>> points(0.15625), points(-0.0625), points(0)
-    ('+15.6', '−6.2', '0.0')
-    """
-    text = f"{value * 100:+.1f}".replace("-", "−")
-    return text if float(text[1:]) else "0.0"
-
-
-def point(value: float) -> str:
-    """Write a difference of shares for an axis, in points.
-
-    >>> point(0.1), point(-0.025), point(0)
-    ('+10', '−2.5', '0')
-    """
-    return f"{value * 100:+.3g}".replace("-", "−") if value else "0"
-
-
-def many(count: int, word: str = "record") -> str:
-    """Write a number of things.
-
-    >>> many(1), many(2_000, "task")
-    ('1 record', '2,000 tasks')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
-def dollars(value: float) -> str:
-    """Write an amount for an axis, as short as it can be.
-
-    >>> dollars(0), dollars(0.5), dollars(0.00025), dollars(2)
-    ('$0', '$0.5', '$0.00025', '$2')
-    """
-    from pennyweight.render.view import money  # noqa: PLC0415
-
-    text = money(value)
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def cut(text: object, width: int) -> str:
     """Clean a label and cut it to so many characters."""
     flat = " ".join(clean(str(text)).split()) or "—"

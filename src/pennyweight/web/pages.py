@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from pennyweight import __version__
-from pennyweight.render.digits import decimals, digits_apart
+from pennyweight.render.format import estimate, quantity, unit_of
 from pennyweight.render.page import environment, stylesheet
 from pennyweight.web import api_docs as described
 from pennyweight.web import comparison as comparing
@@ -53,16 +53,17 @@ def templates() -> Environment:
     made = environment(HERE / "templates")
     made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
     made.filters["json"] = json.dumps
-    made.filters["ends"] = _ends
+    made.filters["estimated"] = _estimated
     made.globals["links"] = Markup(made.get_template("links.html").render())  # noqa: S704
     return made
 
 
-def _ends(run: Mapping[str, Any]) -> str:
-    """Write the interval of a run's number, with digits enough to tell its ends from it."""
-    ends = run["low"], run["high"]
-    digits = digits_apart(run["value"], ends, 3, decimals)
-    return " to ".join(decimals(end, digits) for end in ends)
+def _estimated(run: Mapping[str, Any]) -> tuple[str, str]:
+    """Write the value and the interval of a run's metric."""
+    unit = unit_of(run["metric"] or "")
+    if run["low"] is None:
+        return quantity(run["value"], unit), ""
+    return estimate(run["value"], run["low"], run["high"], unit)
 
 
 def _here(path: str) -> str | None:

@@ -10,8 +10,8 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
+from pennyweight.render.format import cell, unit_of
 from pennyweight.render.page import visible
-from pennyweight.render.view import money, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -69,8 +69,8 @@ def _cells(name: str, held: Mapping[str, Sequence[Any]]) -> Iterable[str]:
     if name in SHORT:
         texts = ["—" if value is None else value for value in values]
         return [f'<td class="short" dir="auto">{text}</td>' for text in _texts(texts, 60)]
-    written = money if name == "cost_usd" else number
-    return [f'<td class="num">{written(value)}</td>' for value in values]
+    unit = unit_of(name)
+    return [f'<td class="num">{cell(value, unit)}</td>' for value in values]
 
 
 def _texts(texts: Sequence[str], width: int) -> Sequence[str]:

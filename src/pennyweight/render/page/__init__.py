@@ -39,7 +39,8 @@ def environment(*folders: Path) -> Environment:
     """Make the templates' environment: everything is escaped, a missing name is a mistake."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from pennyweight.render.view import difference, money, monies, number, probability, when  # noqa: PLC0415
+    from pennyweight.render import format as written  # noqa: PLC0415
+    from pennyweight.render.view import difference, when  # noqa: PLC0415
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -51,13 +52,17 @@ def environment(*folders: Path) -> Environment:
     )
     made.filters.update(
         visible=visible,
-        money=money,
-        monies=monies,
-        probability=probability,
-        difference=difference,
         when=when,
-        count=lambda n: "—" if n is None else f"{n:,}",
-        number=number,
-        percent=lambda v: "—" if v is None else f"{v:.1%}",
+        difference=difference,
+        cell=written.cell,
+        column=written.column,
+        count=written.count,
+        level=written.level,
+        measured=lambda value, name: written.measured(name, value),
+        money=written.money,
+        declared=written.declared,
+        plural=written.plural,
+        probability=written.probability,
+        share=written.share,
     )
     return made

@@ -1,0 +1,157 @@
+"""Values as tables, pages and sentences show them.
+
+Numbers are written by `text/format.py`; what is added here knows how a metric is declared.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pennyweight.catalogue import MEASURES, METRICS
+from pennyweight.text.format import (
+    DOLLARS,
+    MISSING,
+    POINTS,
+    SHARE,
+    column,
+    count,
+    declared,
+    declared_points,
+    difference,
+    duration,
+    estimate,
+    interval,
+    level,
+    money,
+    number,
+    p_value,
+    plural,
+    points,
+    probability,
+    quantity,
+    ratio,
+    share,
+    tick,
+    tick_points,
+    with_unit,
+)
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from pennyweight.scoring.estimates import Estimate
+
+__all__ = [
+    "DOLLARS",
+    "MISSING",
+    "POINTS",
+    "SHARE",
+    "cell",
+    "column",
+    "count",
+    "declared",
+    "declared_points",
+    "difference",
+    "difference_cells",
+    "duration",
+    "estimate",
+    "estimate_cells",
+    "interval",
+    "level",
+    "measured",
+    "money",
+    "number",
+    "p_value",
+    "plural",
+    "points",
+    "probability",
+    "quantity",
+    "ratio",
+    "share",
+    "tick",
+    "tick_points",
+    "unit_of",
+    "with_unit",
+]
+
+
+COLUMN_UNITS = {
+    "latency_ms": "ms",
+    "duration_seconds": "seconds",
+    "cost_usd": DOLLARS,
+    "judge_cost_usd": DOLLARS,
+    "prob_correct": SHARE,
+    "impl_rate": SHARE,
+}
+"""Units of columns of a record."""
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a metric, a measure or a column; an unknown one has none."""
+    found = METRICS.get(name) or MEASURES.get(name)
+    return (found.unit if found else "") or COLUMN_UNITS.get(name, "")
+
+
+def estimate_cells(
+    name: str, e: Estimate, *, narrow: bool = False, beside: Iterable[Estimate] = ()
+) -> tuple[str, str]:
+    """Write a metric's value and its interval.
+
+    In a narrow cell the interval repeats no unit, and small amounts have fewer digits. The value
+    has the same unit as those beside it.
+    """
+    unit = unit_of(name)
+    if isinstance(e.value, str):
+        return clean(e.value), f"{e.low} to {e.high}" if isinstance(e.low, str) else ""
+    known = (other.value for other in beside if isinstance(other.value, float))
+    largest = max(filter(math.isfinite, known), default=0.0)
+    if e.value is None or not isinstance(e.low, float) or not isinstance(e.high, float):
+        return quantity(e.value, unit, largest=largest), ""
+    return estimate(e.value, e.low, e.high, unit, bare=narrow, largest=largest)
+
+
+def difference_cells(
+    name: str,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    bare: bool = False,
+) -> tuple[str, str]:
+    """Write the difference of two sides in a metric, and its interval.
+
+    >>> difference_cells("accuracy", 0.15625, -0.027, 0.335)
+    ('+15.6 points', '−2.7 to +33.5 points')
+    """
+    unit = unit_of(name)
+    if value is None or low is None or high is None:
+        return difference(value, unit), ""
+    return estimate(value, low, high, unit, signed=True, bare=bare)
+
+
+def measured(name: str, value: Hashable) -> str:
+    """Write the value of a measure or column of one record.
+
+    >>> measured("latency_ms", 5410.0), measured("correct", True), measured("cost_usd", None)
+    ('5,410 ms', 'yes', '—')
+    """
+    return cell(value, unit_of(name))
+
+
+@lru_cache(4_096, typed=True)
+def cell(value: Hashable, unit: str = "") -> str:
+    """Write a value of any type.
+
+    >>> cell(1_234), cell(0.25, "share"), cell("a"), cell(False)
+    ('1,234', '25.0 %', 'a', 'no')
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) or (isinstance(value, int) and unit):
+        return quantity(value, unit)
+    return count(value) if isinstance(value, int) else str(value)

@@ -1,0 +1,212 @@
+"""Scores as tables of the terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from rich.text import Text
+
+from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.render.format import MISSING, count, estimate_cells, level, quantity, unit_of
+from pennyweight.render.needs import why_missing
+from pennyweight.render.plain import one_line
+from pennyweight.render.scores import counts, interval_title
+from pennyweight.render.terminal import GAP, Terminal, borderless
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.table import Table
+
+    from pennyweight.scoring.estimates import Estimate
+    from pennyweight.scoring.scores import Group, Scores
+    from pennyweight.stats.descriptive import Statistics
+
+_MAX_WIDTH = 160
+_MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24
+_NARROW_NAME_WIDTH = 20
+"""Width of names beside cells of two lines, where a long name may take two lines as well."""
+_MIN_CELL_WIDTH = 15
+_VALUE_WIDTH = 10
+"""Room for a value in the table of all metrics, so that a measured time does not move columns."""
+
+
+def as_table(scores: Scores, *, brief: bool = False) -> str:
+    """Write tables by family; groups are shown side by side as far as they fit."""
+    terminal = Terminal(_MAX_WIDTH)
+    groups = scores.groups
+    if len(groups) == 1:
+        terminal.print(_one_group(scores, groups[0], terminal.width, brief=brief))
+        if _has_all_metrics(groups[0]) and any(groups[0].statistics.values()):
+            terminal.print(_statistics(groups[0], terminal.width))
+    else:
+        cell = max(_MIN_CELL_WIDTH, *(_widest(group) for group in groups))
+        fitting = max(1, (terminal.width - _NARROW_NAME_WIDTH) // (cell + GAP))
+        for start in range(0, len(groups), fitting):
+            terminal.print(_side_by_side(groups[start : start + fitting], terminal.width, cell))
+    for line in _footer(scores, brief=brief):
+        terminal.print(line, style="dim")
+    return terminal.text()
+
+
+def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Table:
+    """Make one line for each metric: value, interval, records; or why there is no value.
+
+    Numbers are never cut: they get their room first, names and reasons fold in the rest.
+    """
+    known = {n: estimate_cells(n, e) for n, e in group.estimates.items() if e.value is not None}
+    title = interval_title(scores)
+    minimum = _VALUE_WIDTH if _has_all_metrics(group) else len("value")
+    values = max(minimum, *(len(value) for value, _ in known.values()), 0)
+    ends = max(len(title), *(len(interval) for _, interval in known.values()), 0)
+    records = max(len("records"), *(len(count(group[n].records)) for n in known), 0)
+    left = width - values - records - 3 * GAP
+    names = max(_NAME_WIDTH, *(len(name) + 2 for name in group.estimates))
+    names = max(_MIN_NAME_WIDTH, min(names, left - ends))
+    ends = min(ends, left - names)
+    reasons = max(
+        (len(why_missing(n, group)) for n in group.estimates if n not in known), default=0
+    )
+    table = borderless()
+    table.add_column("metric", width=names, overflow="fold")
+    table.add_column("value", justify="right", width=values, no_wrap=True)
+    table.add_column(title, justify="right", width=max(ends, min(reasons, left - names)))
+    table.add_column("records", justify="right", width=records, no_wrap=True)
+    for family, members in _filled(group) if brief else _families(group):
+        table.add_row(Text(family, "bold"))
+        for name in members:
+            cell = _folded(name, names)
+            if name in known:
+                table.add_row(cell, *known[name], count(group[name].records))
+            else:
+                table.add_row(cell, MISSING, why_missing(name, group), style="dim")
+    return table
+
+
+def _folded(name: str, width: int) -> str:
+    r"""Indent a metric's name, and fold it between its words where it is too long.
+
+    >>> _folded("judge_mean_absolute_difference", 24)
+    '  judge_mean_absolute_\n    difference'
+    """
+    lines, line = [], " "
+    for word in re.findall("[^_]*_|[^_]+", name):
+        if len(line) + len(word) > width - (line == " ") and line.strip():
+            lines.append(line)
+            line = "   "
+        line += word if line.strip() else f" {word}"
+    return "\n".join([*lines, line])
+
+
+def _statistics(group: Group, width: int) -> Table:
+    """Make the table of the statistics of the measures of repeated runs."""
+    head = ("statistics", "median", "mean", "mode", "min", "max", "std", "count")
+    rows = [head, *(_statistics_row(n, s) for n, s in group.statistics.items() if s is not None)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[0] = max(18, widths[0])
+    table = borderless(gap=GAP if sum(widths) + GAP * (len(head) - 1) <= width else 1)
+    for name, column in zip(head, widths, strict=True):
+        side: Literal["left", "right"] = "left" if name == "statistics" else "right"
+        table.add_column(name, justify=side, max_width=column, overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
+def _statistics_row(name: str, found: Statistics) -> tuple[str, ...]:
+    values = (found.median, found.mean, found.mode, found.min, found.max, found.std_dev)
+    return (f"  {name}", *(quantity(v, unit_of(name)) for v in values), count(found.count))
+
+
+def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
+    """Make one column for each group: the value, and the interval below it.
+
+    A metric without any value is omitted, unless it was asked for by name.
+    """
+    every = not _has_all_metrics(groups[0])
+    known = {
+        family: [n for n in names if every or any(g[n].value is not None for g in groups)]
+        for family, names in _families(groups[0])
+    }
+    longest = max((len(n) + 2 for names in known.values() for n in names), default=0)
+    names_width = max(_NARROW_NAME_WIDTH, min(longest, width - len(groups) * (cell + GAP)))
+    table = borderless()
+    table.add_column(one_line(", ".join(groups[0].group)), width=names_width, overflow="fold")
+    for group in groups:
+        values = " / ".join(MISSING if v is None else str(v) for v in group.group.values())
+        table.add_column(one_line(values), justify="right", width=cell, overflow="fold")
+    table.add_row("records", *(count(g.records) for g in groups))
+    table.add_row("errors", *(count(g.errors) for g in groups))
+    for family, names in known.items():
+        if names:
+            table.add_row(Text(family, "bold"))
+        for name in names:
+            beside = [group[name] for group in groups]
+            cells = [_two_lines(name, e, beside) for e in beside]
+            table.add_row(_folded(name, names_width), *cells)
+    return table
+
+
+def _widest(group: Group) -> int:
+    """Return the width of the longest number of a group."""
+    cells = (estimate_cells(n, e, narrow=True) for n, e in group.estimates.items())
+    return max((len(text) for pair in cells for text in pair), default=0)
+
+
+def _two_lines(name: str, e: Estimate, beside: Sequence[Estimate]) -> Text:
+    value, interval = estimate_cells(name, e, narrow=True, beside=beside)
+    cell = Text(value, justify="right")
+    if interval:
+        cell.append(f"\n{interval}", style="dim")
+    return cell
+
+
+def _families(group: Group) -> list[tuple[str, list[str]]]:
+    """List the metrics of a group by family."""
+    by_title: dict[str, list[str]] = {}
+    for name in group.estimates:
+        family = METRICS[name].family
+        by_title.setdefault(FAMILIES.get(family, family.capitalize()), []).append(name)
+    return list(by_title.items())
+
+
+def _filled(group: Group) -> list[tuple[str, list[str]]]:
+    """List the families of which at least one metric has a value."""
+    families = _families(group)
+    return [(f, names) for f, names in families if any(group[n].value is not None for n in names)]
+
+
+def _footer(scores: Scores, *, brief: bool) -> list[str]:
+    groups = scores.groups
+    if len(groups) == 1:
+        lines = [counts(groups[0])]
+        filled = dict(_filled(groups[0]))
+        empty = [family for family, _ in _families(groups[0]) if family not in filled]
+        if empty and brief:
+            lines.append(f"Not shown, because no metric has a value: {', '.join(empty)}.")
+    else:
+        intervals = f"{level(scores.confidence)} confidence intervals"
+        lines = [f"{intervals} are shown below the values."]
+        if _has_all_metrics(groups[0]):
+            lines.append("Metrics without a value are not shown.")
+        else:
+            lines += _missing(groups)
+    return [*lines, "'pennyweight metrics NAME' explains a number."]
+
+
+def _has_all_metrics(group: Group) -> bool:
+    """Whether all metrics were computed, not some that were asked for by name."""
+    return set(METRICS) <= set(group.estimates)
+
+
+def _missing(groups: Sequence[Group]) -> Iterator[str]:
+    """Explain for each metric without a value why it has none, and in which groups."""
+    for name in groups[0].estimates:
+        by_reason: dict[str, list[str]] = {}
+        for group in groups:
+            if group[name].value is None:
+                by_reason.setdefault(why_missing(name, group), []).append(group.name)
+        for reason, names in by_reason.items():
+            where = "" if len(names) == len(groups) else f" for {', '.join(names)}"
+            yield f"{name} has no value{where}: {reason}."

@@ -1,0 +1,71 @@
+"""What every table of the terminal shares."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+MIN_WIDTH, MAX_WIDTH = 60, 100
+GAP = 2
+"""Spaces between two columns."""
+
+
+@dataclass(slots=True)
+class Terminal:
+    """Collects output as wide as the terminal, in colour if standard output shows colours."""
+
+    max_width: int = MAX_WIDTH
+    console: Console = field(init=False)
+    _out: io.StringIO = field(init=False, default_factory=io.StringIO)
+
+    def __post_init__(self) -> None:
+        """Open the console."""
+        columns = shutil.get_terminal_size().columns
+        self.console = Console(
+            file=self._out,
+            width=max(MIN_WIDTH, min(columns, self.max_width)),
+            highlight=False,
+            markup=False,
+            force_terminal=sys.stdout.isatty(),
+        )
+
+    @property
+    def width(self) -> int:
+        """Columns that a line may have."""
+        return self.console.width
+
+    def print(self, what: str | Text | Table = "", style: str | None = None) -> None:
+        """Add text or a table."""
+        self.console.print(what, style=style)
+
+    def text(self) -> str:
+        """Return what was printed, without spaces at the ends of lines."""
+        return "".join(line.rstrip() + "\n" for line in self._out.getvalue().splitlines())
+
+
+def borderless(*, header: bool = True, gap: int = GAP) -> Table:
+    """Make a table without lines."""
+    return Table(
+        box=None, show_header=header, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0)
+    )
+
+
+def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> Table:
+    """Make a table of texts; `right` lists the columns that are aligned right."""
+    table = borderless()
+    for index, name in enumerate(head):
+        table.add_column(name, justify="right" if index in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

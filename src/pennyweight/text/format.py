@@ -1,0 +1,421 @@
+"""Numbers as people read them: the one place that writes counts, shares, money, times and ranges.
+
+It lies below everything that writes a sentence, because the reasons of gates and checks contain
+numbers too. `render/format.py` offers the same functions to commands and pages, together with
+those that know how a metric is declared.
+
+A unit is the text that a metric declares: `share` (0 to 1, written in percent), `US$`, `ms`,
+`seconds`, or a word such as `tokens`. JSON and CSV for programs hold raw numbers instead.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MISSING = "—"
+SHARE = "share"
+POINTS = "points"
+DOLLARS = "US$"
+_MILLISECONDS = {"ms": 1.0, "seconds": 1_000.0}
+_SECONDS_FROM, _MINUTES_FROM, _HOURS_FROM = 10_000.0, 120_000.0, 7_200_000.0
+"""The milliseconds from which a time is written in seconds, minutes and hours."""
+_MAX_PLACES = 9
+"""Numbers that agree in this many decimal places are written alike."""
+
+
+def count(number: int | None) -> str:
+    """Write a count.
+
+    >>> count(12_345), count(None)
+    ('12,345', '—')
+    """
+    return MISSING if number is None else f"{number:,}"
+
+
+def plural(number: int, singular: str, several: str = "") -> str:
+    """Write a count with its noun.
+
+    >>> plural(1, "task"), plural(1_200, "task"), plural(2, "entry", "entries")
+    ('1 task', '1,200 tasks', '2 entries')
+    """
+    return f"{number:,} {singular if number == 1 else several or singular + 's'}"
+
+
+def share(value: float | None) -> str:
+    """Write a share in percent; nothing but 0 and 1 is written as 0 and 100 %.
+
+    >>> share(0.86), share(0.99962), share(0), share(None)
+    ('86.0 %', '99.96 %', '0.0 %', '—')
+    """
+    return quantity(value, SHARE)
+
+
+def points(difference: float | None, *, signed: bool = True) -> str:
+    """Write a difference of shares.
+
+    >>> points(0.123), points(-0.01), points(0.01, signed=False), points(0.00001)
+    ('+12.3 points', '−1.0 points', '1.0 points', '0.0 points')
+    """
+    return MISSING if difference is None else _POINTS.write(difference, 1, signed=signed)
+
+
+def money(value: float | None) -> str:
+    """Write an amount of dollars with at most three significant digits.
+
+    >>> money(1_234.5), money(0.00142), money(45), money(0), money(-0.25), money(float("inf"))
+    ('$1,230', '$0.00142', '$45', '$0', '−$0.25', '∞')
+    """
+    return quantity(value, DOLLARS)
+
+
+def duration(milliseconds: float | None) -> str:
+    """Write a time in the unit that suits it.
+
+    >>> duration(3.42), duration(5_410), duration(31_240), duration(125_000), duration(7_260_000)
+    ('3.42 ms', '5,410 ms', '31.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    return quantity(milliseconds, "ms")
+
+
+def probability(p: float | None) -> str:
+    """Write a p-value in a column of p-values.
+
+    >>> probability(0.0443), probability(0.44), probability(1.4e-9), probability(None)
+    ('0.044', '0.440', '< 0.001', '—')
+    """
+    return MISSING if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def p_value(p: float) -> str:
+    """Write a p-value in a sentence.
+
+    >>> p_value(0.0321), p_value(0.0001)
+    ('p = 0.032', 'p < 0.001')
+    """
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+
+
+def level(confidence: float) -> str:
+    """Write a confidence level.
+
+    >>> level(0.95), level(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{confidence * 100:g} %"
+
+
+def ratio(quotient: float) -> str:
+    """Write how much larger or smaller one amount is than another, given their quotient.
+
+    >>> ratio(2.34), ratio(1.2), ratio(0.75), ratio(1_234)
+    ('2.3 times as much', '20.0 % more', '25.0 % less', '1,234 times as much')
+    """
+    if quotient >= 1.5:
+        return f"{number(quotient, 2)} times as much"
+    return f"{share(abs(quotient - 1))} {'more' if quotient >= 1 else 'less'}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Write a number with so many significant digits, or all digits of its whole part.
+
+    >>> number(0.012345), number(2.7), number(1_234.5), number(0), number(-0.5)
+    ('0.0123', '2.70', '1,234', '0', '−0.500')
+    """
+    return MISSING if value is None else _fixed(value, _places(value, digits))
+
+
+def tick(value: float, unit: str = "") -> str:
+    """Write a number at an axis, as short as possible.
+
+    >>> tick(1_500), tick(0.25), tick(2_000_000), tick(0.00004)
+    ('1.5k', '0.25', '2M', '0.00004')
+    >>> tick(0.5, "share"), tick(0.00025, "US$"), tick(2, "US$"), tick(0)
+    ('50 %', '$0.00025', '$2', '0')
+    """
+    if unit == SHARE:
+        return f"{tick(value * 100)} %"
+    if unit == DOLLARS:
+        return f"${tick(value)}"
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{tick(value / size)}{letter}"
+    return _fixed(value, min(_places(value, 3), _own_places(value)))
+
+
+def tick_points(difference: float) -> str:
+    """Write a difference of shares at an axis, in points.
+
+    >>> tick_points(0.1), tick_points(-0.025), tick_points(0)
+    ('+10', '−2.5', '0')
+    """
+    return f"{'+' if difference > 0 else ''}{tick(difference * 100)}"
+
+
+def quantity(value: float | None, unit: str = "", *, largest: float = 0.0) -> str:
+    """Write a measured value: a share, money or a time with its unit, anything else without.
+
+    Values without a unit are scores, such as a calibration error: three decimal places up to 1.
+    `largest` is the largest value of the same column, so that all times in it have one unit.
+
+    >>> quantity(0.722, "share"), quantity(0.002239, "US$"), quantity(124.3, "tokens")
+    ('72.2 %', '$0.00224', '124')
+    >>> quantity(0.05634), quantity(10.92), quantity(1.0), quantity(0.00042)
+    ('0.056', '10.9', '1.000', '0.0004')
+    """
+    if value is None:
+        return MISSING
+    scale = _scale(unit, value, largest)
+    return scale.write(value, scale.own_places(value))
+
+
+def column(values: Sequence[float | None], unit: str = "") -> list[str]:
+    """Write the values of one column, all times in the unit that suits the longest.
+
+    >>> column([410.0, 31_240.0, None], "ms"), column([3_000.0, 125_000.0], "ms")
+    (['0.410 s', '31.2 s', '—'], ['3 s', '2 min 5 s'])
+    """
+    largest = _largest(*(value for value in values if value is not None))
+    return [quantity(value, unit, largest=largest) for value in values]
+
+
+def with_unit(value: float | None, unit: str = "") -> str:
+    """Write a measured value in a sentence, with its unit.
+
+    >>> with_unit(1, "tokens"), with_unit(1.5, "tokens"), with_unit(0.85, "share")
+    ('1 token', '1.50 tokens', '85.0 %')
+    """
+    if isinstance(value, int) and _word(unit):
+        return declared(value, unit)
+    return f"{quantity(value, unit)} {_word(unit)}".strip()
+
+
+def declared(value: float, unit: str = "") -> str:
+    """Write a value that a person chose, such as a threshold, without rounding it.
+
+    >>> declared(0.85, "share"), declared(0.9725, "share"), declared(0.0125, "US$")
+    ('85.0 %', '97.25 %', '$0.0125')
+    >>> declared(5_000, "ms"), declared(30_000, "ms"), declared(1, "tokens"), declared(0.05)
+    ('5,000 ms', '30 s', '1 token', '0.05')
+    """
+    scale = replace(_scale(unit, value), rounded=False) if unit else _Scale()
+    text = scale.write(value, max(_own_places(value * scale.factor), scale.fixed or 0))
+    word = _word(unit)
+    return f"{text} {word.removesuffix('s') if text == '1' else word}".strip()
+
+
+def declared_points(difference: float) -> str:
+    """Write a difference of shares that a person chose, without rounding it.
+
+    >>> declared_points(0.01), declared_points(0.025), declared_points(0.02)
+    ('1 point', '2.5 points', '2 points')
+    """
+    text = _fixed(difference * 100, _own_places(difference * 100))
+    return f"{text} {'point' if text == '1' else 'points'}"
+
+
+def difference(value: float | None, unit: str = "") -> str:
+    """Write a difference of two values with its sign; of shares in points.
+
+    >>> difference(0.123, "share"), difference(-0.0005, "US$"), difference(0.0, "ms")
+    ('+12.3 points', '−$0.0005', '0 ms')
+    """
+    if value is None:
+        return MISSING
+    scale = _POINTS if unit == SHARE else _scale(unit, value)
+    return scale.write(value, scale.own_places(value), signed=True)
+
+
+def interval(
+    low: float, high: float, unit: str = "", *, signed: bool = False, bare: bool = False
+) -> str:
+    """Write an interval; `signed` for a difference, `bare` without the unit, next to the value.
+
+    >>> interval(0.714, 0.95, "share"), interval(0.714, 0.95, "share", bare=True)
+    ('71.4 to 95.0 %', '71.4 to 95.0')
+    >>> interval(-0.027, 0.335, "share", signed=True), interval(0.00128, 0.0151, "US$")
+    ('−2.7 to +33.5 points', '$0.0013 to $0.0151')
+    >>> interval(492, float("inf"), "ms")
+    '492 ms to ∞'
+    """
+    largest = _largest(low, high)
+    scale = _POINTS if signed and unit == SHARE else _scale(unit, largest)
+    return scale.ends(low, high, scale.places(largest), signed=signed, bare=bare)
+
+
+def estimate(
+    value: float,
+    low: float,
+    high: float,
+    unit: str = "",
+    *,
+    signed: bool = False,
+    bare: bool = False,
+    largest: float = 0.0,
+) -> tuple[str, str]:
+    """Write a value and its interval, so that no end looks like the value unless it is equal to it.
+
+    An infinite value, such as the cost of a pass that never happened, has a lower bound only. A
+    bare interval, for a narrow cell, has no unit, and small amounts have two digits.
+
+    >>> estimate(0.722, 0.484, 0.863, "share"), estimate(1.0, 0.99962, 1.0, "share")
+    (('72.2 %', '48.4 to 86.3 %'), ('100.0 %', '99.96 to 100.0 %'))
+    >>> estimate(0.00142, 0.0011, 0.0023, "US$", bare=True)
+    ('$0.00142', '0.0011 to 0.0023')
+    >>> estimate(float("inf"), 2.0, float("inf"), "US$")
+    ('∞', 'more than $2.00')
+    """
+    if math.isinf(value):
+        return quantity(value, unit), f"more than {quantity(low, unit)}" if math.isfinite(
+            low
+        ) else ""
+    end = _largest(low, high)
+    size = _largest(value, low, high)
+    scale = _POINTS if signed and unit == SHARE else _scale(unit, size, largest)
+    own, places = scale.own_places(value), scale.places(end)
+    if scale.fixed is not None:
+        places = max(own, places)
+    elif bare and end < 0.1:
+        places = min(places, scale.places(low or high, 2))
+    differing = [end for end in (low, high) if math.isfinite(end) and end != value]
+    while places < _MAX_PLACES and any(
+        round(end * scale.factor, places) == round(value * scale.factor, own) for end in differing
+    ):
+        own, places = own + 1, places + 1
+    ends = scale.ends(low, high, places, signed=signed, bare=bare)
+    return scale.write(value, own, signed=signed), ends
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How the values of one unit are written."""
+
+    factor: float = 1.0
+    prefix: str = ""
+    suffix: str = ""
+    fixed: int | None = None
+    """The usual number of decimal places; None for significant digits."""
+    rounded: bool = False
+    """Whether the whole part, too, is rounded to the significant digits."""
+    clock: bool = False
+    """Whether values are milliseconds to be written in minutes or hours."""
+
+    def own_places(self, value: float) -> int:
+        """Choose the decimal places of a value by itself; an amount of money is not padded."""
+        places = self.places(value)
+        if self.rounded:
+            while places > 2 and round(value, places - 1) == round(value, places):
+                places -= 1
+            if places == 1 and round(value) == round(value, 1):
+                places = 0
+        return places
+
+    def places(self, value: float, digits: int = 3) -> int:
+        """Choose the decimal places of a value: enough to tell it from 0 and from the whole."""
+        if self.fixed is None:
+            return _places(value * self.factor, digits)
+        places = self.fixed
+        while (
+            places < _MAX_PLACES
+            and value not in {0, 1}
+            and (round(value * self.factor, places) in {0, self.factor})
+        ):
+            places += 1
+        return places
+
+    def write(self, value: float, places: int, *, signed: bool = False, bare: bool = False) -> str:
+        """Write a value with its sign and unit."""
+        if self.clock and math.isfinite(value):
+            text = _clock(abs(value) * self.factor)
+        else:
+            text = self._digits(abs(value) * self.factor, places)
+            if not bare and math.isfinite(value):
+                text = f"{self.prefix}{text}{self.suffix}"
+        zero = not any(sign in text for sign in "123456789∞")
+        return text if zero else f"{'−' if value < 0 else '+' if signed else ''}{text}"
+
+    def _digits(self, size: float, places: int) -> str:
+        if self.fixed is not None and round(size, self.fixed) == round(size, places):
+            places = self.fixed
+        if self.rounded and 1_000 <= size < math.inf:
+            size = float(f"{size:.2e}")
+        return _fixed(size, places)
+
+    def ends(self, low: float, high: float, places: int, *, signed: bool, bare: bool) -> str:
+        """Write an interval; a unit that follows its number is written once."""
+        once = bool(self.suffix) and not self.clock and math.isfinite(low) and math.isfinite(high)
+        first = replace(self, suffix="") if once else self
+        return " to ".join(
+            scale.write(end, places, signed=signed, bare=bare)
+            for scale, end in ((first, low), (self, high))
+        )
+
+
+_POINTS = _Scale(100.0, suffix=" points", fixed=1)
+
+
+def _scale(unit: str, size: float, largest: float = 0.0) -> _Scale:
+    """Choose how a value of this size is written in a column whose largest value is given."""
+    if unit in {SHARE, POINTS}:
+        return _POINTS if unit == POINTS else _Scale(100.0, suffix=" %", fixed=1)
+    if unit == DOLLARS:
+        return _Scale(prefix="$", rounded=True)
+    if unit in _MILLISECONDS:
+        factor = _MILLISECONDS[unit]
+        milliseconds = _largest(size, largest) * factor
+        if milliseconds < _SECONDS_FROM:
+            return _Scale(factor, suffix=" ms")
+        if milliseconds < _MINUTES_FROM:
+            return _Scale(factor / 1_000, suffix=" s")
+        return _Scale(factor, clock=True)
+    return _Scale(fixed=3) if not unit and abs(size) <= 1 else _Scale()
+
+
+def _word(unit: str) -> str:
+    """Return the unit if it is a word, and not already part of how a value is written."""
+    return "" if unit in {SHARE, POINTS, DOLLARS, *_MILLISECONDS} else unit
+
+
+def _largest(*values: float) -> float:
+    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+
+
+def _places(value: float, digits: int) -> int:
+    """Return the decimal places with which a number has so many significant digits."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return max(0, digits - 1 - exponent)
+
+
+def _own_places(value: float) -> int:
+    """Return the decimal places that a number has, as far as its rounding errors do not count."""
+    return next(
+        (n for n in range(_MAX_PLACES) if math.isclose(round(value, n), value)), _MAX_PLACES
+    )
+
+
+def _fixed(value: float, places: int) -> str:
+    """Write a number with so many decimal places."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def _clock(milliseconds: float) -> str:
+    """Write a long time in its two largest units.
+
+    >>> _clock(125_000), _clock(7_200_000)
+    ('2 min 5 s', '2 h 0 min')
+    """
+    seconds = round(milliseconds / 1_000)
+    if seconds < 60:
+        return f"{seconds} s"
+    if milliseconds < _HOURS_FROM:
+        return f"{seconds // 60:,} min {seconds % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60:,} h {minutes % 60} min"
