@@ -66,14 +66,6 @@ PRIVATE_USES: set[str] = {
     "pytest_plugin.py: command._observe",
     "pytest_plugin.py: item._fixtureinfo",
     "pytest_plugin.py: item._request",
-    "render/comparison.py: pennyweight.render.catalogue._console",
-    "render/comparison.py: pennyweight.render.catalogue._trimmed",
-    "render/plan.py: pennyweight.render.catalogue._console",
-    "render/plan.py: pennyweight.render.catalogue._trimmed",
-    "render/runs.py: pennyweight.render.catalogue._console",
-    "render/runs.py: pennyweight.render.catalogue._trimmed",
-    "render/scenarios.py: pennyweight.render.catalogue._console",
-    "render/scenarios.py: pennyweight.render.catalogue._trimmed",
 }
 
 HASATTR: set[str] = {
@@ -103,7 +95,6 @@ MOST: set[str] = {
     "engine/limiter.py",
     "gates/threshold_tests.py",
     "render/digest.py",
-    "render/digits.py",
     "render/ranges.py",
     "render/verdict.py",
     "scoring/sides.py",
@@ -180,7 +171,6 @@ UNTESTED: set[str] = {
     "render/charts.py",
     "render/comparison.py",
     "render/digest.py",
-    "render/digits.py",
     "render/files.py",
     "render/plan.py",
     "render/ranges.py",

@@ -1,1 +1,23 @@
-"""Reports: functions of plain data."""
+"""Output for people and programs: functions of plain data.
+
+`format.py` writes every value, `terminal.py` holds what all tables of the terminal share.
+
+Tested elsewhere:
+    attempts.py: tests/cli/test_show.py
+    bins.py: tests/web/test_charts.py
+    chart.py: tests/web/test_charts.py
+    charts.py: tests/web/test_charts.py
+    comparison.py: tests/cli/test_compare.py
+    files.py: tests/render/test_report.py
+    needs.py: tests/render/test_scores.py
+    plan.py: tests/cli/test_run.py
+    ranges.py: tests/web/test_charts.py
+    runs.py: tests/cli/test_run.py
+    scenarios.py: tests/cli/test_show.py
+    schema.py: tests/cli/test_score.py
+    scores_table.py: tests/render/test_scores.py
+    svg.py: tests/web/test_charts.py
+    terminal.py: tests/render/test_scores.py
+    verdict_scales.py: tests/render/test_report.py
+    view.py: tests/render/test_report.py
+"""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import shutil
-import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.define import Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, markdown_table
+from pennyweight.render.terminal import Terminal, borderless
 from pennyweight.scoring.shapes import interval_text
 
 if TYPE_CHECKING:
@@ -120,28 +116,28 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
 
 def _card(declaration: Declaration) -> str:
     """Write a declaration for the terminal."""
-    console, out = _console()
-    console.print(Text.assemble((declaration.name, "bold"), (f"  {_kind(declaration)}", "dim")))
-    console.print(declaration.summary)
+    terminal = Terminal()
+    terminal.print(Text.assemble((declaration.name, "bold"), (f"  {_kind(declaration)}", "dim")))
+    terminal.print(declaration.summary)
     if declaration.details:
-        console.print(declaration.details)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        terminal.print(declaration.details)
+    table = borderless(header=False)
     table.add_column(style="dim")
     table.add_column()
     for row in _labelled(declaration):
         table.add_row(*row)
-    console.print(table)
-    console.print("Example", style="dim")
+    terminal.print(table)
+    terminal.print("Example", style="dim")
     for line in declaration.example.splitlines():
-        console.print(f"  {line}")
-    return _trimmed(out)
+        terminal.print(f"  {line}")
+    return terminal.text()
 
 
 def _table() -> str:
-    console, out = _console()
+    terminal = Terminal()
     families = {**FAMILIES, **{m.family: m.family.capitalize() for m in METRICS.values()}}
     families.update(FAMILIES)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table = borderless()
     table.add_column("metric", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("what it says")
@@ -152,30 +148,18 @@ def _table() -> str:
             table.add_row(Text(title, style="bold"))
         for metric in members:
             table.add_row(f"  {metric.name}", arrows[metric.better], metric.summary)
-    console.print(table)
-    console.print(
+    terminal.print(table)
+    terminal.print(
         "↑ higher is better, ↓ lower is better. 'pennyweight metrics NAME' says more.", style="dim"
     )
-    console.print(f"Measures of one record: {', '.join(MEASURES)}.", style="dim")
-    return _trimmed(out)
+    terminal.print(f"Measures of one record: {', '.join(MEASURES)}.", style="dim")
+    return terminal.text()
 
 
 def _overview() -> list[list[str]]:
     rows = [["metric", "family", "better", "unit", "formula", "what it says"]]
     rows += [[m.name, m.family, m.better or "", m.unit, m.formula, m.summary] for m in chosen(None)]
     return rows
-
-
-def _console() -> tuple[Console, io.StringIO]:
-    out = io.StringIO()
-    width = max(60, min(shutil.get_terminal_size().columns, 100))
-    tty = sys.stdout.isatty()
-    console = Console(file=out, width=width, highlight=False, markup=False, force_terminal=tty)
-    return console, out
-
-
-def _trimmed(out: io.StringIO) -> str:
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
 def _all(where: Any) -> list[dict[str, Any]]:

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.text.format import (
-    DOLLARS,
     MISSING,
-    POINTS,
-    SHARE,
     column,
     count,
     declared,
@@ -37,6 +34,7 @@ from pennyweight.text.format import (
     tick_points,
     with_unit,
 )
+from pennyweight.text.notation import DOLLARS, POINTS, SHARE
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:

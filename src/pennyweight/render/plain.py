@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.text.format import money
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ def one_line(text: str, width: int = 60) -> str:
 
 
 def cost_text(spent: Spending) -> str:
-    """Write what a run cost, as far as it is known; nothing where nothing is.
+    """Write what a run cost, as far as it is known; an empty text if nothing is known.
 
     >>> cost_text({"usd": 45.0, "unpriced": 3})
     'at least $45'
     """
     if spent["usd"] is None:
         return ""
-    return f"{'at least ' if spent['unpriced'] else ''}${spent['usd']:.4g}"
+    return f"{'at least ' if spent['unpriced'] else ''}{money(spent['usd'])}"
 
 
 def csv_table(rows: Iterable[Sequence[Any]]) -> str:

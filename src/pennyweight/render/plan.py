@@ -9,9 +9,11 @@ from pennyweight.judges.prompt import Case, messages
 from pennyweight.judges.sentences import questions_of, sentences_rubric
 from pennyweight.models.model import Usage
 from pennyweight.models.prices import Prices
-from pennyweight.render.catalogue import _console, _trimmed
+from pennyweight.render.format import count, measured, money, plural
 from pennyweight.render.plain import csv_table, markdown_table
-from pennyweight.suite.plan import count, estimates, tokens_of
+from pennyweight.render.terminal import Terminal
+from pennyweight.suite.plan import count as attempt_count
+from pennyweight.suite.plan import estimates, tokens_of
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def facts(suite: Suite) -> dict[str, Any]:
     least = sum(side["cost_usd_at_least"] or 0.0 for side in sides)
     return {
         "suite": suite.name,
-        "attempts": count(suite),
+        "attempts": attempt_count(suite),
         "tasks": len(suite.tasks),
         "subjects": len(suite.subjects),
         "tiers": len(suite.tiers),
@@ -68,7 +70,7 @@ def _judging(suite: Suite) -> dict[str, Any] | None:
         return None
     judges = [judge.name for judge in judging.judges]
     rubric = judging.rubric if judging.scores else None
-    made = count(suite) * len(judges) if rubric else 0
+    made = attempt_count(suite) * len(judges) if rubric else 0
     return {
         "rubric": rubric.name if rubric else None,
         "items": len(rubric.items) if rubric else 0,
@@ -83,7 +85,7 @@ def _judging(suite: Suite) -> dict[str, Any] | None:
 def _sentences(suite: Suite, judges: int) -> dict[str, int]:
     """Give what it takes to put the sentences of scenarios to the judges."""
     questions = questions_of(suite)
-    tries = count(suite) // max(1, len(suite.tasks)) * judges
+    tries = attempt_count(suite) // max(1, len(suite.tasks)) * judges
     tasks = [task for task in suite.tasks if task.id in questions]
     tokens = sum(_asked(sentences_rubric(questions[task.id]), task) for task in tasks)
     return {
@@ -107,24 +109,9 @@ def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
     if format == "csv":
         return csv_table([_COLUMNS, *([side[n] for n in _COLUMNS] for side in found["plan"])])
     if format == "markdown":
-        rows = [[_cell(side[n]) for n in _COLUMNS] for side in found["plan"]]
+        rows = [[measured(n, side[n]) for n in _COLUMNS] for side in found["plan"]]
         return markdown_table([_COLUMNS, *rows], right=(2, 3, 4, 5))
     return _table(found)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "—" if value is None else f"{value:,}" if isinstance(value, int) else f"${value:.4g}"
-
-
-def _counted(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> _counted(1, "task"), _counted(1200, "task")
-    ('1 task', '1,200 tasks')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _judges(judging: dict[str, Any]) -> str:
@@ -133,39 +120,40 @@ def _judges(judging: dict[str, Any]) -> str:
     lines = []
     if judging["judgments"]:
         lines.append(
-            f"{_counted(judging['judgments'], 'judgment')} {who}{more}: rubric "
-            f"{judging['rubric']} with {judging['items']} items, at least "
-            f"{judging['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
+            f"{plural(judging['judgments'], 'judgment')} {who}{more}: rubric "
+            f"{judging['rubric']} with {plural(judging['items'], 'item')}, at least "
+            f"{plural(judging['prompt_tokens_at_least'], 'input token')} "
+            "(not part of the cost below)"
         )
     asked = judging["sentences"]
     if asked["judgments"]:
         lines.append(
-            f"{_counted(asked['judgments'], 'judgment')} {who}: "
-            f"{_counted(asked['behaviors'], 'sentence')} of scenarios, at least "
-            f"{asked['prompt_tokens_at_least']:,} tokens in (not part of the cost below)"
+            f"{plural(asked['judgments'], 'judgment')} {who}: "
+            f"{plural(asked['behaviors'], 'sentence')} of scenarios, at least "
+            f"{plural(asked['prompt_tokens_at_least'], 'input token')} (not part of the cost below)"
         )
     return "".join(f"\n{line}" for line in lines)
 
 
 def _table(found: dict[str, Any]) -> str:
-    console, out = _console()
-    made = _counted(found["attempts"], "attempt")
-    console.print(f"{clean(found['suite'])}: {made}", style="bold")
+    terminal = Terminal()
+    made = plural(found["attempts"], "attempt")
+    terminal.print(f"{clean(found['suite'])}: {made}", style="bold")
     sides = ("tasks", "subjects", "tiers", "runs")
-    console.print(" × ".join(_counted(found[name], name[:-1]) for name in sides))
+    terminal.print(" × ".join(plural(found[name], name[:-1]) for name in sides))
     for side in found["plan"]:
         output, cost = side["output_tokens"], side["cost_usd_at_least"]
-        most = "no limit" if output is None else f"at most {output:,}"
-        price = "price not known" if cost is None else f"about ${cost:.4g}"
-        console.print(f"\n{clean(side['subject'])}, tier {clean(side['tier'])}", style="bold")
-        console.print(f"{side['prompt_tokens']:,} tokens in, {most} out, {price}")
+        most = "no limit on output" if output is None else f"at most {count(output)} out"
+        price = "price not known" if cost is None else f"about {money(cost)}"
+        terminal.print(f"\n{clean(side['subject'])}, tier {clean(side['tier'])}", style="bold")
+        terminal.print(f"{plural(side['prompt_tokens'], 'token')} in, {most}, {price}")
         for turn in side["example"]:
-            console.print(f"{turn['role']}:", style="dim")
-            console.print(clean(turn["content"]))
+            terminal.print(f"{turn['role']}:", style="dim")
+            terminal.print(clean(turn["content"]))
     if found["judging"]:
-        console.print(clean(_judges(found["judging"])))
+        terminal.print(clean(_judges(found["judging"])))
     known = found["cost_usd"] is not None
     suffix = "" if known else " or more: not every price or limit is known"
     least = found["cost_usd_at_least"]
-    console.print(f"\nEstimated cost: ${least:.4g}{suffix}. Nothing was called.")
-    return _trimmed(out)
+    terminal.print(f"\nEstimated cost: {money(least)}{suffix}. No model was called.")
+    return terminal.text()

@@ -6,10 +6,9 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from pennyweight.render.catalogue import _console, _trimmed
+from pennyweight.render.format import MISSING, count, declared
 from pennyweight.render.plain import cost_text, csv_table, markdown_table, one_line
+from pennyweight.render.terminal import Terminal, borderless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +47,9 @@ def answered(statuses: dict[str, int]) -> int:
 def _rows(entries: Sequence[Any]) -> list[list[str]]:
     rows = [["run", "suite", "status", "made", "errors", "cost"]]
     for run, statuses, spent in entries:
-        made = f"{answered(statuses):,}/{run.attempts:,}"
-        cost = cost_text(spent) or "—"
-        errors = f"{statuses.get('error', 0):,}"
+        made = f"{count(answered(statuses))}/{count(run.attempts)}"
+        cost = cost_text(spent) or MISSING
+        errors = count(statuses.get("error", 0))
         rows.append([run.id, one_line(run.suite, 24), run.status, made, errors, cost])
     return rows
 
@@ -72,16 +71,16 @@ def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
         return csv_table(_plain_rows(entries))
     if format == "markdown":
         return markdown_table(_rows(entries), right=(3, 4, 5))
-    console, out = _console()
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    terminal = Terminal()
+    table = borderless()
     head, *body = _rows(entries)
     for index, name in enumerate(head):
         whole = None if index else max((len(row[0]) for row in body), default=None)
         table.add_column(name, justify="right" if index > 2 else "left", min_width=whole)
     for row in body:
         table.add_row(*row)
-    console.print(table)
-    return _trimmed(out)
+    terminal.print(table)
+    return terminal.text()
 
 
 def render_one(
@@ -104,15 +103,15 @@ def render_one(
         return csv_table([["field", "value"], *rows])
     if format == "markdown":
         return markdown_table([["field", "value"], *rows])
-    console, out = _console()
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    terminal = Terminal()
+    table = borderless(header=False)
     table.add_column(style="dim")
     table.add_column()
     for name, value in found.items():
         table.add_row(name, one_line(_words(value), 400))
-    console.print(table)
-    console.print(f"pennyweight score {run.id} computes its metrics again.", style="dim")
-    return _trimmed(out)
+    terminal.print(table)
+    terminal.print(f"pennyweight score {run.id} computes its metrics again.", style="dim")
+    return terminal.text()
 
 
 def _words(value: Any) -> str:
@@ -129,9 +128,9 @@ def _words(value: Any) -> str:
         )
         return ", ".join(words) or "none"
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return count(value)
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return declared(value)
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from pennyweight.render.catalogue import _console, _trimmed
 from pennyweight.render.plain import csv_table, markdown_table, one_line
+from pennyweight.render.terminal import Terminal, borderless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,8 +99,8 @@ def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A00
         return csv_table(table)
     if format == "markdown":
         return markdown_table(table, right=(4,))
-    console, out = _console()
-    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    terminal = Terminal()
+    shown = borderless()
     few = [i for i in (1, 2) if len({row[i] for row in table[1:]}) > 1]
     columns = (0, *few, 3, 4)
     for index in columns:
@@ -111,8 +109,8 @@ def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A00
     for row in table[1:]:
         wrong = [f"{table[0][i]}: {row[i]}" for i in (5, 6, 7, 8) if row[i] != "—"]
         shown.add_row(*(row[i] for i in columns), "; ".join(wrong) or "—")
-    console.print(shown)
-    return _trimmed(out)
+    terminal.print(shown)
+    return terminal.text()
 
 
 def verdict_lines(check: Mapping[str, Any]) -> list[str]:

@@ -11,21 +11,27 @@ A unit is the text that a metric declares: `share` (0 to 1, written in percent),
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from pennyweight.text.notation import (
+    DOLLARS,
+    MAX_PLACES,
+    POINTS_NOTATION,
+    SHARE,
+    Notation,
+    exact_places,
+    fixed,
+    largest_of,
+    notation_of,
+    significant_places,
+    unit_word,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MISSING = "—"
-SHARE = "share"
-POINTS = "points"
-DOLLARS = "US$"
-_MILLISECONDS = {"ms": 1.0, "seconds": 1_000.0}
-_SECONDS_FROM, _MINUTES_FROM, _HOURS_FROM = 10_000.0, 120_000.0, 7_200_000.0
-"""The milliseconds from which a time is written in seconds, minutes and hours."""
-_MAX_PLACES = 9
-"""Numbers that agree in this many decimal places are written alike."""
 
 
 def count(number: int | None) -> str:
@@ -61,7 +67,7 @@ def points(difference: float | None, *, signed: bool = True) -> str:
     >>> points(0.123), points(-0.01), points(0.01, signed=False), points(0.00001)
     ('+12.3 points', '−1.0 points', '1.0 points', '0.0 points')
     """
-    return MISSING if difference is None else _POINTS.write(difference, 1, signed=signed)
+    return MISSING if difference is None else POINTS_NOTATION.write(difference, 1, signed=signed)
 
 
 def money(value: float | None) -> str:
@@ -126,7 +132,7 @@ def number(value: float | None, digits: int = 3) -> str:
     >>> number(0.012345), number(2.7), number(1_234.5), number(0), number(-0.5)
     ('0.0123', '2.70', '1,234', '0', '−0.500')
     """
-    return MISSING if value is None else _fixed(value, _places(value, digits))
+    return MISSING if value is None else fixed(value, significant_places(value, digits))
 
 
 def tick(value: float, unit: str = "") -> str:
@@ -144,7 +150,7 @@ def tick(value: float, unit: str = "") -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{tick(value / size)}{letter}"
-    return _fixed(value, min(_places(value, 3), _own_places(value)))
+    return fixed(value, min(significant_places(value, 3), exact_places(value)))
 
 
 def tick_points(difference: float) -> str:
@@ -169,8 +175,8 @@ def quantity(value: float | None, unit: str = "", *, largest: float = 0.0) -> st
     """
     if value is None:
         return MISSING
-    scale = _scale(unit, value, largest)
-    return scale.write(value, scale.own_places(value))
+    notation = notation_of(unit, value, largest)
+    return notation.write(value, notation.value_places(value))
 
 
 def column(values: Sequence[float | None], unit: str = "") -> list[str]:
@@ -179,7 +185,7 @@ def column(values: Sequence[float | None], unit: str = "") -> list[str]:
     >>> column([410.0, 31_240.0, None], "ms"), column([3_000.0, 125_000.0], "ms")
     (['0.410 s', '31.2 s', '—'], ['3 s', '2 min 5 s'])
     """
-    largest = _largest(*(value for value in values if value is not None))
+    largest = largest_of(*(value for value in values if value is not None))
     return [quantity(value, unit, largest=largest) for value in values]
 
 
@@ -189,9 +195,9 @@ def with_unit(value: float | None, unit: str = "") -> str:
     >>> with_unit(1, "tokens"), with_unit(1.5, "tokens"), with_unit(0.85, "share")
     ('1 token', '1.50 tokens', '85.0 %')
     """
-    if isinstance(value, int) and _word(unit):
+    if isinstance(value, int) and unit_word(unit):
         return declared(value, unit)
-    return f"{quantity(value, unit)} {_word(unit)}".strip()
+    return f"{quantity(value, unit)} {unit_word(unit)}".strip()
 
 
 def declared(value: float, unit: str = "") -> str:
@@ -202,9 +208,10 @@ def declared(value: float, unit: str = "") -> str:
     >>> declared(5_000, "ms"), declared(30_000, "ms"), declared(1, "tokens"), declared(0.05)
     ('5,000 ms', '30 s', '1 token', '0.05')
     """
-    scale = replace(_scale(unit, value), rounded=False) if unit else _Scale()
-    text = scale.write(value, max(_own_places(value * scale.factor), scale.fixed or 0))
-    word = _word(unit)
+    notation = replace(notation_of(unit, value), rounded=False) if unit else Notation()
+    places = max(exact_places(value * notation.factor), notation.usual_places or 0)
+    text = notation.write(value, places)
+    word = unit_word(unit)
     return f"{text} {word.removesuffix('s') if text == '1' else word}".strip()
 
 
@@ -214,7 +221,7 @@ def declared_points(difference: float) -> str:
     >>> declared_points(0.01), declared_points(0.025), declared_points(0.02)
     ('1 point', '2.5 points', '2 points')
     """
-    text = _fixed(difference * 100, _own_places(difference * 100))
+    text = fixed(difference * 100, exact_places(difference * 100))
     return f"{text} {'point' if text == '1' else 'points'}"
 
 
@@ -226,8 +233,8 @@ def difference(value: float | None, unit: str = "") -> str:
     """
     if value is None:
         return MISSING
-    scale = _POINTS if unit == SHARE else _scale(unit, value)
-    return scale.write(value, scale.own_places(value), signed=True)
+    notation = POINTS_NOTATION if unit == SHARE else notation_of(unit, value)
+    return notation.write(value, notation.value_places(value), signed=True)
 
 
 def interval(
@@ -242,9 +249,9 @@ def interval(
     >>> interval(492, float("inf"), "ms")
     '492 ms to ∞'
     """
-    largest = _largest(low, high)
-    scale = _POINTS if signed and unit == SHARE else _scale(unit, largest)
-    return scale.ends(low, high, scale.places(largest), signed=signed, bare=bare)
+    largest = largest_of(low, high)
+    notation = POINTS_NOTATION if signed and unit == SHARE else notation_of(unit, largest)
+    return notation.ends(low, high, notation.places(largest), signed=signed, bare=bare)
 
 
 def estimate(
@@ -270,152 +277,19 @@ def estimate(
     ('∞', 'more than $2.00')
     """
     if math.isinf(value):
-        return quantity(value, unit), f"more than {quantity(low, unit)}" if math.isfinite(
-            low
-        ) else ""
-    end = _largest(low, high)
-    size = _largest(value, low, high)
-    scale = _POINTS if signed and unit == SHARE else _scale(unit, size, largest)
-    own, places = scale.own_places(value), scale.places(end)
-    if scale.fixed is not None:
+        bound = f"more than {quantity(low, unit)}" if math.isfinite(low) else ""
+        return quantity(value, unit), bound
+    end = largest_of(low, high)
+    size = largest_of(value, low, high)
+    notation = POINTS_NOTATION if signed and unit == SHARE else notation_of(unit, size, largest)
+    own, places = notation.value_places(value), notation.places(end)
+    if notation.usual_places is not None:
         places = max(own, places)
     elif bare and end < 0.1:
-        places = min(places, scale.places(low or high, 2))
-    differing = [end for end in (low, high) if math.isfinite(end) and end != value]
-    while places < _MAX_PLACES and any(
-        round(end * scale.factor, places) == round(value * scale.factor, own) for end in differing
-    ):
+        places = min(places, notation.places(low or high, 2))
+    whole = value * notation.factor
+    differing = [e * notation.factor for e in (low, high) if math.isfinite(e) and e != value]
+    while places < MAX_PLACES and round(whole, own) in {round(e, places) for e in differing}:
         own, places = own + 1, places + 1
-    ends = scale.ends(low, high, places, signed=signed, bare=bare)
-    return scale.write(value, own, signed=signed), ends
-
-
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """How the values of one unit are written."""
-
-    factor: float = 1.0
-    prefix: str = ""
-    suffix: str = ""
-    fixed: int | None = None
-    """The usual number of decimal places; None for significant digits."""
-    rounded: bool = False
-    """Whether the whole part, too, is rounded to the significant digits."""
-    clock: bool = False
-    """Whether values are milliseconds to be written in minutes or hours."""
-
-    def own_places(self, value: float) -> int:
-        """Choose the decimal places of a value by itself; an amount of money is not padded."""
-        places = self.places(value)
-        if self.rounded:
-            while places > 2 and round(value, places - 1) == round(value, places):
-                places -= 1
-            if places == 1 and round(value) == round(value, 1):
-                places = 0
-        return places
-
-    def places(self, value: float, digits: int = 3) -> int:
-        """Choose the decimal places of a value: enough to tell it from 0 and from the whole."""
-        if self.fixed is None:
-            return _places(value * self.factor, digits)
-        places = self.fixed
-        while (
-            places < _MAX_PLACES
-            and value not in {0, 1}
-            and (round(value * self.factor, places) in {0, self.factor})
-        ):
-            places += 1
-        return places
-
-    def write(self, value: float, places: int, *, signed: bool = False, bare: bool = False) -> str:
-        """Write a value with its sign and unit."""
-        if self.clock and math.isfinite(value):
-            text = _clock(abs(value) * self.factor)
-        else:
-            text = self._digits(abs(value) * self.factor, places)
-            if not bare and math.isfinite(value):
-                text = f"{self.prefix}{text}{self.suffix}"
-        zero = not any(sign in text for sign in "123456789∞")
-        return text if zero else f"{'−' if value < 0 else '+' if signed else ''}{text}"
-
-    def _digits(self, size: float, places: int) -> str:
-        if self.fixed is not None and round(size, self.fixed) == round(size, places):
-            places = self.fixed
-        if self.rounded and 1_000 <= size < math.inf:
-            size = float(f"{size:.2e}")
-        return _fixed(size, places)
-
-    def ends(self, low: float, high: float, places: int, *, signed: bool, bare: bool) -> str:
-        """Write an interval; a unit that follows its number is written once."""
-        once = bool(self.suffix) and not self.clock and math.isfinite(low) and math.isfinite(high)
-        first = replace(self, suffix="") if once else self
-        return " to ".join(
-            scale.write(end, places, signed=signed, bare=bare)
-            for scale, end in ((first, low), (self, high))
-        )
-
-
-_POINTS = _Scale(100.0, suffix=" points", fixed=1)
-
-
-def _scale(unit: str, size: float, largest: float = 0.0) -> _Scale:
-    """Choose how a value of this size is written in a column whose largest value is given."""
-    if unit in {SHARE, POINTS}:
-        return _POINTS if unit == POINTS else _Scale(100.0, suffix=" %", fixed=1)
-    if unit == DOLLARS:
-        return _Scale(prefix="$", rounded=True)
-    if unit in _MILLISECONDS:
-        factor = _MILLISECONDS[unit]
-        milliseconds = _largest(size, largest) * factor
-        if milliseconds < _SECONDS_FROM:
-            return _Scale(factor, suffix=" ms")
-        if milliseconds < _MINUTES_FROM:
-            return _Scale(factor / 1_000, suffix=" s")
-        return _Scale(factor, clock=True)
-    return _Scale(fixed=3) if not unit and abs(size) <= 1 else _Scale()
-
-
-def _word(unit: str) -> str:
-    """Return the unit if it is a word, and not already part of how a value is written."""
-    return "" if unit in {SHARE, POINTS, DOLLARS, *_MILLISECONDS} else unit
-
-
-def _largest(*values: float) -> float:
-    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-
-
-def _places(value: float, digits: int) -> int:
-    """Return the decimal places with which a number has so many significant digits."""
-    if value == 0 or not math.isfinite(value):
-        return 0
-    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
-    return max(0, digits - 1 - exponent)
-
-
-def _own_places(value: float) -> int:
-    """Return the decimal places that a number has, as far as its rounding errors do not count."""
-    return next(
-        (n for n in range(_MAX_PLACES) if math.isclose(round(value, n), value)), _MAX_PLACES
-    )
-
-
-def _fixed(value: float, places: int) -> str:
-    """Write a number with so many decimal places."""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:,.{places}f}".replace("-", "−")
-
-
-def _clock(milliseconds: float) -> str:
-    """Write a long time in its two largest units.
-
-    >>> _clock(125_000), _clock(7_200_000)
-    ('2 min 5 s', '2 h 0 min')
-    """
-    seconds = round(milliseconds / 1_000)
-    if seconds < 60:
-        return f"{seconds} s"
-    if milliseconds < _HOURS_FROM:
-        return f"{seconds // 60:,} min {seconds % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60:,} h {minutes % 60} min"
+    ends = notation.ends(low, high, places, signed=signed, bare=bare)
+    return notation.write(value, own, signed=signed), ends
