@@ -23,6 +23,7 @@ from pennyweight.gates.early_stopping import Plan, Planned
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.policy import Gate, Policy
 from pennyweight.gates.records import Records, read_records
+from pennyweight.sources.source import FrameSource
 
 RELEASES = 2_000
 SEED = 2026
@@ -107,7 +108,11 @@ def prepared(world: World) -> tuple[Policy, Records, Plan]:
         for a in range(world.tries)
     ]
     plan = Plan(tuple(Planned(f"t{t}") for t in range(world.tasks)), world.tries)
-    return policy, read_records(pl.DataFrame(rows), needed_metrics(policy), policy.options), plan
+    return (
+        policy,
+        read_records([FrameSource(pl.DataFrame(rows))], needed_metrics(policy), policy.options),
+        plan,
+    )
 
 
 @dataclass(frozen=True)

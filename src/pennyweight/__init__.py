@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pennyweight.api.ask import ask as ask
+    from pennyweight.api.compare import compare as compare
+    from pennyweight.api.export import export as export
+    from pennyweight.api.gate import gate as gate
+    from pennyweight.api.report import report as report
+    from pennyweight.api.score import per_task_results as per_task_results
+    from pennyweight.api.score import score as score
     from pennyweight.define import evaluate as evaluate
     from pennyweight.define import measure as measure
     from pennyweight.define import metric as metric
     from pennyweight.scoring.comparison import Comparison as Comparison
-    from pennyweight.scoring.comparison import compare as compare
     from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
-    from pennyweight.scoring.pipeline import per_task_results as per_task_results
-    from pennyweight.scoring.pipeline import score as score
     from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
     from pennyweight.scoring.scores import Scores as Scores
 
@@ -23,12 +26,15 @@ _PUBLIC = {
     "PerTaskResult": "pennyweight.scoring.per_task",
     "Scores": "pennyweight.scoring.scores",
     "ask": "pennyweight.api.ask",
-    "compare": "pennyweight.scoring.comparison",
+    "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
+    "export": "pennyweight.api.export",
+    "gate": "pennyweight.api.gate",
     "measure": "pennyweight.define",
     "metric": "pennyweight.define",
-    "per_task_results": "pennyweight.scoring.pipeline",
-    "score": "pennyweight.scoring.pipeline",
+    "per_task_results": "pennyweight.api.score",
+    "report": "pennyweight.api.report",
+    "score": "pennyweight.api.score",
 }
 
 __all__ = [
@@ -39,9 +45,12 @@ __all__ = [
     "ask",
     "compare",
     "evaluate",
+    "export",
+    "gate",
     "measure",
     "metric",
     "per_task_results",
+    "report",
     "score",
 ]
 __version__ = "0.1.0"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pennyweight.api.score import score
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import read_behaviour, stored_behaviour
 from pennyweight.checks.declaration import CHECKS, CheckResult, check
@@ -14,7 +15,6 @@ from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.define import dtype
 from pennyweight.record import COLUMNS
 from pennyweight.runs.observations import Observer
-from pennyweight.scoring.pipeline import score
 
 
 def behaviours(*given):

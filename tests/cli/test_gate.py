@@ -208,7 +208,7 @@ def test_a_run_that_is_not_whole_is_never_a_pass(tmp_path, stopped, policy):
     chosen = pennyweight("gate", "latest", "--policy", made, "--where", "category=easy")
     assert (chosen.code, "5 of 6 attempts are to come" in chosen.out) == (3, True)
     kept = pennyweight("baseline", "set", "main", "latest")
-    assert "5 of 6 attempts of the run are to come, so it is no whole baseline" in kept.err
+    assert "5 of 6 attempts of the run are to come, so the baseline is incomplete" in kept.err
     assert "1 of 6" in pennyweight("baseline", "list").out
     against = policy("gates: [{metric: pass_rate, no_worse_than: 90%}]", "against.yaml")
     for name in ("main", "latest"):

@@ -37,7 +37,7 @@ def run(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-UNUSED = "Not used: shade. --map COLUMN=THEIRS says what one is.\n"
+UNUSED = "Not used: shade. Read one with --map COLUMN=THEIRS.\n"
 
 
 def test_the_real_command_scores_a_file(path: Path) -> None:

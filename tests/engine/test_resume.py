@@ -11,11 +11,11 @@ import pytest
 
 from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
+from pennyweight.api.score import score
 from pennyweight.engine.execution import open_suite
 from pennyweight.engine.resume import Difference, held, renew
 from pennyweight.errors import UsageError
 from pennyweight.runs.source import RunSource
-from pennyweight.scoring.pipeline import score
 from pennyweight.store.lease import Owner
 from pennyweight.store.store import Store
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.records import read_records
+from pennyweight.sources.source import RowsSource
 
 DATA = Path(__file__).parent / "data"
 
@@ -43,10 +44,15 @@ def verdict(given, rows, baseline=None, version=None, plan=None):
     made = policy(given, version) if isinstance(given, dict | str) else given
     metrics = needed_metrics(made)
     records, before = (
-        None if rows_ is None else read_records(list(rows_), metrics, made.options)
+        None if rows_ is None else records_of(rows_, metrics, made.options)
         for rows_ in (rows, baseline)
     )
     return decide(made, records, before, plan)
+
+
+def records_of(rows, metrics, options):
+    """Measure rows as gates do."""
+    return read_records([RowsSource(list(rows))], metrics, options)
 
 
 def gate(found, name):

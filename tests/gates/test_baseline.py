@@ -3,11 +3,10 @@
 import polars as pl
 import pytest
 
-from gates.samples import answers, policy, share
+from gates.samples import answers, policy, records_of, share
 from pennyweight.errors import InputError, UsageError
 from pennyweight.gates import baseline
 from pennyweight.gates.decision import decide, needed_metrics
-from pennyweight.gates.records import read_records
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +15,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def kept(name, rows):
-    return baseline.save(name, read_records(rows, None, {}), "records.jsonl")
+    return baseline.save(name, records_of(rows, None, {}), "records.jsonl")
 
 
 def test_a_baseline_decides_as_the_records_it_was_made_of():
@@ -24,9 +23,9 @@ def test_a_baseline_decides_as_the_records_it_was_made_of():
     before, now = answers(90, 100), answers(70, 100)
     kept("main", before)
     metrics = needed_metrics(made)
-    records = read_records(now, metrics, {})
+    records = records_of(now, metrics, {})
     found = decide(made, records, baseline.load("main", {}))
-    direct = decide(made, records, read_records(before, metrics, {}))
+    direct = decide(made, records, records_of(before, metrics, {}))
     assert found.gates == direct.gates
     assert found.baseline == "baseline main (records.jsonl)"
 
@@ -80,7 +79,7 @@ def test_one_that_lacks_what_a_gate_needs_is_refused():
     ):
         baseline.load("main", {}, ["accuracy"])
     made = policy({"gates": [{"metric": "pass_rate", "no_worse_than": "60%"}]})
-    now = read_records(answers(9, 10), needed_metrics(made), {})
+    now = records_of(answers(9, 10), needed_metrics(made), {})
     assert decide(made, now, baseline.load("main", {}, ["pass_rate"])).verdict == "pass"
 
 

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gates.samples import answers, share
+from gates.samples import answers, records_of, share
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.ratchet import ratchet
-from pennyweight.gates.records import read_records
 
 
 def turn(path, rows, margin=0.01):
@@ -24,7 +23,7 @@ def turn(path, rows, margin=0.01):
 
 def decided(path, rows, version=None):
     made = load_policy(path, version)
-    return decide(made, read_records(rows, needed_metrics(made), made.options))
+    return decide(made, records_of(rows, needed_metrics(made), made.options))
 
 
 YAML = """\

@@ -11,7 +11,8 @@ import pytest
 import services
 from cli.command import pennyweight, refused
 from pennyweight import score
-from pennyweight.render.digest import digest
+from pennyweight.api.digest import digest
+from pennyweight.api.sources import resolve
 from pennyweight.render.files import browser
 from pennyweight.render.page import environment
 from pennyweight.render.view import key_figures
@@ -117,7 +118,7 @@ def test_what_says_the_same_is_told_once():
 
 
 def test_bins_hold_every_record():
-    found = digest([str(RECORDS)])["charts"]
+    found = digest(resolve([str(RECORDS)]))["charts"]
     frame = score(RECORDS).groups[0]
     measured = frame["latency_mean_ms"].records
     assert sum(b["n"] for b in found["latency"]["bins"]) == measured

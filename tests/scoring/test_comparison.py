@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 import pennyweight
+from pennyweight.api.sources import resolve
 from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring.sides import Sides
+from pennyweight.sources.source import Source
 
 
 def rows(results, side="tier", **more):
@@ -208,15 +210,22 @@ def test_a_run_beside_a_file_is_compared_by_source(tmp_path):
     path = tmp_path / "old.jsonl"
     path.write_text('{"task_id": "a", "passed": true}\n')
 
-    class Run:
-        path = "run abc"
+    class Run(Source):
+        name, origin, run_id = "run abc", "abc", "abc"
 
-        def chunks(self, names):
-            raise AssertionError(names)
-
-    sides = Sides.of([Run(), path], None)
+    sides = Sides.of([Run(), *resolve(path)], None)
     assert sides.sources == ("abc", "old.jsonl")
-    assert sides.files == (0, 1)
+    assert (sides.side_of, sides.runs) == ((0, 1), True)
+
+
+def test_the_files_of_a_folder_are_one_side(tmp_path):
+    folder = tmp_path / "before"
+    folder.mkdir()
+    for path in (folder / "a.jsonl", folder / "b.jsonl", tmp_path / "after.jsonl"):
+        path.write_text('{"task_id": "a", "passed": true}\n')
+    sides = Sides.of(resolve([folder, tmp_path / "after.jsonl"]), None)
+    assert (sides.sources, sides.side_of) == (("before", "after.jsonl"), (0, 0, 1))
+    assert Sides.of(resolve(folder), None).sources == ()
 
 
 def test_uneven_tries_of_numbers_are_averaged_by_configuration():

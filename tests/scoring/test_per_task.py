@@ -8,8 +8,8 @@ import pytest
 
 from cli.command import pennyweight, refused, strict_json
 from pennyweight import PerTaskResult
+from pennyweight.api.score import per_task_results, score
 from pennyweight.catalogue import MEASURES
-from pennyweight.scoring.pipeline import per_task_results, score
 from pennyweight.sources import chunks
 from sources.samples import FORMS, RECORDS, jsonl
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cli.command import refused, scores
-from pennyweight.scoring.pipeline import score
+from pennyweight.api.score import score
 from pennyweight.sources import chunks
 from pennyweight.sources.chunks import chunks_of
 from pennyweight.sources.files import find_files

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from cli.command import pennyweight, refused, scores
+from pennyweight.api.score import score
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import COLUMNS
-from pennyweight.scoring.pipeline import score
 from sources.samples import jsonl
 
 VALUES: dict[str, Any] = {
@@ -296,9 +296,10 @@ def test_hostile_column_names_do_no_harm(tmp_path: Path) -> None:
         assert {n for n in names if n not in written} <= {"_line", "_file"}
 
 
-def test_map_with_an_unknown_column_fails_before_reading() -> None:
+def test_map_with_an_unknown_column_fails_before_reading(tmp_path: Path) -> None:
+    (tmp_path / "broken.jsonl").write_text("{")
     with pytest.raises(UsageError, match="Did you mean 'task_id'"):
-        score("nowhere.jsonl", map={"task_it": "x"})
+        score(tmp_path / "broken.jsonl", map={"task_it": "x"})
 
 
 def test_targets_without_any_answer_are_a_column_that_was_missed(tmp_path: Path) -> None:

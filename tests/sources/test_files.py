@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from cli.command import pennyweight, refused, scores
-from pennyweight.scoring.pipeline import score
+from pennyweight.api.score import score
 from sources.samples import FORMS, PACKED, RECORDS, approximately, jsonl, parquet
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from cli.command import pennyweight, refused, scores
+from pennyweight.api.score import score
 from pennyweight.errors import InputError
-from pennyweight.scoring.pipeline import score
 from pennyweight.sources import chunks
 from sources.samples import RECORDS, jsonl, parquet
 

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cli.command import pennyweight, refused, scores
+from pennyweight.api.score import score
 from pennyweight.errors import PennyweightError
-from pennyweight.scoring.pipeline import score
 from sources.samples import FORMS, PACKED, RECORDS
 
 BIG = "1234567890123456789012345678901234567890"

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from api.test_digest import SETTINGS
 from pennyweight.store.store import Store
-from render.test_copied import SETTINGS
 from store.samples import call, record, run
 from web.serving import serving
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from api.test_digest import SETTINGS
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
@@ -16,7 +17,6 @@ from pennyweight.web.access import Access
 from pennyweight.web.digest_cache import DONE, Digests
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.site import Site
-from render.test_copied import SETTINGS
 from store.samples import RUN, call, record, run
 
 

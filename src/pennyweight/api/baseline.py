@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.sources import resolve, unmixed
+from pennyweight.api.sources import resolve, runs_of, unmixed
 from pennyweight.errors import InputError, unknown
-from pennyweight.gates.baseline import Baseline, described, is_baseline, load, names
+from pennyweight.gates.baseline import Baseline, described, is_baseline, load, names, save
 from pennyweight.gates.records import narrowed, one_side, read_records
-from pennyweight.runs.source import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pennyweight.api.sources import Given
     from pennyweight.gates.records import Records
+    from pennyweight.runs.source import RunSource
+    from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SetBaseline:
+    """A baseline that was set, what it replaced, and what it lacks."""
+
+    baseline: Baseline
+    replaced: Baseline | None
+    """The baseline of the same name; None also where it was damaged."""
+    replaces: bool
+    run: str
+    """The run whose attempts are missing, if any are."""
+    planned: int | None
+    missing: int
 
 
 def baseline_records(
@@ -47,12 +65,34 @@ def baseline_records(
         return chosen
     sources = _source(baseline, store) if isinstance(baseline, str) else [baseline]
     name = baseline if isinstance(baseline, str) else baseline.run.id
-    if any(isinstance(one, RunSource) and one.run.id == run for one in sources):
+    if run is not None and any(source.run_id == run for source in sources):
         same_side = {}
     return read_records(sources, metrics, options, where=where, same_side=same_side, name=name)
 
 
-def _source(name: str, store: str | Store | None) -> list[Any]:
+def set_baseline(
+    name: str,
+    source: Given,
+    *,
+    where: Mapping[str, str] | None = None,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    store: str | Store | None = None,
+) -> SetBaseline:
+    """Keep the records of a source as the baseline `name`, in place of one of the same name."""
+    sources = unmixed(resolve(source, store))
+    records = read_records(sources, None, {}, where=where, map=map)
+    runs = runs_of(sources)
+    old: Baseline | None = None
+    replaces = is_baseline(name)
+    if replaces:
+        with suppress(InputError):  # a damaged one is replaced all the same
+            old = described(name)
+    label = ", ".join(f"run {run.run.id}" for run in runs) or sources[0].origin
+    made = save(name, records, label, runs[0].run if len(runs) == 1 else None)
+    return SetBaseline(made, old, replaces, records.run, records.planned, records.to_come)
+
+
+def _source(name: str, store: str | Store | None) -> list[Source]:
     """Find a file or a run; where there is neither, tell how a baseline is set."""
     try:
         return unmixed(resolve([name], store))

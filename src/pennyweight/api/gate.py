@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pennyweight.api.baseline import baseline_records
-from pennyweight.api.sources import open_store, resolve, unmixed
+from pennyweight.api.sources import open_store, resolve, runs_of, unmixed
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policies
@@ -15,20 +15,22 @@ from pennyweight.gates.policy import Policy
 from pennyweight.gates.records import Records, read_records
 from pennyweight.gates.verdict import Evidence
 from pennyweight.runs.plan import early_stop_plan
-from pennyweight.runs.source import RunSource
 from pennyweight.store import cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pennyweight.api.sources import Given
     from pennyweight.gates.baseline import Baseline
     from pennyweight.gates.early_stopping import Plan
     from pennyweight.gates.verdict import Verdict
+    from pennyweight.runs.source import RunSource
+    from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
 
 
 def gate(
-    source: str | RunSource | Sequence[Any],
+    source: Given,
     policy: str | Path | Policy | Sequence[str | Path],
     *,
     baseline: str | Baseline | RunSource | Records | None = None,
@@ -46,11 +48,12 @@ def gate(
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds. A run that was stopped early is tested by its plan.
     """
-    loaded = policy if isinstance(policy, Policy) else load_policies(_paths(policy), version)
+    loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
     metrics = needed_metrics(loaded)
     where = where or {}
     sources = _sources(source, where, store)
-    plan, run = _plan(sources, where), _run(sources)
+    runs = runs_of(sources)
+    plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = cache.stamp(run.store, run.run) if run else ""
     records = read_records(
         sources, metrics, loaded.options, where=where, map=map, skip_bad=skip_bad
@@ -89,29 +92,21 @@ def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
     return True
 
 
-def _paths(policy: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [policy] if isinstance(policy, str | Path) else list(policy)
+def read_policy(policy: str | Path | Sequence[str | Path], version: str | None = None) -> Policy:
+    """Read a policy, or several that are joined; `version` chooses progressive thresholds."""
+    return load_policies([policy] if isinstance(policy, str | Path) else list(policy), version)
 
 
-def _sources(
-    source: str | RunSource | Sequence[Any], where: Mapping[str, str], store: str | Store | None
-) -> list[Any]:
+def _sources(source: Given, where: Mapping[str, str], store: str | Store | None) -> list[Source]:
     """Resolve the sources; of several runs only the one that `where` names is needed."""
-    given = [source] if isinstance(source, str | RunSource) else list(source)
-    names = [one for one in given if isinstance(one, str)]
-    sources = unmixed(resolve(names, store) if len(names) == len(given) else given)
-    chosen = [s for s in sources if isinstance(s, RunSource) and s.run.id == where.get("run")]
+    sources = unmixed(resolve(source, store))
+    chosen = [s for s in sources if s.run_id is not None and s.run_id == where.get("run")]
     return chosen or sources
 
 
-def _run(sources: Sequence[Any]) -> RunSource | None:
-    only = sources[0] if len(sources) == 1 else None
-    return only if isinstance(only, RunSource) else None
-
-
-def _plan(sources: Sequence[Any], where: Mapping[str, str]) -> Plan | None:
+def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> Plan | None:
     """Find the plan of an early-stopped run: its gates are tested as they were while it ran."""
-    plans = [early_stop_plan(s.run, where) for s in sources if isinstance(s, RunSource)]
+    plans = [early_stop_plan(source.run, where) for source in runs]
     if len(plans) > 1 and any(plans):
         raise UsageError(
             "One of these runs was stopped as soon as it was decided, so it is decided by itself. "

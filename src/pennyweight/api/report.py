@@ -1,24 +1,107 @@
-"""Report on any sources: what they scored, how they compare, and what a policy decides."""
+"""Report on any sources: scores, charts, comparisons, and the verdicts of a policy."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pennyweight.api.gate import gate
+from pennyweight.api.digest import digest
+from pennyweight.api.gate import gate, read_policy
+from pennyweight.api.sources import resolve, runs_of
+from pennyweight.render import files
+from pennyweight.render.report import Report
 from pennyweight.render.verdict_scales import shown
+from pennyweight.render.view import run_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pennyweight.api.sources import Given
+    from pennyweight.gates.verdict import Verdict
+    from pennyweight.scoring.digest import Digest
+    from pennyweight.sources.source import Source
+    from pennyweight.store.store import Store
 
 
-def verdicts(
-    sources: Sequence[Any], policies: Sequence[str], digest: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Decide on each side that a digest has: gates decide on one subject in one tier."""
-    sides = [side["group"] for side in digest["sides"]] or [{}]
-    found = []
-    for side in sides:
-        where = {name: str(value) for name, value in side.items() if value is not None}
-        verdict = gate(sources, policies, where=where)
-        found.append({**shown(verdict), "side": " · ".join(where.values())})
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """The files of a report."""
+
+    path: Path
+    charts: tuple[Path, ...] = ()
+    tables: tuple[Path, ...] = ()
+
+
+def report(
+    source: Given = "latest",
+    output: str | Path | None = None,
+    *,
+    policy: str | Path | Sequence[str | Path] = (),
+    baseline: str | None = None,
+    where: Mapping[str, str] | None = None,
+    baseline_where: Mapping[str, str] | None = None,
+    version: str | None = None,
+    title: str | None = None,
+    confidence: float = 0.95,
+    store: str | Store | None = None,
+) -> Report:
+    """Report on any source, and write it to `output` (.html, .md or .pdf) if that is given.
+
+    A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
+    `baseline`, `baseline_where` and `version`; `where` restricts it to some of the records.
+    """
+    sources = resolve(source, store)
+    made = digest(sources, confidence=confidence)
+    verdicts = (
+        _verdicts(sources, policy, made, where or {}, baseline, baseline_where, version, store)
+        if policy
+        else ()
+    )
+    runs = runs_of(sources)
+    names = list(dict.fromkeys(r.run.suite for r in runs)) or [Path(s.name).name for s in sources]
+    found = Report(
+        title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
+        made,
+        [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
+        " ".join(dict.fromkeys(s.origin or s.name for s in sources)),
+        [{**shown(verdict), "side": side} for side, verdict in verdicts],
+    )
+    if output is not None:
+        write(found, Path(output))
     return found
+
+
+def write(
+    report: Report, output: Path, *, charts: Path | None = None, tables: Path | None = None
+) -> WrittenReport:
+    """Write a report, and its charts and tables into folders where those are given."""
+    pictures = tuple(files.write_charts(report.digest, charts)) if charts else ()
+    files.write_report(report, output, pictures)
+    written = tuple(files.write_tables(report.digest, tables)) if tables else ()
+    return WrittenReport(output, pictures, written)
+
+
+def _verdicts(
+    sources: Sequence[Source],
+    policy: str | Path | Sequence[str | Path],
+    made: Digest,
+    where: Mapping[str, str],
+    baseline: str | None,
+    baseline_where: Mapping[str, str] | None,
+    version: str | None,
+    store: str | Store | None,
+) -> Iterator[tuple[str, Verdict]]:
+    """Decide on each side: gates decide on one subject in one tier."""
+    loaded = read_policy(policy, version)
+    groups = [
+        {name: str(value) for name, value in side["group"].items() if value is not None}
+        for side in made["sides"]
+    ]
+    sides = [{**g, **where} for g in groups if all(g[n] == where.get(n, g[n]) for n in g)]
+    for side in sides or [dict(where)]:
+        verdict = gate(
+            sources, loaded, baseline=baseline, where=side, baseline_where=baseline_where,
+            store=store,
+        )  # fmt: skip
+        yield " · ".join(side.values()), verdict

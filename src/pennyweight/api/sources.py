@@ -1,35 +1,101 @@
-"""Turn the names that people use into sources: paths, `-`, run ids, unique prefixes, `latest`."""
+"""Turn what people name into sources: paths, `-`, run ids, unique prefixes, `latest`, values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.errors import UsageError
+import polars as pl
+
+from pennyweight.errors import InputError, UsageError
+from pennyweight.sources.files import STDIN, refuse_repeats
+from pennyweight.sources.source import (
+    FileSource,
+    FrameSource,
+    RowsSource,
+    Source,
+    file_sources,
+    is_source,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Store
 
-
-def resolve(names: Sequence[str], store: str | Store | None = None) -> list[Any]:
-    """Return what each name stands for: an existing path is a file, anything else a run."""
-    if all(name == "-" or Path(name).exists() for name in names):
-        return list(names)  # the store is not opened where no run is named
-    from pennyweight.runs.source import resolve as found  # noqa: PLC0415
-
-    return list(found(names, open_store(store)))
+Named = str | Path | Source
+Given = Named | pl.DataFrame | pl.LazyFrame | Sequence[Named] | Iterable[Mapping[str, Any]]
+"""What the functions of this package take as a source."""
 
 
-def unmixed(sources: Sequence[Any]) -> list[Any]:
+def resolve(source: Given, store: str | Store | None = None) -> list[Source]:
+    """Return the sources that are meant.
+
+    A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
+    unique prefix of it, or `latest`. A Polars frame and an iterable of mappings are sources too.
+    """
+    found: list[Source] = []
+    problems: list[str] = []
+    for item in _items(source):
+        try:
+            found += _named(item, store) if isinstance(item, str | Path) else [item]
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    refuse_repeats(one.name for one in found if isinstance(one, FileSource))
+    return found
+
+
+def _items(source: Given) -> list[Named]:
+    """Put what is no name into a source."""
+    if isinstance(source, str | Path) or is_source(source):
+        return [source]
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    if isinstance(source, pl.DataFrame):
+        return [FrameSource(source)]
+    if isinstance(source, Mapping) or not isinstance(source, Iterable):
+        kind = type(source).__name__
+        raise UsageError(f"A {kind} is no source: give a path, a frame or a list of dicts.")
+    items = list(source)
+    names = [item for item in items if isinstance(item, str | Path) or is_source(item)]
+    return names if len(names) == len(items) else [RowsSource(items)]
+
+
+def _named(name: str | Path, store: str | Store | None) -> Sequence[Source]:
+    if isinstance(name, Path) or name == STDIN or Path(name).exists():
+        return file_sources(name)
+    try:
+        return [run_source(name, store)]
+    except UsageError as error:
+        is_path = any(mark in name for mark in (".", "/", "\\"))
+        text = f"{name}: no such file or folder." if is_path else f"{name}: no such file. {error}"
+        raise InputError([text]) from error
+
+
+def run_source(name: str, store: str | Store | None = None) -> RunSource:
+    """Find a run by its id, a unique prefix of it, or `latest`."""
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+
+    opened = open_store(store)
+    return RunSource(opened.find(name), opened)
+
+
+def runs_of(sources: Iterable[Source]) -> list[RunSource]:
+    """Return the sources that are runs."""
+    from pennyweight.runs.source import RunSource  # noqa: PLC0415
+
+    return [source for source in sources if isinstance(source, RunSource)]
+
+
+def unmixed(sources: list[Source]) -> list[Source]:
     """Refuse runs together with files: gates decide on one kind of records."""
-    runs = [one for one in sources if not isinstance(one, str)]
-    if runs and len(runs) < len(sources):
+    if 0 < len(runs_of(sources)) < len(sources):
         raise UsageError(
             "Runs and files cannot be taken together; 'pennyweight export' writes a file."
         )
-    return list(sources)
+    return sources
 
 
 def open_store(store: str | Store | None) -> Store:

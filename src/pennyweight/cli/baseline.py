@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pennyweight.cli.options import format_option, pairs, store_option
-from pennyweight.errors import InputError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pennyweight.gates.baseline import Baseline
 
 EPILOG = """\b
@@ -46,31 +43,21 @@ def set_(
     name: str, source: str, where: tuple[str, ...], map: tuple[str, ...], store: str | None
 ) -> None:
     """Keep the records of SOURCE (a run or a file) as the baseline NAME."""
-    from pennyweight.api.sources import resolve, unmixed  # noqa: PLC0415
-    from pennyweight.gates.baseline import described, is_baseline, save  # noqa: PLC0415
-    from pennyweight.gates.records import read_records  # noqa: PLC0415
+    from pennyweight.api.baseline import set_baseline  # noqa: PLC0415
 
-    found = unmixed(resolve([source], store))
-    records = read_records(found, None, {}, where=pairs("--where", where), map=pairs("--map", map))
-    run = getattr(found[0], "run", None)
-    old = _source_of(described, name) if is_baseline(name) else ""
-    made = save(name, records, f"run {run.id}" if run else source, run)
-    instead = f", in place of {old}" if old else ""
+    done = set_baseline(
+        name, source, where=pairs("--where", where), map=pairs("--map", map), store=store
+    )
+    made, old = done.baseline, done.replaced
+    instead = f", in place of the one of {old.source}, {_moment(old)}" if old else ""
+    if done.replaces and not old:
+        instead = ", in place of a damaged one"
     text = f"Kept {made.records:,} records of {made.source} as {made.path}{instead}."
     click.echo(clean(text), err=True)
-    if records.to_come:
-        text = f"{records.to_come:,} of {records.planned:,} attempts of the run are to come, so it "
-        again = f"'pennyweight run --resume {records.run}', then set it anew."
-        click.echo(clean(f"{text}is no whole baseline: {again}"), err=True)
-
-
-def _source_of(described: Callable[[str], Baseline], name: str) -> str:
-    """Say what a baseline was made of that is about to be replaced."""
-    try:
-        old = described(name)
-    except InputError:
-        return "a damaged one"
-    return f"the one of {old.source}, {_moment(old)}"
+    if done.missing:
+        text = f"{done.missing:,} of {done.planned:,} attempts of the run are to come, so the "
+        again = f"'pennyweight run --resume {done.run}', then set it again."
+        click.echo(clean(f"{text}baseline is incomplete: {again}"), err=True)
 
 
 @command.command("list")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pennyweight.cli.options import pairs, store_option
+from pennyweight.cli.options import baseline_options, pairs, store_option
 from pennyweight.errors import InputError, UsageError
 from pennyweight.text.safe import clean
 
@@ -33,10 +33,7 @@ Examples:
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--policy", multiple=True, required=True, metavar="FILE", help="What has to hold.")
-@click.option("--baseline", metavar="SOURCE|NAME", help="What to compare with.")
-@click.option("--version", metavar="V", help="Of what is evaluated, for progressive thresholds.")
-@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Only these records.")
-@click.option("--baseline-where", multiple=True, metavar="COLUMN=VALUE", help="Of the baseline.")
+@baseline_options
 @click.option(
     "--format",
     "format",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pennyweight.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Command = Callable[..., None]
 
 FORMATS = ("table", "json", "markdown", "csv")
 
@@ -20,12 +25,91 @@ format_option = click.option(
     help="How to print; JSON and CSV go to standard output alone.",
 )
 
+confidence_option = click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Confidence level of the intervals.",
+)
 
 store_option = click.option(
     "--store",
     metavar="ADDRESS",
     help="SQLite file or postgresql:// address (default: $PENNYWEIGHT_STORE, else .pennyweight/).",
 )
+
+
+def record_options(command: Command) -> Command:
+    """Add the options of every command that reads and scores records."""
+    options = (
+        format_option,
+        click.option("--answer", metavar="RULE", help="Answer rule, such as last_number."),
+        click.option("--match", metavar="RULE", help="Match rule, such as numeric=0.01."),
+        click.option(
+            "--map", "map", multiple=True, metavar="COLUMN=THEIRS",
+            help="Take a column from theirs; from several joined (A,B); or ignore it (no name).",
+        ),
+        click.option("--prices", metavar="FILE", help="Price runs by this YAML or JSON file."),
+        click.option("--positive", metavar="LABEL", help="Label for precision and recall."),
+        click.option("--weight", multiple=True, metavar="METRIC=W", help="Part of weighted_score."),
+        click.option("--set", "set", multiple=True, metavar="OPTION=VALUE", help="Metric option."),
+        confidence_option,
+        click.option(
+            "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."
+        ),
+        store_option,
+        click.option("--skip-bad", is_flag=True, help="Leave out bad records and count them."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def baseline_options(command: Command) -> Command:
+    """Add the options that say which records a policy is decided on, and against which."""
+    options = (
+        click.option("--baseline", metavar="SOURCE|NAME", help="Records to compare with."),
+        click.option("--version", metavar="V", help="Version evaluated, for progressive gates."),
+        click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Only these records."),
+        click.option(
+            "--baseline-where", multiple=True, metavar="COLUMN=VALUE",
+            help="Only these records of the baseline (default: the same subject and tier).",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def share(confidence: float) -> float:
+    """Read a confidence level: 95 means 0.95."""
+    return confidence / 100 if 1 < confidence < 100 else confidence
+
+
+def scoring_options(
+    set: tuple[str, ...],
+    positive: str | None,
+    weight: tuple[str, ...],
+    answer: str | None,
+    match: str | None,
+) -> dict[str, Any]:
+    """Read the options of metrics, and the rules that replace those of a run's suite."""
+    from pennyweight.text.extraction import AnswerRule  # noqa: PLC0415
+    from pennyweight.text.matching import MatchRule  # noqa: PLC0415
+
+    options = settings(set)
+    if positive is not None:
+        options["positive"] = positive
+    if weight:
+        options["weights"] = numbers("--weight", weight)
+    if answer is not None:
+        options["answer_rule"] = AnswerRule.parse(answer)
+    if match is not None:
+        options["match_rule"] = MatchRule.parse(match)
+        if missing := options["match_rule"].missing():
+            raise UsageError(missing)
+    return options
 
 
 def names(values: tuple[str, ...]) -> list[str]:

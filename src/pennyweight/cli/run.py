@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pennyweight.engine.resume import Difference
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.values import Suite
-    from pennyweight.text.extraction import AnswerRule
 
 EPILOG = """\b
 Examples:
@@ -313,19 +312,22 @@ def _progress(suite: Suite) -> Any:
 
 def _import_scorer() -> None:
     """Import what makes the scores, while the first answers are waited for."""
+    import pennyweight.api.score  # noqa: PLC0415
+    import pennyweight.render.scores  # noqa: F401, PLC0415
 
 
 def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
+    from pennyweight.api.score import score  # noqa: PLC0415
+    from pennyweight.cli.notes import note_unanswered  # noqa: PLC0415
     from pennyweight.render import scores as report  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
-    from pennyweight.scoring.pipeline import score  # noqa: PLC0415
 
     if not store.statuses(run.id):
         if format == "json":
             click.echo('{"groups": []}')
         return
-    source = RunSource(run, store, own=tuple(names(tuple(by))))
+    source = RunSource(run, store)
     tiers = run.settings["tiers"]
     columns = names(tuple(by)) or (["tier"] if len(tiers) > 1 else [])
     if len(run.settings["subjects"]) > 1 and not by:
@@ -336,14 +338,3 @@ def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     apart = len(tiers) == 1 or "tier" in columns
     if not apart or not all(isinstance(value, float) and value >= 0.5 for value in right):
         note_unanswered([source])  # where most are right, most have an answer
-
-
-def note_unanswered(sources: Sequence[Any], rule: AnswerRule | None = None) -> None:
-    """Say of runs when the rule finds hardly any answer: then accuracy says nothing."""
-    from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
-
-    for source in sources:
-        frames = source.store.records(source.run.id, LOOKS_AT)
-        note = unanswered(frames, rule or source.options()["answer_rule"])
-        if note:
-            click.echo(f"Note: {clean(note)}", err=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pennyweight.gates.formula import Formula
     from pennyweight.gates.policy import Policy
+    from pennyweight.sources.source import Source
 
 WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
@@ -209,7 +210,7 @@ def values_of(metric: str, options: Mapping[str, Any]) -> pl.Expr | None:
 
 
 def read_records(
-    source: Any,
+    sources: Sequence[Source],
     metrics: Sequence[str] | None,
     options: Mapping[str, Any],
     *,
@@ -219,15 +220,15 @@ def read_records(
     skip_bad: bool = False,
     name: str = "",
 ) -> Records:
-    """Read and measure the records of a source; refuse none at all, and several sides.
+    """Read and measure the records of sources; refuse none at all, and several sides.
 
     `same_side` names a subject and a tier that are picked only where the records have several.
     """
     where = where or {}
     columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
-    work = Work.of(source, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
+    work = Work.of(sources, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
     work = replace(work, plan=replace(work.plan, by=[]))
-    measured = work.measure(source, skip_bad=skip_bad)
+    measured = work.measure(sources, skip_bad=skip_bad)
     if not measured.frame.height:
         raise InputError(["There are no records to decide on."])
     for column in where:
@@ -245,13 +246,12 @@ def read_records(
         there = f"{name} has" if name else "There are"
         raise InputError([f"{there} no records with {shown}."])
     one_side(found.frame)
-    return _planned(found, frame, source)
+    return _planned(found, frame, sources)
 
 
-def _planned(found: Records, every: pl.DataFrame, source: Any) -> Records:
+def _planned(found: Records, every: pl.DataFrame, sources: Sequence[Source]) -> Records:
     """Say what runs were going to make and have not: they were ended early, or still go on."""
-    runs = [one for one in (source if isinstance(source, list | tuple) else [source])
-            if hasattr(one, "planned")]  # fmt: skip
+    runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
     if not runs:
         return found
     side = found.frame.select(SIDES).row(0)
@@ -260,11 +260,11 @@ def _planned(found: Records, every: pl.DataFrame, source: Any) -> Records:
     ))  # fmt: skip
     made = dict(mine["run"].cast(pl.String).value_counts().iter_rows())
     tried = set(mine["task_id"])
-    coming = {one.run.id: max(0, one.planned - made.get(one.run.id, 0)) for one in runs}
-    unseen = (name for one in runs for name in one.required if name not in tried)
+    coming = {run: max(0, planned - made.get(run, 0)) for _, run, planned in runs}
+    unseen = (name for source, *_ in runs for name in source.required if name not in tried)
     return replace(
         found,
-        planned=sum(one.planned for one in runs),
+        planned=sum(planned for *_, planned in runs),
         to_come=sum(coming.values()),
         run=next((run for run, left in coming.items() if left), ""),
         unseen=tuple(dict.fromkeys(unseen)),

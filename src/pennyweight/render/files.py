@@ -227,10 +227,3 @@ _TEX = {
 
 def _tex(text: str) -> str:
     return "".join(_TEX.get(sign, sign) for sign in clean(text))
-
-
-def titles(sources: Sequence[Any]) -> str:
-    """Name what is reported."""
-    runs = [s.run.suite for s in sources if hasattr(s, "run")]
-    names = list(dict.fromkeys(runs)) or [Path(str(s)).name for s in sources]
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.errors import InputError, UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
+from pennyweight.sources.source import Source
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
+    from collections.abc import Iterator, Set
 
     import polars as pl
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSource:
+class RunSource(Source):
     """The records of one run."""
 
     run: Run
@@ -35,13 +34,23 @@ class RunSource:
     """With which its records are priced anew."""
     checks: Suite | None = None
     """The suite by whose behaviours and checks it is scored, in place of its own."""
-    own: tuple[str, ...] = ()
+    task_columns: tuple[str, ...] = ()
     """Columns of the tasks, under their own names, that records are grouped by."""
 
     @property
-    def path(self) -> str:
+    def name(self) -> str:
         """What messages call it."""
         return f"run {self.run.id}"
+
+    @property
+    def origin(self) -> str:
+        """The id of the run."""
+        return self.run.id
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.run.id
 
     @property
     def planned(self) -> int:
@@ -106,15 +115,15 @@ class RunSource:
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Cut the records into chunks of the columns that are wanted."""
         first = 1
-        wanted = None if names.all else frozenset((*names, "extra")) if self.own else names
+        wanted = None if names.all else frozenset((*names, "extra")) if self.task_columns else names
         for read in self.frames(wanted):
-            frame = self._with_own(read)
-            yield Rows(self.path, frame.lazy(), range(first, first + frame.height))
+            frame = self._with_task_columns(read)
+            yield Rows(self.name, frame.lazy(), range(first, first + frame.height))
             first += frame.height
 
-    def _with_own(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the tasks' own columns, which records keep as JSON, where they have such."""
-        missing = [name for name in self.own if name not in frame.columns]
+        missing = [name for name in self.task_columns if name not in frame.columns]
         if not missing or "extra" not in frame.columns:
             return frame
         import polars as pl  # noqa: PLC0415
@@ -146,22 +155,3 @@ class RunSource:
 
 def _written(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def resolve(names: Sequence[str], store: Store) -> list[str | RunSource]:
-    """Tell paths from runs: what exists as a path is one, else it must be a run."""
-    found: list[str | RunSource] = []
-    problems: list[str] = []
-    for name in names:
-        if name == "-" or Path(name).exists():
-            found.append(name)
-            continue
-        try:
-            found.append(RunSource(store.find(name), store))
-        except UsageError as error:
-            looks = any(s in name for s in (".", "/", "\\"))
-            text = f"{name}: no such file or folder." if looks else f"{name}: no such file. {error}"
-            problems.append(text)
-    if problems:
-        raise InputError(problems)
-    return found

@@ -17,12 +17,11 @@ from pennyweight.scoring.sides import ASKED, SIDE, Sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from pennyweight.scoring.estimates import Estimate
     from pennyweight.scoring.overlap import Overlap
     from pennyweight.scoring.scores import Group
-    from pennyweight.sources.loader import Source
+    from pennyweight.sources.source import Source
 
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
 """The metrics that a comparison always has."""
@@ -81,6 +80,8 @@ class Comparison:
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
+    unpriced: tuple[str, ...] = ()
+    """Subjects whose cost stays, since the price list given does not name them."""
 
     def __getitem__(self, name: str) -> Side:
         for side in self.sides:
@@ -145,7 +146,7 @@ class Comparison:
 
 
 def compare(
-    source: Source | Sequence[str | Path],
+    sources: Sequence[Source],
     *,
     by: str | Sequence[str] | None = None,
     baseline: str | None = None,
@@ -156,30 +157,25 @@ def compare(
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     progress: Callable[[int], None] | None = None,
+    titles: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Comparison:
-    """Compare sides on the tasks that they have in common.
+    """Compare sides on common tasks; `api/compare.py` says what the parameters mean.
 
-    `source` is what `score` takes. `by` names what tells the sides apart: `tier`, `subject`, `run`
-    or any column; unless told, several sources are sides, else tiers, else subjects. Each side is
-    compared with the `baseline` (`T0`, else the first), or with `all_pairs` each with each.
-    `metrics` names metrics to report; those that are means are tested too.
-
-    >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
-    >>> (pair,) = compare(rows).pairs
-    >>> pair.difference, pair.p, pair.method
-    (1.0, 0.0078125, 'exact McNemar')
+    `titles` gives sides other names in the result.
     """
-    sides = Sides.of(source, by)
+    sides = Sides.of(sources, by)
     metrics = [metrics] if isinstance(metrics, str) else metrics
     wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
     also = {*ASKED, "run", "correct", *MEASURED}
-    work = Work.of(source, sides.grouped, wanted, confidence, seed, map, options, also=also)
-    measured = work.measure(source, progress=progress, skip_bad=skip_bad)
+    work = Work.of(sources, sides.grouped, wanted, confidence, seed, map, options, also=also)
+    measured = work.measure(sources, progress=progress, skip_bad=skip_bad)
     columns, frame = sides.named(measured.frame)
     groups, frame = work.score(frame, [SIDE])
     names = [str(group.group[SIDE]) for group in groups]
     base = sides.baseline(baseline, names)
+    if titles:
+        names, base = [titles.get(name, name) for name in names], titles.get(base, base)
     named = measured.loaded.filled & set(work.plan.wanted.mapped.sources["passed"])
     compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
     others = [name for name in ASKED if name not in columns]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -30,9 +29,11 @@ from pennyweight.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from pennyweight.define import Metric
-    from pennyweight.sources.loader import Loaded, Source
+    from pennyweight.sources.loader import Loaded
+    from pennyweight.sources.source import Source
 
 DESCRIBED = (
     "passed",
@@ -55,7 +56,7 @@ _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_ta
 
 
 def score(
-    source: Source | Sequence[str | Path],
+    sources: Sequence[Source],
     *,
     by: str | Sequence[str] = (),
     metrics: str | Sequence[str] | None = None,
@@ -67,24 +68,13 @@ def score(
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Scores:
-    """Compute metrics of records, each with its interval.
-
-    `source` is a path, a folder, `-`, several of them, a Polars frame or an iterable of dicts.
-    `by` names columns to group by, `metrics` the metrics wanted (all unless told). `map` names
-    the foreign column behind a column of the record. `per_task` names a file (JSONL or Parquet)
-    that gets every record with its measures. Other keywords are options of metrics, such as
-    `positive="yes"` or `weights={"accuracy": 1, "safety_rate": 3}`.
-
-    >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
-    0.5
-    """
+    """Compute metrics of records; `api/score.py` says what the parameters mean."""
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     work = Work.of(
-        source, by, metrics, confidence, seed, map, options, everything=per_task is not None
+        sources, by, metrics, confidence, seed, map, options, everything=per_task is not None
     )
-    _not_itself(source, per_task)
     with PerTask.open(per_task) as sink:
-        measured = work.measure(source, sink=sink, progress=progress, skip_bad=skip_bad)
+        measured = work.measure(sources, sink=sink, progress=progress, skip_bad=skip_bad)
         groups, _ = work.score(measured.frame, by)
         if sink:
             sink.finish(measured.doubles)
@@ -126,7 +116,7 @@ class Work:
     @classmethod
     def of(
         cls,
-        source: Any,
+        sources: Sequence[Source],
         by: Sequence[str],
         metrics: str | Sequence[str] | None,
         confidence: float,
@@ -140,7 +130,7 @@ class Work:
         """Check what was asked for; `also` names columns to keep beside what is grouped by."""
         metrics = [metrics] if isinstance(metrics, str) else metrics
         chosen = catalogue.chosen(list(metrics) if metrics else None)
-        options = {**_own_options(source), **options}
+        options = {**_own_options(sources), **options}
         check_options(options)
         if seed < 0:
             raise UsageError(f"The seed is {seed}; it must not be negative.")
@@ -152,7 +142,7 @@ class Work:
 
     def measure(
         self,
-        source: Source | Sequence[str | Path],
+        sources: Sequence[Source],
         *,
         sink: PerTask | None = None,
         progress: Callable[[int], None] | None = None,
@@ -160,9 +150,9 @@ class Work:
     ) -> Measured:
         """Read the records and compute their measures."""
         plan = self.plan
-        loaded = load(source, plan.wanted, plan.measure, plan.taker(sink), progress)
+        loaded = load(sources, plan.wanted, plan.measure, plan.taker(sink), progress)
         frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
-        unused = () if _own_options(source) else _unused(loaded, plan)
+        unused = () if _own_options(sources) else _unused(loaded, plan)
         return Measured(frame, loaded, doubles, unused)
 
     def score(
@@ -185,19 +175,15 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
 
 
 def per_task_results(
-    source: Source | Sequence[str | Path],
+    sources: Sequence[Source],
     *,
     map: Mapping[str, str] | None = None,  # noqa: A002
 ) -> list[PerTaskResult]:
-    """Give what each record of a source gives, as plain values.
-
-    >>> per_task_results([{"answer": "4", "target": "4", "cot": "2 + 2"}])[0].cot_tokens
-    3
-    """
+    """Return what each record gives, as plain values."""
     fields = list(PerTaskResult.__dataclass_fields__)
     plan = _Plan.of([], fields, Mapped.of(map or {}), {}, everything=False)
     plan = replace(plan, by=[])
-    loaded = load(source, plan.wanted, plan.measure, plan.taker(None), None)
+    loaded = load(sources, plan.wanted, plan.measure, plan.taker(None), None)
     frame, _ = _gather(loaded, plan, skip_bad=False)
     return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
 
@@ -254,32 +240,14 @@ class _Plan:
         return take
 
 
-def _not_itself(source: Any, per_task: str | Path | None) -> None:
-    """Refuse to write over what is being read."""
-    sources = [source] if isinstance(source, str | Path) else source
-    if per_task is None or not isinstance(sources, list | tuple):
-        return
-    target = Path(per_task).resolve()
-    for one in sources:
-        if isinstance(one, str | Path) and target in {Path(one).resolve(), *_inside(Path(one))}:
-            raise UsageError(f"--per-task {per_task} is one of the sources; choose another name.")
-
-
-def _inside(path: Path) -> set[Path]:
-    return {p.resolve() for p in path.rglob("*")} if path.is_dir() else set()
-
-
-def _own_options(source: Any) -> dict[str, Any]:
-    """Take the options that a source wants to be scored with: a run's suite says how."""
-    sources = source if isinstance(source, list | tuple) else [source]
+def _own_options(sources: Sequence[Source]) -> dict[str, Any]:
+    """Return the options that runs are scored with; refuse runs that differ in them."""
     found: dict[str, Any] = {}
-    for one in sources:
-        if not hasattr(one, "options"):
-            continue
-        own = one.options()
-        if found and own != found:
+    for source in sources:
+        own = dict(source.options())
+        if found and own and own != found:
             raise UsageError("These runs find or match answers differently; score them apart.")
-        found = own
+        found = own or found
     return found
 
 

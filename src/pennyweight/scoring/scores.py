@@ -93,6 +93,8 @@ class Scores:
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
     """Columns of the source that served for nothing."""
+    unpriced: tuple[str, ...] = ()
+    """Subjects whose cost stays, since the price list given does not name them."""
 
     def __getitem__(self, metric: str) -> Estimate:
         if len(self.groups) != 1:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.sources.files import find_files
 from pennyweight.sources.loader import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pennyweight.sources.source import Source
 
 SIDE = "\0side"
 """The column that names the side of a record."""
@@ -39,28 +40,31 @@ class Sides:
     """What was asked for."""
     sources: tuple[str, ...] = ()
     """The name of each source, where sources are sides."""
-    files: tuple[int, ...] = ()
-    """Which source each file belongs to."""
-    given: tuple[str, ...] = ()
-    """The sources as they were given."""
+    origins: tuple[str, ...] = ()
+    """What the user named for each side, where sources are sides."""
+    side_of: tuple[int, ...] = ()
+    """Which side each source belongs to: the files of a folder are one side."""
     runs: bool = False
     """Whether the records are those of runs, which have every column."""
 
     @classmethod
-    def of(cls, source: Any, by: str | Sequence[str] | None) -> Sides:
+    def of(cls, sources: Sequence[Source], by: str | Sequence[str] | None) -> Sides:
         """Read what was asked for; several sources, or runs, are sides by themselves."""
         columns = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by or ()))
-        several = _named(source) if columns in {(), ("run",), (SOURCE,)} else []
-        runs = isinstance(source, list | tuple) and any(hasattr(one, "chunks") for one in source)
-        if len(several) < 2:
+        runs = any(source.run_id is not None for source in sources)
+        origins = tuple(dict.fromkeys(source.origin for source in sources))
+        alone = columns in {(), ("run",), (SOURCE,)} and all(origins)
+        if alone and len(sources) > 1:
+            names = [source.name for source in sources]
+            if same := next((s for s in sources if names.count(s.name) > 1), None):
+                what = f"{same.origin} is named twice"
+                raise UsageError(f"{what}; a comparison needs two that differ.")
+        if not alone or len(origins) < 2:
             return cls(columns, runs=runs)
-        given = tuple(name for name, _ in several)
-        if same := next((name for name in given if given.count(name) > 1), None):
-            raise UsageError(f"{same} is named twice; a comparison needs two that differ.")
-        files = tuple(i for i, (_, count) in enumerate(several) for _ in range(count))
-        short = [Path(name).name or name for name in given]
-        names = short if len(set(short)) == len(short) else list(given)
-        return cls(columns, tuple(names), files, given, runs)
+        short = [Path(name).name or name for name in origins]
+        titles = short if len(set(short)) == len(short) else list(origins)
+        side_of = tuple(origins.index(source.origin) for source in sources)
+        return cls(columns, tuple(titles), origins, side_of, runs)
 
     @property
     def grouped(self) -> list[str]:
@@ -73,7 +77,7 @@ class Sides:
             raise InputError(["There are no records to compare."])
         columns, side = self.columns, None
         if self.sources:
-            names = {file: self.sources[source] for file, source in enumerate(self.files)}
+            names = {source: self.sources[side] for source, side in enumerate(self.side_of)}
             side = pl.col(FILE).replace_strict(names, default=None, return_dtype=pl.String)
             if columns == ("run",):
                 side = pl.coalesce(pl.col("run").cast(pl.String), side)
@@ -103,26 +107,11 @@ class Sides:
             return "T0" if "T0" in names else names[0]
         if wanted in names:
             return wanted
-        for name, given in zip(self.sources, self.given, strict=True):
-            if wanted in {given, Path(given).stem} and name in names:
+        for name, origin in zip(self.sources, self.origins, strict=True):
+            if wanted in {origin, Path(origin).stem} and name in names:
                 return name
         listed = f"The sides are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
         raise UsageError(f"--baseline: {unknown('Side', wanted, names, listed)}")
-
-
-def _named(source: Any) -> list[tuple[str, int]]:
-    """List the sources that stand by themselves, each with how many files it has."""
-    if not isinstance(source, list | tuple) or len(source) < 2:
-        return []
-    found = []
-    for one in source:
-        if hasattr(one, "chunks"):
-            found.append((str(one.path).removeprefix("run "), 1))
-        elif isinstance(one, str | Path):
-            found.append((str(one), len(find_files([one]))))
-        else:
-            return []
-    return found
 
 
 def _first(frame: pl.DataFrame) -> str:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, NoReturn
 import polars as pl
 
 from pennyweight.errors import InputError
-from pennyweight.sources.files import PARQUET, UNREADABLE, File, open_file
+from pennyweight.sources.files import PARQUET, UNREADABLE, RecordFile, open_file
 from pennyweight.sources.parsing import Parsed, parse_csv, parse_json_lines, plain_cells
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Rows:
 Chunk = JsonLines | Csv | Rows
 
 
-def chunks_of(file: File) -> Iterator[Chunk]:
+def chunks_of(file: RecordFile) -> Iterator[Chunk]:
     """Cut one file into chunks."""
     with open_file(file) as (stream, format_):
         try:
@@ -123,7 +123,7 @@ def _to_closed_quote(stream: IO[bytes]) -> Iterator[bytes]:
             return
 
 
-def _lines(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
+def _lines(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
     line = 1
     for piece in _pieces(stream):
         after = line + piece.count(b"\n")
@@ -133,7 +133,7 @@ def _lines(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
         line = after
 
 
-def _csv(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
+def _csv(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
     header, separator, line = b"", ",", 1
     for piece in _pieces(stream, quoted=True):
         data = piece
@@ -152,7 +152,7 @@ def _csv(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
             line += data.count(b"\n")
 
 
-def _parquet(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
+def _parquet(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
     if _is_parquet(Path(file.path)):
         yield from _slices(file, Path(file.path))
         return
@@ -173,7 +173,7 @@ def _is_parquet(path: Path) -> bool:
         return file.read(len(PARQUET)) == PARQUET
 
 
-def _slices(file: File, path: Path) -> Iterator[Rows]:
+def _slices(file: RecordFile, path: Path) -> Iterator[Rows]:
     with _readable(file.path):
         frame = pl.scan_parquet(path, glob=False)
         height = frame.select(pl.len()).collect().item()
@@ -182,7 +182,7 @@ def _slices(file: File, path: Path) -> Iterator[Rows]:
         yield Rows(file.path, frame.slice(start, ROWS), numbers)
 
 
-def _array(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
+def _array(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
     """Cut a JSON array (or objects one after the other) at its objects, without holding it all."""
     objects = _objects(file, stream)
     texts: list[bytes] = []
@@ -199,7 +199,7 @@ def _array(file: File, stream: IO[bytes]) -> Iterator[Chunk]:
         yield JsonLines(file.path, b"\n".join(texts), numbers)
 
 
-def _objects(file: File, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
+def _objects(file: RecordFile, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
     """Yield each object's line number and text."""
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     reader = _Text(file, stream)
@@ -220,7 +220,7 @@ def _objects(file: File, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
 class _Text:
     """A buffer over UTF-8 bytes that counts lines."""
 
-    def __init__(self, file: File, stream: IO[bytes]) -> None:
+    def __init__(self, file: RecordFile, stream: IO[bytes]) -> None:
         self.path, self.stream, self.line = file.path, stream, 1
         self.text, self.at, self.tail, self.ended = "", 0, b"", False
         self.more()

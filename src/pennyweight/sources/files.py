@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 from pennyweight.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from _typeshed import WriteableBuffer
 
@@ -29,6 +29,7 @@ SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
 }
 COMPRESSED = (".gz", ".zst")
+STDIN = "-"
 
 _GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 _PART = 1 << 17
@@ -38,7 +39,7 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class RecordFile:
     """One file of a source; `-` is standard input."""
 
     path: str
@@ -46,13 +47,13 @@ class File:
     """Told by the name; None where only the content can tell."""
 
 
-def find_files(sources: Sequence[str | Path]) -> list[File]:
+def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
     """List the files that sources name: files, folders (all record files below), or `-`."""
     problems, files = [], []
     for source in sources:
         path = Path(source)
-        if str(source) == "-":
-            files.append(File("-", None))
+        if str(source) == STDIN:
+            files.append(RecordFile(STDIN, None))
         elif path.is_dir():
             inside = sorted(p for p in path.rglob("*") if p.is_file() and _format_of(p))
             if not inside:
@@ -60,28 +61,33 @@ def find_files(sources: Sequence[str | Path]) -> list[File]:
                     f"{path}: no record files in this folder; "
                     f"they end in {', '.join(SUFFIXES)}, plain or with .gz or .zst."
                 )
-            files.extend(File(str(p), _format_of(p)) for p in inside)
+            files.extend(RecordFile(str(p), _format_of(p)) for p in inside)
         elif not path.exists():
             problems.append(f"{path}: no such file or folder.")
         else:
-            files.append(File(str(path), _format_of(path)))
+            files.append(RecordFile(str(path), _format_of(path)))
     if problems:
         raise InputError(problems)
-    seen: set[str] = set()
-    for file in files:
-        place = file.path if file.path == "-" else str(Path(file.path).resolve())
-        if place in seen:
-            raise UsageError(f"{file.path} is named twice; each file can be read only once.")
-        seen.add(place)
+    refuse_repeats(file.path for file in files)
     return files
 
 
+def refuse_repeats(paths: Iterable[str]) -> None:
+    """Raise UsageError if the same file is named twice: its records would count twice."""
+    seen: set[str] = set()
+    for path in paths:
+        place = path if path == STDIN else str(Path(path).resolve())
+        if place in seen:
+            raise UsageError(f"{path} is named twice; each file can be read only once.")
+        seen.add(place)
+
+
 @contextmanager
-def open_file(file: File) -> Iterator[tuple[IO[bytes], Format]]:
+def open_file(file: RecordFile) -> Iterator[tuple[IO[bytes], Format]]:
     """Open a file, decompressed, and tell its format by its name or else its content."""
     with ExitStack() as stack:
         try:
-            raw = sys.stdin.buffer if file.path == "-" else Path(file.path).open("rb")  # noqa: SIM115
+            raw = sys.stdin.buffer if file.path == STDIN else Path(file.path).open("rb")  # noqa: SIM115
             stack.enter_context(raw)
             stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
             head = stack.enter_context(stream).peek(4096)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pennyweight.errors import SHOWN, UsageError
-from pennyweight.sources.chunks import Chunk, JsonLines, Rows, chunks_of
-from pennyweight.sources.files import File, find_files
+from pennyweight.errors import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pennyweight.sources.chunks import Chunk
     from pennyweight.sources.conversion import Conform, Conformed
     from pennyweight.sources.parsing import Names, Parsed
+    from pennyweight.sources.source import Source
 
     _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
-    Source = str | Path | pl.DataFrame | pl.LazyFrame | Iterable[Any]
 
 FILE = "\0file"
-"""The column that numbers the file a record came from."""
+"""The column that numbers the source a record came from."""
 
 SKIP_HINT = "--skip-bad scores the records that are fine and says how many were left out."
 
@@ -54,13 +50,13 @@ class Loaded:
 
 
 def load(
-    source: Source | Sequence[str | Path],
+    sources: Sequence[Source],
     conform: Conform,
     work: Callable[[pl.DataFrame], pl.DataFrame],
     take: Callable[[pl.DataFrame], pl.DataFrame],
     progress: Callable[[int], None] | None = None,
 ) -> Loaded:
-    """Read all records of a source; put each chunk's through `work`, several at the same time.
+    """Read all records of the sources; put each chunk's through `work`, several at the same time.
 
     `take` then gets the results one after the other, in order.
     A chunk with problems gives only its good records; it is for the caller to refuse them.
@@ -77,7 +73,7 @@ def load(
     done = 0
     seen: set[str] = set()
     found: list[tuple[int, str]] = []
-    for number, parsed, good, frame in _in_order(_chunks(source, names, loaded, found), one):
+    for number, parsed, good, frame in _in_order(_chunks(sources, names, loaded, found), one):
         loaded.present |= parsed.present
         seen |= {*parsed.present, *parsed.frame.columns}
         loaded.frames.append(take(frame))
@@ -99,54 +95,19 @@ def load(
 
 
 def _chunks(
-    source: Any, names: Names, loaded: Loaded, problems: list[tuple[int, str]]
+    sources: Sequence[Source], names: Names, loaded: Loaded, problems: list[tuple[int, str]]
 ) -> Iterator[tuple[Chunk, int]]:
-    """Yield the chunks of a source with the number of their file."""
-    source = _checked(source)
-    if isinstance(source, pl.DataFrame):
-        loaded.files.append("the frame")
-        yield Rows("the frame", source.lazy(), range(1, source.height + 1)), 0
-        return
-    sources: list[Any] = [source] if isinstance(source, str | Path) else list(source)
-    named = all(isinstance(one, str | Path) or hasattr(one, "chunks") for one in sources)
-    if sources and not named:
-        loaded.files.append("the records")
-        lines = [json.dumps(record, default=str) for record in sources]
-        numbers = range(1, len(lines) + 1)
-        yield JsonLines("the records", "\n".join(lines).encode(), numbers), 0
-        return
-    for number, one in enumerate(_opened(sources)):
-        loaded.files.append(one.path)
-        empty = isinstance(one, File)
-        for chunk in chunks_of(one) if isinstance(one, File) else one.chunks(names):
+    """Yield the chunks of all sources with the number of their source."""
+    for number, source in enumerate(sources):
+        loaded.files.append(source.name)
+        empty = not source.may_be_empty
+        for chunk in source.chunks(names):
             empty = False
             yield chunk, number
         if empty:
-            message = f"{one.path}: the file is empty; it needs at least one record."
+            message = f"{source.name}: the file is empty; it needs at least one record."
             problems.append((number, message))
             loaded.problem_count += 1
-
-
-def _opened(sources: list[Any]) -> list[Any]:
-    """List files and runs in the order in which their sources were named."""
-    files = iter(find_files([one for one in sources if isinstance(one, str | Path)]))
-    found: list[Any] = []
-    for one in sources:
-        if hasattr(one, "chunks"):
-            found.append(one)
-        else:
-            found += [next(files) for _ in find_files([one])]
-    return found
-
-
-def _checked(source: Any) -> Any:
-    """Refuse what is no source, and say what is one."""
-    if isinstance(source, pl.LazyFrame):
-        return source.collect()
-    if isinstance(source, Mapping) or not isinstance(source, Iterable | pl.DataFrame | Path):
-        kind = type(source).__name__
-        raise UsageError(f"A {kind} is no source: give a path, a frame or a list of dicts.")
-    return source
 
 
 def _in_order(

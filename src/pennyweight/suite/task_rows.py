@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pennyweight.schema.problems import Problems
-    from pennyweight.sources.files import File
+    from pennyweight.sources.files import RecordFile
 
 HUB = "hf:"
 Row = tuple[int, Any]
@@ -67,7 +67,7 @@ def read_rows(
     return own, _file_rows(file, own, header)
 
 
-def _file_rows(file: File, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
+def _file_rows(file: RecordFile, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     with open_file(file) as (stream, format_):
         yield from _READERS[format_](stream, problems, header)
 

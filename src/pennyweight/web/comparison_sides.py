@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError, UsageError
-from pennyweight.render.digest import differences
 from pennyweight.render.labels import letter
+from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.flips import Changes, changes
@@ -94,7 +94,7 @@ ONE = "This run has one subject in one tier: choose another run to compare it wi
 
 def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, Any] | str:
     """Compare runs with each other, once for each state of them; or say why that cannot be."""
-    from pennyweight.render.digest import compared  # noqa: PLC0415
+    from pennyweight.api.digest import compared  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
     state = tuple((run.id, kept.stamp(site.store, run)) for run in runs)
@@ -103,7 +103,7 @@ def _compared(site: Site, runs: Sequence[Run], confidence: float) -> dict[str, A
             site.compared.pop(next(iter(site.compared)), None)
         sources = [RunSource(run, site.store) for run in runs]
         try:
-            site.compared[state] = compared(sources, confidence, ["run"])
+            site.compared[state] = {**compared(sources, confidence, ["run"])}
         except (UsageError, InputError) as error:
             site.compared[state] = str(error)
     return site.compared[state]

@@ -45,7 +45,7 @@ def compute(
     store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
 ) -> dict[str, Any]:
     """Make the digest of a run and keep it, with the measures of its records."""
-    from pennyweight.render.digest import digest  # noqa: PLC0415
+    from pennyweight.api.digest import digest  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
     from pennyweight.store.tables import MEASURED  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ def compute(
             done += batch.height
             tell("keep", done)
 
-    found = digest([RunSource(run, store)], take=take, tell=tell)
+    found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
     kept.settle(store)
     found["categories"] = look.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
@@ -135,7 +135,7 @@ class Digests:
             return self._problems.get((run, stamp), "")
 
     def _kept(self, run: str, stamp: str | None) -> dict[str, Any] | None:
-        from pennyweight.render.digest import VERSION  # noqa: PLC0415
+        from pennyweight.scoring.digest import VERSION  # noqa: PLC0415
 
         if stamp is None:
             return None

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from cli.command import pennyweight
+from pennyweight.api.export import export
 from pennyweight.errors import InputError
-from pennyweight.render.export import export
 from pennyweight.store.store import Store
 from store.samples import RUN, record, run
 
@@ -29,7 +29,7 @@ def test_many_parts_make_one_file(store, tmp_path, kind):
     rows = [record(f"t{i:03}", response=f"So.\nFINAL_ANSWER: {i}") for i in range(95)]
     store.write(rows, [])
     path = tmp_path / f"r.{kind}"
-    export(store.find(RUN), store, path)
+    export(RUN, path, store=store)
     read = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson, "csv": pl.read_csv}[kind]
     frame = read(path)
     assert frame["task_id"].to_list() == [f"t{i:03}" for i in range(95)]
@@ -39,7 +39,7 @@ def test_many_parts_make_one_file(store, tmp_path, kind):
 
 def test_nothing_is_written_of_a_run_without_records(store, tmp_path):
     with pytest.raises(InputError, match="has no records yet"):
-        export(store.find(RUN), store, tmp_path / "r.parquet")
+        export(RUN, tmp_path / "r.parquet", store=store)
     assert not list(tmp_path.glob("*.parquet*"))
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_written_of_a_run_without_records(store, tmp_path):
 def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_path, kind):
     store.write([record("a", response="FINAL_ANSWER: 4", target="4")], [])
     path = tmp_path / f"r.{kind}"
-    export(store.find(RUN), store, path)
+    export(RUN, path, store=store)
     told = pennyweight("score", path)
     assert (told.code, told.err) == (0, "")
     if kind == "jsonl":

@@ -2,10 +2,11 @@
 
 import pytest
 
-from pennyweight.render.copied import copied
-from pennyweight.render.digest import digest
+from pennyweight.api.digest import digest
+from pennyweight.api.score import score
+from pennyweight.api.sources import resolve
 from pennyweight.runs.source import RunSource
-from pennyweight.scoring.pipeline import score
+from pennyweight.sources.copy import copied
 from pennyweight.store.store import Store
 from store.samples import call, record, run
 
@@ -46,7 +47,7 @@ class Counted(RunSource):
 def test_a_copy_is_scored_as_the_run_is(source):
     seen = []
     with copied([source], seen.append) as (held,):
-        assert held.run is source.run
+        assert held.run_id == source.run_id
         for by in ("tier", "category", ()):
             pairs = zip(score([held], by=by).groups, score([source], by=by).groups, strict=True)
             for one, other in pairs:
@@ -59,13 +60,15 @@ def test_a_copy_is_scored_as_the_run_is(source):
 
 
 def test_files_stay_what_they_are(tmp_path):
-    with copied([str(tmp_path)]) as held:
-        assert held == [str(tmp_path)]
+    (tmp_path / "records.jsonl").write_text('{"answer": "4"}')
+    sources = resolve(tmp_path)
+    with copied(sources) as held:
+        assert held == sources
 
 
 def test_a_digest_reads_a_run_once_and_tells_how_far_it_is(source):
     told = []
-    found = digest([Counted(source.run, source.store)], tell=lambda *one: told.append(one))
+    found = digest([Counted(source.run, source.store)], progress=lambda *one: told.append(one))
     assert Counted.times == 1
     assert list(dict.fromkeys(what for what, _ in told)) == ["read", "measure", "score", "compare"]
     assert ("read", 60) in told

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pennyweight.scoring.digest import CountBin, Histogram
 
 BINS = 20
 
@@ -52,7 +54,7 @@ def in_bins(name: str, edges: Sequence[float]) -> pl.Expr:
     return pl.sum_horizontal(pl.lit(0, dtype=pl.Int32), *inner).alias("bin")
 
 
-def histogram(frame: pl.LazyFrame, name: str) -> dict[str, Any] | None:
+def histogram(frame: pl.LazyFrame, name: str) -> Histogram | None:
     """Count the records in each bin of a measure; None where it has no value."""
     if name not in frame.collect_schema().names():
         return None
@@ -67,8 +69,8 @@ def histogram(frame: pl.LazyFrame, name: str) -> dict[str, Any] | None:
         .collect()
     )
     counts = dict(rows.iter_rows())
-    bins = [
+    bins: list[CountBin] = [
         {"low": edges[i], "high": edges[i + 1], "n": counts.get(i, 0)}
         for i in range(len(edges) - 1)
     ]
-    return {"measure": name, "bins": bins, **ends}
+    return {"measure": name, "bins": bins, "p50": ends["p50"], "p95": ends["p95"]}

@@ -1,4 +1,4 @@
-"""Write the records of a run to a file, with the answers found in them."""
+"""Export the records of a run to a file, with the answers extracted from them."""
 
 from __future__ import annotations
 
@@ -10,47 +10,57 @@ from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
+from pennyweight.api.sources import run_source
 from pennyweight.catalogue import MEASURES
 from pennyweight.define import add_measures, measure_passes
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import COLUMNS
 from pennyweight.render.plain import csv_table
-from pennyweight.runs.source import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pennyweight.store.store import Run, Store
+    from pennyweight.runs.source import RunSource
+    from pennyweight.store.store import Store
 
-FOUND = ("answer", "cot", "prob_correct")
-"""What is found in a response when it is scored."""
+EXTRACTED = ("answer", "cot", "prob_correct")
+"""Columns that scoring extracts from a response."""
 
 
-def export(run: Run, store: Store, output: Path | None, *, judgments: bool = False) -> None:
-    """Write JSONL, CSV (its cells guarded) or Parquet, by the name of the file.
+def export(
+    source: str | RunSource = "latest",
+    output: str | Path | None = None,
+    *,
+    judgments: bool = False,
+    store: str | Store | None = None,
+) -> None:
+    """Write the records of a run as JSONL, CSV (its cells guarded) or Parquet.
 
-    With `judgments` what each judge said is written in place of the records.
+    The name of `output` tells the format; without one, JSONL goes to standard output. The answers
+    are found by the rules of the run's suite, so a score of the file is the score of the run. With
+    `judgments` what each judge said is written in place of the records.
     """
-    source = RunSource(run, store)
-    kind = output.suffix if output else ".jsonl"
+    found = run_source(source, store) if isinstance(source, str) else source
+    run, path = found.run, Path(output) if output is not None else None
+    kind = path.suffix if path else ".jsonl"
     if kind not in {".jsonl", ".csv", ".parquet"}:
-        raise UsageError(f"-o {output}: the name must end in .jsonl, .csv or .parquet.")
-    frames: Iterator[pl.DataFrame] = (_with_answers(f, source) for f in source.frames())
+        raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
+    frames: Iterator[pl.DataFrame] = (_with_answers(f, found) for f in found.frames())
     if judgments:
-        said = store.judgments(run.id)
+        said = found.store.judgments(run.id)
         if said.is_empty():
             raise InputError([f"run {run.id} has no judgments; 'pennyweight judge' makes them."])
         frames = iter([said])
     if kind == ".parquet":
-        beside = output.parent if output else None
+        beside = path.parent if path else None
         with (
-            _replacing(output) as file,
+            _replacing(path) as file,
             TemporaryDirectory(prefix=".pennyweight", dir=beside) as folder,
         ):
             if not _write_parquet(frames, file, Path(folder)):
                 raise InputError([f"run {run.id} has no records yet."])
         return
-    with _replacing(output) as file:
+    with _replacing(path) as file:
         for index, frame in enumerate(frames):
             if kind == ".jsonl":
                 file.write(frame.write_ndjson().encode())
@@ -72,9 +82,9 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: IO[bytes], folder: Path
 
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
     known = {c.name for c in COLUMNS}
-    missing = [n for n in FOUND if n not in frame.columns and n in known]
+    missing = [n for n in EXTRACTED if n not in frame.columns and n in known]
     table = frame.lazy().with_columns(pl.lit(None, dtype=_TYPES[n]).alias(n) for n in missing)
-    passes = measure_passes([MEASURES[n] for n in FOUND], source.options())
+    passes = measure_passes([MEASURES[n] for n in EXTRACTED], source.options())
     return add_measures(table, passes).collect()
 
 

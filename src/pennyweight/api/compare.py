@@ -1,0 +1,64 @@
+"""Compare sides on the same tasks: tiers, subjects, runs or files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.api.score import rescored
+from pennyweight.api.sources import resolve
+from pennyweight.scoring import comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pennyweight.api.sources import Given
+    from pennyweight.scoring.comparison import Comparison
+    from pennyweight.store.store import Store
+
+
+def compare(
+    source: Given,
+    *,
+    by: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    prices: str | Path | None = None,
+    store: str | Store | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare sides on the tasks that they have in common.
+
+    `source` is what `score` takes. `by` names what tells the sides apart: `tier`, `subject`, `run`
+    or any column; by default several sources are sides, else tiers, else subjects. Each side is
+    compared with the `baseline` (`T0`, else the first), or with `all_pairs` each with each other.
+    `metrics` names metrics to report; those that are means are tested too.
+
+    >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
+    >>> (pair,) = compare(rows).pairs
+    >>> pair.difference, pair.p, pair.method
+    (1.0, 0.0078125, 'exact McNemar')
+    """
+    columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
+    sources, unpriced = rescored(resolve(source, store), columns, prices=prices)
+    compared = comparison.compare(
+        sources,
+        by=columns,
+        baseline=baseline,
+        all_pairs=all_pairs,
+        metrics=metrics,
+        confidence=confidence,
+        seed=seed,
+        map=map,
+        skip_bad=skip_bad,
+        progress=progress,
+        **options,
+    )
+    return replace(compared, unpriced=unpriced)

@@ -1,0 +1,166 @@
+"""Digest records: scores, the numbers behind each chart, and the most telling records."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pennyweight.catalogue import chosen
+from pennyweight.errors import InputError, UsageError
+from pennyweight.render.sentences import sentences
+from pennyweight.scoring import chart_data as data
+from pennyweight.scoring.bins import histogram
+from pennyweight.scoring.comparison import compare
+from pennyweight.scoring.digest import VERSION, group_digest, headline
+from pennyweight.scoring.per_task import PerTask
+from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.telling_records import telling
+from pennyweight.sources.copy import copied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pennyweight.scoring.digest import ComparisonDigest, Digest, EstimateChart
+    from pennyweight.scoring.pipeline import Measured
+    from pennyweight.scoring.scores import Group
+    from pennyweight.sources.source import Source
+
+    Progress = Callable[[str, int], None]
+
+SIDE_COLUMNS = ("run", "subject", "tier")
+
+
+def digest(
+    sources: Sequence[Source],
+    *,
+    confidence: float = 0.95,
+    take: Callable[[pl.LazyFrame], None] | None = None,
+    progress: Progress | None = None,
+) -> Digest:
+    """Score records and gather what charts and pages show.
+
+    `take` gets the measured records, for instance to store them; they are deleted afterwards.
+    `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
+    records are done.
+    """
+    if not all(source.rereadable for source in sources):
+        raise UsageError("Standard input can be read only once; write it to a file and name that.")
+    step: Progress = progress or (lambda *_: None)
+    with copied(sources, partial(step, "read")) as copies:
+        return _digest(copies, confidence, take, step)
+
+
+def _digest(
+    sources: Sequence[Source],
+    confidence: float,
+    take: Callable[[pl.LazyFrame], None] | None,
+    step: Progress,
+) -> Digest:
+    with _measured(sources, confidence, partial(step, "measure")) as (measured, frame):
+        step("score", 0)
+        whole = measured.scored([])[0]
+        by = [n for n in SIDE_COLUMNS if data.distinct(frame, n) > 1]
+        metric = headline(whole)
+        groups = measured.scored(by) if by else []
+        step("compare", 0)
+        paired = comparison(sources, confidence) if len(groups) > 1 else None
+        found: Digest = {
+            "version": VERSION,
+            "confidence": confidence,
+            "by": by,
+            "headline": metric,
+            "whole": group_digest(whole),
+            "sides": [group_digest(g) for g in groups],
+            "left_out": measured.records.left_out,
+            "comparison": paired,
+            "charts": {
+                "sides": data.estimates(groups, metric) if len(groups) > 1 else None,
+                "differences": data.differences(paired, metric),
+                "frontier": data.frontier(groups, metric),
+                "categories": _categories(measured, frame, metric),
+                "reliability": data.reliability(frame),
+                "thought": data.thought(frame),
+                "answers": data.answers(frame),
+                "latency": histogram(frame, "latency_ms"),
+                "tokens": histogram(frame, "total_tokens"),
+                "coverage": data.coverage(frame),
+            },
+            "telling": telling(frame),
+            "failures": data.failures(frame),
+        }
+        if take:
+            take(frame)
+    return found
+
+
+def comparison(
+    sources: Sequence[Source], confidence: float, by: Sequence[str] = ()
+) -> ComparisonDigest | None:
+    """Compare the sides on the same tasks; None where they cannot be compared."""
+    try:
+        return compared(sources, confidence, by)
+    except (UsageError, InputError):
+        return None
+
+
+def compared(
+    sources: Sequence[Source],
+    confidence: float,
+    by: Sequence[str],
+    titles: Mapping[str, str] | None = None,
+) -> ComparisonDigest:
+    """Compare the sides on the same tasks, in sentences and numbers.
+
+    `titles` gives sides other names in both. Raises UsageError or InputError where the sides
+    cannot be compared.
+    """
+    found = compare(sources, by=list(by), confidence=confidence, titles=titles)
+    pairs = found.to_dict()["pairs"]
+    return {"words": list(sentences(found)), "pairs": pairs, "by": list(found.by)}
+
+
+@dataclass(frozen=True, slots=True)
+class _MeasuredRecords:
+    """Measured records, to be scored by one column and by another."""
+
+    work: Work
+    records: Measured
+
+    def scored(self, by: Sequence[str], metric: str | None = None) -> list[Group]:
+        """Score the records of each group; every metric unless one is named."""
+        work = replace(self.work, metrics=chosen([metric])) if metric else self.work
+        return list(work.score(self.records.frame, by)[0])
+
+
+@contextmanager
+def _measured(
+    sources: Sequence[Source], confidence: float, progress: Callable[[int], None]
+) -> Iterator[tuple[_MeasuredRecords, pl.LazyFrame]]:
+    """Measure everything once, with each measured record in a temporary file."""
+    also = (*SIDE_COLUMNS, "category")
+    work = Work.of(sources, [], None, confidence, 0, None, {}, everything=True, also=also)
+    with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
+        path = Path(folder) / "records.parquet"
+        with PerTask.open(path) as sink:
+            records = work.measure(sources, sink=sink, progress=progress)
+            if sink:
+                sink.finish(records.doubles)
+        if not path.exists():
+            raise UsageError("There are no records yet, so there is nothing to report.")
+        yield _MeasuredRecords(work, records), pl.scan_parquet(path)
+
+
+def _categories(
+    measured: _MeasuredRecords, frame: pl.LazyFrame, metric: str | None
+) -> EstimateChart | None:
+    if metric is None or not 2 <= data.distinct(frame, "category") <= 200:
+        return None
+    groups = sorted(measured.scored(["category"], metric), key=lambda g: -g.records)
+    shown = sorted(groups[: data.MAX_CATEGORIES], key=lambda g: str(g.group["category"]))
+    return data.estimates(shown, metric)

@@ -1,0 +1,163 @@
+"""Score records: every metric with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.api.sources import resolve, runs_of
+from pennyweight.errors import UsageError
+from pennyweight.scoring import pipeline
+from pennyweight.sources.source import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pennyweight.api.sources import Given
+    from pennyweight.scoring.per_task import PerTaskResult
+    from pennyweight.scoring.scores import Scores
+    from pennyweight.sources.source import Source
+    from pennyweight.store.store import Store
+    from pennyweight.text.extraction import AnswerRule
+
+
+def score(
+    source: Given,
+    *,
+    by: str | Sequence[str] = (),
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    per_task: str | Path | None = None,
+    prices: str | Path | None = None,
+    checks: str | Path | None = None,
+    store: str | Store | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Scores:
+    """Compute metrics of records, each with its interval.
+
+    `source` is a path, a folder, `-`, a run (its id, a unique prefix, `latest`), several of them,
+    a Polars frame or an iterable of dicts. `by` names columns to group by, `metrics` the metrics
+    to compute (default: all). `map` names the foreign column behind a column of the record.
+    `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
+    and `checks` name a price list and a suite by which runs are priced and checked again. Other
+    keywords are options of metrics, such as `positive="yes"` or `weights={"accuracy": 1}`.
+
+    >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
+    0.5
+    """
+    by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    sources, unpriced = rescored(resolve(source, store), by, prices=prices, checks=checks)
+    _refuse_overwriting(sources, per_task)
+    scores = pipeline.score(
+        sources,
+        by=by,
+        metrics=metrics,
+        confidence=confidence,
+        seed=seed,
+        map=map,
+        skip_bad=skip_bad,
+        per_task=per_task,
+        progress=progress,
+        **options,
+    )
+    return replace(scores, unpriced=unpriced)
+
+
+def per_task_results(
+    source: Given,
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+) -> list[PerTaskResult]:
+    """Return what each record of a source gives, as plain values.
+
+    >>> per_task_results([{"answer": "4", "target": "4", "cot": "2 + 2"}])[0].cot_tokens
+    3
+    """
+    return pipeline.per_task_results(resolve(source), map=map)
+
+
+def rescored(
+    sources: list[Source],
+    by: Sequence[str] = (),
+    *,
+    prices: str | Path | None = None,
+    checks: str | Path | None = None,
+) -> tuple[list[Source], tuple[str, ...]]:
+    """Have runs grouped by columns of their tasks, and priced and checked by other files.
+
+    The second value names the subjects for which `prices` has no price; their cost stays.
+    """
+    runs = runs_of(sources)
+    if prices is not None and not runs:
+        raise UsageError("--prices applies to runs; a file keeps the cost it has.")
+    if checks is not None and len(runs) < len(sources):
+        raise UsageError("--checks applies to runs; a file keeps what was observed in it.")
+    if not runs:
+        return sources, ()
+    from pennyweight.runs.price_list import PriceList  # noqa: PLC0415
+    from pennyweight.suite.loader import load_suite  # noqa: PLC0415
+
+    listed = PriceList.read(str(prices)) if prices is not None else None
+    suite = load_suite(str(checks)) if checks is not None else None
+    again: dict[int, Source] = {
+        id(run): replace(run, task_columns=tuple(by), prices=listed or run.prices,
+                         checks=suite or run.checks)
+        for run in runs
+    }  # fmt: skip
+    unpriced = [
+        name
+        for run in (runs if listed else ())
+        for name in run.run.settings["subjects"]
+        if listed and name not in listed.of(run.run)
+    ]
+    return [again.get(id(one), one) for one in sources], tuple(dict.fromkeys(unpriced))
+
+
+def _refuse_overwriting(sources: Sequence[Source], per_task: str | Path | None) -> None:
+    """Raise UsageError if the file to write is one of those being read."""
+    if per_task is None:
+        return
+    target = Path(per_task).resolve()
+    if any(isinstance(s, FileSource) and Path(s.name).resolve() == target for s in sources):
+        raise UsageError(f"--per-task {per_task} is one of the sources; choose another name.")
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedRun:
+    """A run of which attempts are missing."""
+
+    run_id: str
+    made: int
+    planned: int
+    status: str
+
+
+def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
+    """Return the runs that lack attempts: no score of them covers the whole suite."""
+    found = []
+    for source in runs_of(sources):
+        run, statuses = source.run, source.store.statuses(source.run.id)
+        made = sum(statuses.values()) - statuses.get("error", 0)
+        if made < run.attempts:
+            idle = run.status == "running" and not source.store.is_made(run.id)
+            status = "interrupted" if idle else run.status
+            found.append(UnfinishedRun(run.id, made, run.attempts, status))
+    return found
+
+
+def unanswered(sources: Iterable[Source], rule: AnswerRule | None = None) -> list[str]:
+    """Say in which runs the answer rule finds hardly any answer: then accuracy means nothing."""
+    from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
+
+    notes = (
+        unanswered(
+            source.store.records(source.run.id, LOOKS_AT), rule or source.options()["answer_rule"]
+        )
+        for source in runs_of(sources)
+    )
+    return [note for note in notes if note]

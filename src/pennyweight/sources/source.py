@@ -1,0 +1,151 @@
+"""Sources: anything that yields records.
+
+A file, a frame, rows given in Python and a run (`runs/source.py`) are sources; a folder is one
+source for each of its files.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from pennyweight.sources.chunks import JsonLines, Rows, chunks_of
+from pennyweight.sources.files import STDIN, find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from pennyweight.sources.chunks import Chunk
+    from pennyweight.sources.files import RecordFile
+    from pennyweight.sources.parsing import Names
+
+
+class Source(Protocol):
+    """What yields records in chunks, and says how they are to be scored.
+
+    Subclasses override what differs: only a run has a plan and rules of its own.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call it: `records.jsonl`, `run a1b2c3`, `the frame`."""
+        raise NotImplementedError
+
+    @property
+    def origin(self) -> str:
+        """What the user named: a path, a folder, or the id of a run; empty for values."""
+        return ""
+
+    @property
+    def run_id(self) -> str | None:
+        """The run whose records these are."""
+        return None
+
+    @property
+    def planned(self) -> int | None:
+        """How many attempts each subject in each tier was going to have; None if unknown."""
+        return None
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The scenarios that must pass, whether they have a record or not."""
+        return ()
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether having no record is no mistake."""
+        return True
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether it can be read more than once."""
+        return True
+
+    def options(self) -> Mapping[str, Any]:
+        """Return the options it is scored with, such as its answer rule and match rule."""
+        return {}
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:
+        """Yield the records in chunks that can be parsed apart from each other."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource(Source):
+    """The records of one file, or of standard input."""
+
+    file: RecordFile
+    named: str
+    """The path that the user gave: the file's own, or a folder's above it."""
+
+    @property
+    def name(self) -> str:
+        """The path of the file."""
+        return self.file.path
+
+    @property
+    def origin(self) -> str:
+        """The path that the user gave."""
+        return self.named
+
+    @property
+    def may_be_empty(self) -> bool:
+        """No: an empty file is a mistake."""
+        return False
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether it is not standard input."""
+        return self.file.path != STDIN
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
+        """Cut the file into chunks."""
+        return chunks_of(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource(Source):
+    """The records of a Polars frame."""
+
+    frame: pl.DataFrame
+
+    @property
+    def name(self) -> str:
+        """The frame has no name of its own."""
+        return "the frame"
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
+        """Yield the frame as one chunk."""
+        yield Rows(self.name, self.frame.lazy(), range(1, self.frame.height + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSource(Source):
+    """Records as mappings."""
+
+    rows: Sequence[Any]
+
+    @property
+    def name(self) -> str:
+        """The rows have no name of their own."""
+        return "the records"
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
+        """Yield the rows as one chunk of JSON."""
+        if self.rows:
+            lines = [json.dumps(row, default=str) for row in self.rows]
+            yield JsonLines(self.name, "\n".join(lines).encode(), range(1, len(lines) + 1))
+
+
+def is_source(value: object) -> TypeGuard[Source]:
+    """Whether a value is a source; none of its properties is read to find out."""
+    return Source in type(value).__mro__
+
+
+def file_sources(path: str | Path) -> list[Source]:
+    """Return a source for each file at a path: the file itself, or all record files in a folder."""
+    return [FileSource(file, str(path)) for file in find_files([path])]
