@@ -1,4 +1,4 @@
-"""The final answer, and whether it is right."""
+"""The final answer and whether it is correct."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def answer(
     answer_rule: AnswerRule | None = None,
     confidence_from: str | None = None,
 ) -> pl.Expr:
-    r"""The final answer: as given, else found in the response.
+    r"""The final answer: the given one, else the one extracted from the response.
 
-    `answer_rule` says how it is found; where it is set, what was given gives way. A
-    confidence that is read from the response (`confidence_from`) is no part of it.
+    `answer_rule` defines how it is extracted. If the rule is set, the extracted answer replaces the
+    given one. A confidence that is read from the response (`confidence_from`) is not part of the
+    answer.
 
     >>> evaluate(answer, response=["So it is 4.\nFINAL_ANSWER: 4", "no idea"])
     ['4', None]
@@ -38,7 +39,7 @@ def answer(
 
 @measure(spec="Zeta Reason 1")
 def normalized_answer(answer: pl.Expr) -> pl.Expr:
-    """The answer in the form in which it is compared.
+    """The answer in its normalised form, in which it is compared with the target.
 
     >>> evaluate(normalized_answer, answer=[" 1,000 ", "Yes", None])
     ['1000', 'yes', None]
@@ -48,7 +49,7 @@ def normalized_answer(answer: pl.Expr) -> pl.Expr:
 
 @measure(spec="Zeta Reason 1")
 def normalized_target(target: pl.Expr) -> pl.Expr:
-    """The right answer in the form in which it is compared.
+    """The target in its normalised form, in which it is compared with the answer.
 
     >>> evaluate(normalized_target, target=["1e3"])
     ['1000']
@@ -67,11 +68,11 @@ def correct(
     *,
     match_rule: MatchRule | None = None,
 ) -> pl.Expr:
-    """Whether the normalised answer equals the normalised target; no answer is a wrong answer.
+    """Whether the normalised answer equals the normalised target. A missing answer is wrong.
 
-    `match_rule` compares in a looser way: as numbers within a tolerance, as a choice, … A record
-    without a target keeps the `correct` it came with, if any. An attempt that could not be made is
-    neither right nor wrong.
+    `match_rule` selects a looser comparison: numbers within a tolerance, a choice, and so on. A
+    record without a target keeps its given `correct`, if any. An attempt with status `error` is
+    neither correct nor wrong.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
     [True, False, False]
@@ -92,10 +93,10 @@ def prob_correct(
     *,
     confidence_from: str | None = None,
 ) -> pl.Expr:
-    r"""How probable the subject said it was that its answer is right.
+    r"""The probability that the subject assigned to its answer being correct.
 
-    With `confidence_from` it is read from the response (`stated`: CONFIDENCE: 80%), or from the
-    log-probabilities of the answer's tokens (`logprobs`), where none was given.
+    If none is given, `confidence_from` selects where it is read: from the response (`stated`, such
+    as CONFIDENCE: 80%) or from the log-probabilities of the answer's tokens (`logprobs`).
 
     >>> evaluate(prob_correct, response=["FINAL_ANSWER: 4\nCONFIDENCE: 80%"],
     ...          confidence_from="stated")

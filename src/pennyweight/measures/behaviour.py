@@ -1,4 +1,4 @@
-"""What a scenario expected and what was observed, and whether the attempt passed."""
+"""Expected and observed behaviours of a scenario, and whether the attempt passed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pennyweight.define import measure
 
 @measure(unit="behaviours", spec="Metrics Guide, per-scenario calculation")
 def expected(expected: pl.Expr, expected_behaviors: pl.Expr) -> pl.Expr:
-    """How many behaviours were expected: the count given, else the length of the list.
+    """The number of expected behaviours: the given count, else the length of the list.
 
     >>> evaluate(expected, expected_behaviors=[["greets", "asks"], [], None])
     [2, 0, None]
@@ -21,7 +21,7 @@ def expected(expected: pl.Expr, expected_behaviors: pl.Expr) -> pl.Expr:
 def observed(
     observed: pl.Expr, observed_behaviors: pl.Expr, expected_behaviors: pl.Expr
 ) -> pl.Expr:
-    """How many of the expected behaviours were observed.
+    """The number of expected behaviours that were observed.
 
     >>> evaluate(observed, observed_behaviors=[["a", "x"]], expected_behaviors=[["a", "b"]])
     [1]
@@ -34,7 +34,7 @@ def observed(
 
 @measure(unit="violations", spec="Metrics Guide, per-scenario calculation")
 def violations(violations: pl.Expr, violated: pl.Expr) -> pl.Expr:
-    """How many must-nots were violated: the larger of the count given and the list's length.
+    """The number of violated must-nots: the given count or the length of the list, if larger.
 
     >>> evaluate(violations, violations=[None, 0], violated=[["leaks a key"], ["leaks a key"]])
     [1, 1]
@@ -46,9 +46,9 @@ def violations(violations: pl.Expr, violated: pl.Expr) -> pl.Expr:
 def scenario_score(
     expected: pl.Expr, observed: pl.Expr, violations: pl.Expr, undecided: pl.Expr
 ) -> pl.Expr:
-    """Observed behaviours out of expected ones; 0 after any violation, 1 if none were expected.
+    """Observed behaviours divided by expected ones; 0 after a violation, 1 if none are expected.
 
-    Where something could not be decided, there is no score, unless a violation decides.
+    Null if something could not be decided, unless a violation decides.
 
     >>> evaluate(scenario_score, expected=[4, 4, 0], observed=[3, 4, 0], violations=[0, 1, 0])
     [0.75, 0.0, 1.0]
@@ -76,12 +76,11 @@ def passed(
     status: pl.Expr,
     undecided: pl.Expr,
 ) -> pl.Expr:
-    """Whether the attempt passed: as given, else the scenario's verdict, the judges', `correct`.
+    """Whether the attempt passed: as given, else by the scenario, the judges, or `correct`.
 
-    Where judges were to be asked and none gave a valid judgment, `correct` does not stand in for
-    them. A violation, or running out of time or budget, is never a pass, whatever else is said; nor
-    is an attempt of which something could not be decided. One that could not be made has neither
-    passed nor failed.
+    If judges were asked and none gave a valid judgment, `correct` does not replace them. An attempt
+    with a violation, or one that exceeded its time or budget, never passes, and neither does an
+    attempt with an undecided check. An attempt with status `error` has neither passed nor failed.
 
     >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
     [False, True]
@@ -102,9 +101,9 @@ def passed(
 
 @measure(spec="ProjectScylla, implementation rate")
 def impl_rate(impl_rate: pl.Expr, scenario_score: pl.Expr, judge_scores: pl.Expr) -> pl.Expr:
-    """How much of what was required is there: the judge's weighted score, else the scenario score.
+    """The share of the requirements that are met: the judges' score, else the scenario score.
 
-    Where judges were to be asked and none gave a valid judgment, it is not known.
+    Null if judges were asked and none gave a valid judgment.
 
     >>> evaluate(impl_rate, impl_rate=[0.85, None], expected=[2, 2], observed=[1, 1])
     [0.85, 0.5]
@@ -114,7 +113,7 @@ def impl_rate(impl_rate: pl.Expr, scenario_score: pl.Expr, judge_scores: pl.Expr
 
 @measure(spec="Metrics Guide, token efficiency")
 def quality(scenario_score: pl.Expr, impl_rate: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """One number for how good the attempt was: scenario score, else impl rate, else correctness.
+    """The quality of the attempt: the scenario score, else the implementation rate, else `correct`.
 
     >>> evaluate(quality, impl_rate=[0.5, None], answer=["4", "4"], target=["4", "4"])
     [0.5, 1.0]

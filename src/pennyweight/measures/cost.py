@@ -1,4 +1,4 @@
-"""What one attempt cost, and how good it was."""
+"""Cost, duration and composite score of one attempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def cost_usd(
     input_price: pl.Expr,
     output_price: pl.Expr,
 ) -> pl.Expr:
-    """What the attempt cost: as given, else tokens times the record's prices for a million.
+    """The cost of the attempt: as given, else computed from the tokens and the record's prices.
+
+    Prices are in US dollars per million tokens.
 
     >>> evaluate(cost_usd, prompt_tokens=[1000], completion_tokens=[200], input_price=[3],
     ...          output_price=[15])
@@ -40,7 +42,7 @@ def duration_seconds(duration_seconds: pl.Expr, start_time: pl.Expr, end_time: p
 
 @measure(unit="US$", spec="ProjectScylla, cost of pass")
 def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
-    """What this attempt alone says a pass costs: its cost if it passed, infinity if it did not.
+    """The cost per pass of this attempt alone: its cost if it passed, infinity if it failed.
 
     >>> evaluate(cost_of_pass, cost_usd=[0.5, 0.5], passed=[True, False])
     [0.5, inf]
@@ -52,14 +54,14 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
 def composite_score(
     passed: pl.Expr, impl_rate: pl.Expr, *, pass_weight: float = 0.5, impl_weight: float = 0.5
 ) -> pl.Expr:
-    """The weighted mean of passing (0 or 1) and the implementation rate.
+    """Weighted mean of passing (0 or 1) and the implementation rate.
 
     >>> evaluate(composite_score, passed=[True], impl_rate=[0.85])
     [0.925]
     """
     total = pass_weight + impl_weight
     if total == 0:
-        raise UsageError("pass_weight and impl_weight add up to 0; give at least one of them.")
+        raise UsageError("pass_weight and impl_weight add up to 0; make one of them positive.")
     if pass_weight < 0 or impl_weight < 0:
         raise UsageError("pass_weight and impl_weight must not be negative.")
     return (passed.cast(pl.Float64) * pass_weight + impl_rate * impl_weight) / total

@@ -1,4 +1,4 @@
-"""Tokens and time of one attempt."""
+"""Tokens of one attempt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @measure(unit="tokens", spec="Zeta Reason 6.1")
 def total_tokens(prompt_tokens: pl.Expr, completion_tokens: pl.Expr) -> pl.Expr:
-    """Tokens in and out together; missing if either is.
+    """The sum of input and output tokens; null if either is missing.
 
     >>> evaluate(total_tokens, prompt_tokens=[10, 10], completion_tokens=[5, None])
     [15, None]

@@ -1,4 +1,4 @@
-"""What the judges of one attempt said, as numbers."""
+"""The judges' scores of one attempt, summarised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pennyweight.define import measure
 
 @measure(unit="judges", spec="Pennyweight")
 def judges(judge_scores: pl.Expr) -> pl.Expr:
-    """How many judges gave a valid judgment.
+    """The number of judges that gave a valid judgment.
 
     >>> evaluate(judges, judge_scores=[[0.5, 0.75], [], None])
     [2, 0, None]
@@ -19,7 +19,7 @@ def judges(judge_scores: pl.Expr) -> pl.Expr:
 
 @measure(spec="Pennyweight")
 def judge_mean(judge_scores: pl.Expr) -> pl.Expr:
-    """Mean of the judges' scores, where at least two judged.
+    """Mean of the judges' scores, if at least two judged.
 
     >>> evaluate(judge_mean, judge_scores=[[0.5, 0.75], [1.0]])
     [0.625, None]
@@ -29,7 +29,7 @@ def judge_mean(judge_scores: pl.Expr) -> pl.Expr:
 
 @measure(spec="Krippendorff, alpha")
 def judge_variance(judge_scores: pl.Expr) -> pl.Expr:
-    """Variance (population) of the judges' scores, where at least two judged.
+    """Population variance of the judges' scores, if at least two judged.
 
     >>> evaluate(judge_variance, judge_scores=[[0.5, 1.0], [1.0]])
     [0.0625, None]
@@ -39,7 +39,7 @@ def judge_variance(judge_scores: pl.Expr) -> pl.Expr:
 
 @measure(spec="Pennyweight")
 def judge_difference(judge_scores: pl.Expr) -> pl.Expr:
-    """Mean absolute difference between each two judges, where at least two judged.
+    """Mean absolute difference over all pairs of judges, if at least two judged.
 
     >>> evaluate(judge_difference, judge_scores=[[0.5, 0.75, 1.0], [1.0]])
     [0.3333333333333333, None]

@@ -1,4 +1,4 @@
-"""The shape of the chain of thought."""
+"""The shape of one chain of thought."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cot(
 
 @measure(unit="tokens", spec="Zeta Reason 5.1")
 def cot_tokens(cot: pl.Expr) -> pl.Expr:
-    """How many tokens the chain of thought has.
+    """The number of tokens in the chain of thought.
 
     >>> evaluate(cot_tokens, cot=["one two", None, ""])
     [2, None, 0]
@@ -49,7 +49,7 @@ def cot_tokens(cot: pl.Expr) -> pl.Expr:
 
 @measure(unit="characters", spec="Zeta Reason 5.2")
 def cot_chars(cot: pl.Expr) -> pl.Expr:
-    """How many characters the chain of thought has.
+    """The number of characters in the chain of thought.
 
     >>> evaluate(cot_chars, cot=["naïve", None])
     [5, None]
@@ -59,7 +59,7 @@ def cot_chars(cot: pl.Expr) -> pl.Expr:
 
 @measure(unit="steps", spec="Zeta Reason 5.3")
 def step_count(cot: pl.Expr) -> pl.Expr:
-    r"""How many lines of the chain of thought begin like a step: `1.`, `-` or `*`, then a space.
+    r"""The number of lines that start like a step: `1.`, `-` or `*`, followed by a space.
 
     >>> evaluate(step_count, cot=["1. add\n2. divide\nso 7", "- a\n* b", "1.5 is it"])
     [2, 2, 0]
@@ -70,7 +70,7 @@ def step_count(cot: pl.Expr) -> pl.Expr:
 
 @measure(spec="Zeta Reason 5.4")
 def ra_ratio(cot_tokens: pl.Expr, answer: pl.Expr) -> pl.Expr:
-    """How many tokens of reasoning there are for each token of the answer.
+    """The number of reasoning tokens per answer token.
 
     >>> evaluate(ra_ratio, cot=["a b c d", "a b c"], answer=["x y", None])
     [2.0, 3.0]
@@ -80,7 +80,7 @@ def ra_ratio(cot_tokens: pl.Expr, answer: pl.Expr) -> pl.Expr:
 
 @measure(spec="Zeta Reason 5.5")
 def self_correcting(cot: pl.Expr) -> pl.Expr:
-    """Whether the chain of thought holds a word of self-correction (inside words too).
+    """Whether the chain of thought contains a phrase of self-correction, even inside a word.
 
     >>> evaluate(self_correcting, cot=["Sorry, that is 5", "factually so", "fine", None])
     [True, True, False, None]

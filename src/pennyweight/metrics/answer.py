@@ -1,4 +1,4 @@
-"""How often the answer is right."""
+"""Metrics of correctness: accuracy, error rate, precision and recall."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def error_rate(correct: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 2.2",
 )
 def usr(correct: pl.Expr) -> pl.Expr:
-    """Unsupported step rate: reasoning counts as unsupported where it led to a wrong answer.
+    """Unsupported step rate: the share of records whose reasoning led to a wrong answer.
+
+    The specification treats reasoning as unsupported if its answer is wrong, so the value equals
+    `error_rate`.
 
     >>> evaluate(usr, correct=[True, False])
     0.5
@@ -59,9 +62,9 @@ def usr(correct: pl.Expr) -> pl.Expr:
 
 
 def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Give, label by label, how many are correct and how many records it has.
+    """Return, for each label, the number of hits and the number of records.
 
-    Labels are sorted as codes, with the hit as the lowest digit, so that one sort does for both.
+    Labels are sorted as integer codes with the hit as the lowest bit, so that one sort serves both.
     """
     code = label.cast(pl.Categorical).to_physical().cast(pl.UInt64)
     packed = (code * 2 + correct.cast(pl.UInt64)).filter(label.is_not_null()).sort()
@@ -71,7 +74,7 @@ def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _terms(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
-    """What each record contributes to the macro average, as a deviation from its label's share."""
+    """Return each record's term of the macro average: its deviation from its label's share."""
     right, size = correct.cast(pl.Float64), pl.len().over(label)
     within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
     scaled = within / size * label.count() / label.drop_nulls().n_unique()
@@ -113,14 +116,14 @@ def _asked(target: pl.Expr, answer: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 @dataclass(frozen=True, slots=True)
 class MacroShare:
-    """The interval of a share of hits averaged over labels; of one label it is Wilson's."""
+    """Interval of a share of hits averaged over labels; for a single label, Wilson's interval."""
 
     terms: Callable[..., pl.Expr]
     parts: Callable[..., tuple[pl.Expr, pl.Expr]]
     text: str = "Wilson, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
-        """Give the two ends: where the records of a label all agree, that is not certainty."""
+        """Return both ends. A label whose records all agree still contributes some variance."""
         linear = Linearised(self.terms, rate=True)
         if sample.options["positive"] is not None:
             return linear(sample)
@@ -150,9 +153,9 @@ class MacroShare:
 def precision(
     normalized_target: pl.Expr, normalized_answer: pl.Expr, *, positive: str | None = None
 ) -> pl.Expr:
-    """Of the answers that gave a label, the share that was right.
+    """Of the answers with a label, the share that is correct.
 
-    With `positive` it is about that label; without, the mean over all labels that were answered.
+    With `positive`, precision of that label; otherwise the mean over all labels that were answered.
 
     >>> evaluate(precision, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
     0.5
@@ -176,9 +179,9 @@ def precision(
 def recall(
     normalized_target: pl.Expr, normalized_answer: pl.Expr, *, positive: str | None = None
 ) -> pl.Expr:
-    """Of the records that have a label, the share that was answered with it.
+    """Of the records whose target is a label, the share that was answered with it.
 
-    With `positive` it is about that label; without, the mean over all labels of the targets.
+    With `positive`, recall of that label; otherwise the mean over all labels among the targets.
 
     >>> evaluate(recall, target=["y", "y", "n"], answer=["y", None, "n"], positive="y")
     0.5

@@ -1,4 +1,4 @@
-"""What happened to the attempts themselves."""
+"""Metrics of the attempts themselves: errors and truncation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     spec="Pennyweight",
 )
 def attempt_error_rate(status: pl.Expr) -> pl.Expr:
-    """Share of attempts that could not be made: the model was not reached or the harness broke.
+    """Share of attempts that failed: the model could not be reached or the harness failed.
 
     >>> evaluate(attempt_error_rate, status=["ok", "error", None, "timeout"])
     0.25
@@ -32,7 +32,7 @@ def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     formula="(1/M) Σ truncated_i", unit="share", range=(0, 1), better="lower", spec="Pennyweight"
 )
 def truncated_rate(truncated: pl.Expr) -> pl.Expr:
-    """Share of responses that were cut at the token limit.
+    """Share of responses that were cut off at the token limit.
 
     >>> evaluate(truncated_rate, truncated=[True, False, None, False])
     0.3333333333333333

@@ -1,4 +1,4 @@
-"""Whether stated probabilities match how often the answer is right."""
+"""Metrics of calibration: whether stated probabilities match the share of correct answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _squares(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 def _least_variance(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """What is left of the variance where all answers are right, or none is."""
+    """Return the lower bound of the variance, used when all answers are correct or none is."""
     square = _squares(prob_correct, correct)
     turned = pl.when(square.is_not_null()).then((1 - 2 * prob_correct) ** 2)
     hits = pl.when(square.is_not_null()).then(correct.cast(pl.Float64)).sum()
@@ -37,7 +37,9 @@ def _least_variance(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 3.1",
 )
 def brier(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """Mean squared difference between the stated probability and being right.
+    """Brier score: the mean squared difference between the stated probability and the outcome.
+
+    The outcome is 1 for a correct answer and 0 for a wrong one.
 
     >>> evaluate(brier, prob_correct=[1.0, 0.5, None], correct=[True, False, True])
     0.125
@@ -46,7 +48,7 @@ def brier(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
-    """Add up values in each bin."""
+    """Sum values within each bin."""
     edges = [k / bins for k in range(bins + 1)]
     return [
         pl.when((prob_correct >= low) & ((prob_correct < high) | (high == 1.0))).then(values).sum()
@@ -55,7 +57,7 @@ def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
 
 
 def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
-    """Of each bin its gap, its size and its hits."""
+    """Return the gap, the size and the number of hits of each bin."""
     hit = correct.cast(pl.Float64)
     used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
     return [(hit - prob_correct).sum(), used.sum(), pl.when(used > 0).then(hit).sum()]
@@ -67,12 +69,13 @@ def _bin(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr
 
 
 def _ece_ends(draws: Draws) -> Ends:
-    """Give an interval that also holds for a model that is well calibrated.
+    """Return an interval that also holds for a well-calibrated model.
 
-    A sample's gaps are never all 0, so their sum is too large on average, the more so the nearer
-    the true gaps are to 0. The lower end takes that out, at gaps one standard error smaller than
-    those seen. (Quantiles of resampled values miss a calibration error of 0 every time.) A bin
-    whose records all agree has the spread of one hit and one miss more.
+    The gaps of a sample are never all 0, so their sum is biased upwards, the more so the closer the
+    true gaps are to 0. The lower end subtracts this bias, computed at gaps one standard error
+    smaller than the observed ones. (Quantiles of resampled values always miss a calibration error
+    of 0.) A bin whose records all agree gets the spread of one additional hit and one additional
+    miss.
     """
     gaps, sizes, hits = np.split(draws.totals, 3)
     drawn, counts, _ = np.split(draws.resampled, 3, axis=1)
@@ -98,20 +101,20 @@ def _ece_ends(draws: Draws) -> Ends:
         _ece_sums,
         _ece_ends,
         _bin,
-        text="bootstrap over tasks, resampling the sums of each bin; bias taken out below",
+        text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",
     ),
     spec="Zeta Reason 3.2",
 )
 def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
-    """Expected calibration error: the mean gap between confidence and accuracy, bin by bin.
+    """Expected calibration error: the mean gap between confidence and accuracy over bins.
 
-    The bins are [k/K, (k+1)/K), the last one closed.
+    The bins are [k/K, (k+1)/K), the last one closed, each weighted by its share of the records.
 
     >>> evaluate(ece, prob_correct=[1.0, 1.0, 0.25, 0.25], correct=[True, True, True, False])
     0.125
     """
     if not 1 <= bins <= 10_000:
-        raise UsageError(f"bins is {bins}; there must be at least 1, and at most 10,000.")
+        raise UsageError(f"bins is {bins}; it must be between 1 and 10,000.")
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
     gap = correct.cast(pl.Float64) - prob_correct
     gaps = pl.sum_horizontal(total.abs() for total in _by_bin(prob_correct, gap, bins))

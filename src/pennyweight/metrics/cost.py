@@ -1,4 +1,4 @@
-"""Repeated runs: how often they pass, how good they are, and what a pass costs."""
+"""Metrics of repeated runs: pass rate, implementation rate, cost and grade."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pass_rate(passed: pl.Expr) -> pl.Expr:
     spec="ProjectScylla, implementation rate",
 )
 def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
-    """Mean of how much of what was required is there.
+    """Mean implementation rate: the share of the requirements that are met.
 
     >>> evaluate(impl_rate_mean, impl_rate=[0.5, 1.0, None])
     0.75
@@ -78,13 +78,13 @@ def scaled_to_total(cost_usd: pl.Expr) -> pl.Expr:
     range=(0, None),
     better="lower",
     over="all",
-    interval=Linearised(scaled_to_total, text="t, clustered by task, for as many attempts again"),
+    interval=Linearised(scaled_to_total, text="t, clustered by task, for another run of this size"),
     spec="ProjectScylla, cost",
 )
 def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
-    """What all attempts cost together, those that ended in an error included.
+    """Total cost of all attempts, including those that ended in an error.
 
-    Its interval is about the total to expect of another run like this one.
+    The interval is for the total of another run of the same size.
 
     >>> evaluate(cost_usd_total, cost_usd=[0.25, 0.75, None])
     1.0
@@ -127,12 +127,12 @@ def cost_per_pass(draws: Draws) -> Ends:
     interval=ResampledSums(
         cost_and_passes,
         cost_per_pass,
-        text="bootstrap over tasks of cost and passes; where none passed, from a lower bound to ∞",
+        text="bootstrap over tasks of cost and passes; if none passed, from a lower bound to ∞",
     ),
     spec="ProjectScylla, cost of pass",
 )
 def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
-    """What one pass costs, failed attempts included; infinity if nothing passed.
+    """Cost of one pass, including the cost of failed attempts; infinity if nothing passed.
 
     >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
     0.5
@@ -149,7 +149,7 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
     spec="ProjectScylla, composite score",
 )
 def composite_median(composite_score: pl.Expr) -> pl.Expr:
-    """Median of the composite scores of the attempts.
+    """Median composite score of the attempts.
 
     >>> evaluate(composite_median, passed=[True, True, False], impl_rate=[0.8, 1.0, 0.4])
     0.9
@@ -164,8 +164,8 @@ def composite_median(composite_score: pl.Expr) -> pl.Expr:
 def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:
     """Letter grade of the median composite score.
 
-    `grades` gives other letters with the lowest score that earns each. Scores are compared to nine
-    digits: 0.65 that came out as 0.6499999999999999 is 0.65.
+    `grades` replaces the letters and the lowest score that earns each. Scores are compared after
+    rounding to nine digits, so that 0.6499999999999999, the floating-point form of 0.65, earns a D.
 
     >>> evaluate(grade, passed=[True], impl_rate=[0.85])
     'B'

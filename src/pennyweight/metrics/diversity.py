@@ -1,4 +1,4 @@
-"""How varied the answers are."""
+"""Metrics of diversity: how varied the answers are."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pennyweight.stats.resample import Linearised
 
 
 def _surprise(answer: pl.Expr) -> pl.Expr:
-    """Each record's own part in the entropy: −log of its answer's share."""
+    """Return each record's term of the entropy: −log of its answer's share."""
     return -(pl.len().over(answer) / pl.len()).log()
 
 
 def _bias(answer: pl.Expr) -> pl.Expr:
-    """By how much the entropy of a sample may lie below the truth.
+    """Return an upper bound of the entropy's negative bias.
 
-    By (|A| − 1)/2n on average (Miller and Madow), and by the entropy of one more answer that n
-    records did not show, whose share may well be 3/n (the rule of three); or by what the share of
-    answers seen only once tells about those not seen (Chao and Shen). Where more than half of the
-    answers were seen only once, nothing bounds the entropy from above.
+    The entropy of a sample of n records is too low by (|A| − 1)/2n on average (Miller and Madow).
+    It may also miss an answer that n records did not show, whose share can be as high as 3/n (rule
+    of three). The share of answers seen only once estimates what was not seen (Chao and Shen). If
+    more than half of the answers were seen only once, nothing bounds the entropy from above.
     """
     n, counts = pl.len(), answer.unique_counts()
     unseen = (3 / n).clip(upper_bound=0.5)
@@ -56,15 +56,15 @@ def _entropy(answer: pl.Expr) -> pl.Expr:
     interval=Linearised(
         _surprise,
         bias=_bias,
-        text="t, linearised, clustered by task; the upper end also takes in answers not seen",
+        text="t, linearised, clustered by task; the upper end allows for unseen answers",
     ),
     spec="Zeta Reason 4.1",
 )
 def sce(normalized_answer: pl.Expr) -> pl.Expr:
-    """Entropy of the answers over the whole data set: 0 if they are all the same.
+    """Entropy of the answers over the whole data set; 0 if all answers are the same.
 
-    It tells how varied the answers are across tasks, not whether repeated tries agree. A missing
-    answer counts as one more distinct answer.
+    It measures how varied the answers are across tasks, not whether repeated attempts agree. A
+    missing answer counts as one more distinct answer.
 
     >>> round(evaluate(sce, answer=["a", "b", "a", "b"]), 4)
     0.6931
@@ -80,12 +80,12 @@ def sce(normalized_answer: pl.Expr) -> pl.Expr:
         _scaled_surprise,
         rate=True,
         bias=_scaled_bias,
-        text="Wilson, linearised, clustered by task; the upper end also takes in answers not seen",
+        text="Wilson, linearised, clustered by task; the upper end allows for unseen answers",
     ),
     spec="Zeta Reason 4.1",
 )
 def sce_normalized(normalized_answer: pl.Expr) -> pl.Expr:
-    """Entropy of the answers as a share of the most it could be; null with one distinct answer.
+    """Entropy of the answers as a share of its maximum; null if there is one distinct answer.
 
     >>> evaluate(sce_normalized, answer=["a", "b", "c", None])
     1.0

@@ -1,4 +1,4 @@
-"""Tokens and time, over the records that have them."""
+"""Metrics of tokens and time, over the records that have the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _efficiency_terms(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
 
 
 def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
-    """What is left of the variance where all attempts were perfect, or all were worthless."""
+    """Return the lower bound of the variance, used when all attempts score 1 or all score 0."""
     gained, spent = _used(quality, total_tokens)
     extreme = (gained.min() == gained.max()) & gained.max().is_in([0.0, 1.0])
     least = smoothed_variance(gained.sum(), spent.count()) / spent.count() / spent.mean() ** 2
@@ -33,7 +33,7 @@ def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 6.1",
 )
 def prompt_tokens_mean(prompt_tokens: pl.Expr) -> pl.Expr:
-    """Mean tokens in.
+    """Mean number of input tokens per attempt.
 
     >>> evaluate(prompt_tokens_mean, prompt_tokens=[10, 20, None])
     15.0
@@ -49,7 +49,7 @@ def prompt_tokens_mean(prompt_tokens: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 6.1",
 )
 def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
-    """Mean tokens out.
+    """Mean number of output tokens per attempt.
 
     >>> evaluate(completion_tokens_mean, completion_tokens=[10, 20])
     15.0
@@ -65,7 +65,7 @@ def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 6.1",
 )
 def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
-    """Mean tokens in and out, over the records that have both.
+    """Mean number of input and output tokens per attempt, over the records that have both.
 
     >>> evaluate(total_tokens_mean, prompt_tokens=[10, 20], completion_tokens=[5, None])
     15.0
@@ -81,7 +81,7 @@ def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 6.2",
 )
 def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
-    """Mean time of a call.
+    """Mean latency of a call.
 
     >>> evaluate(latency_mean_ms, latency_ms=[100.0, 300.0])
     200.0
@@ -97,7 +97,7 @@ def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
     spec="Zeta Reason 6.2; Metrics Guide, latency",
 )
 def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
-    """The time within which 95 % of the calls ended.
+    """95th percentile of the latency (nearest rank): 95 % of the calls took at most this long.
 
     >>> evaluate(latency_p95_ms, latency_ms=[float(i) for i in range(1, 21)])
     19.0
@@ -114,7 +114,9 @@ def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     spec="Metrics Guide, token efficiency",
 )
 def token_efficiency(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
-    """Quality bought by one token: scenario score, else impl rate, else correctness.
+    """Quality per token: the sum of quality divided by the sum of tokens.
+
+    Quality is the scenario score, else the implementation rate, else correctness.
 
     >>> evaluate(token_efficiency, correct=[True, False], prompt_tokens=[60, 60],
     ...          completion_tokens=[40, 40])

@@ -1,4 +1,4 @@
-"""Whether judges agree with each other, and what they cost."""
+"""Metrics of the judges: how well they agree and what they cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _SAME = 1e-12
 
 
 def _ratings(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> list[pl.Expr]:
-    """Add up what alpha is made of: ratings, their sum, their squares, what judges differ by."""
+    """Return the sums that alpha is computed from.
+
+    These are the number of ratings, their sum, the sum of their squares, and the disagreement
+    within attempts.
+    """
     n = pl.when(judge_variance.is_not_null()).then(judges.cast(pl.Float64))
     centred = judge_mean - 0.5  # squares of what lies around 0 lose fewer digits
     squares = n * (judge_variance + centred * centred)
@@ -45,11 +49,11 @@ def _alphas(draws: Draws) -> Ends:
     spec="Krippendorff, alpha for interval data",
 )
 def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> pl.Expr:
-    """Krippendorff's alpha of the judges' scores: 1 is agreement, 0 what chance would give.
+    """Krippendorff's alpha of the judges' scores: 1 is perfect agreement, 0 agreement by chance.
 
-    Over the attempts that at least two judged. Null where all scores are the same: nothing shows
-    that the judges can tell attempts apart. Without an interval where resampled tasks always give
-    the same alpha, as two do: that is no certainty.
+    Computed over the attempts that at least two judges scored. Null if all scores are equal,
+    because then nothing shows that the judges can tell attempts apart. There is no interval if
+    every resample of the tasks gives the same alpha, as with two tasks.
 
     >>> evaluate(judge_alpha, judge_scores=[[0.0, 0.0], [1.0, 1.0], [0.5]])
     1.0
@@ -66,7 +70,7 @@ def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -
     spec="Pennyweight",
 )
 def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
-    """How far apart two judges of the same attempt are, on average.
+    """Mean absolute difference between the scores of two judges of the same attempt.
 
     >>> evaluate(judge_mean_absolute_difference, judge_scores=[[0.5, 0.75], [1.0, 1.0], [0.2]])
     0.125
@@ -80,11 +84,11 @@ def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
     range=(0, None),
     better="lower",
     over="all",
-    interval=Linearised(scaled_to_total, text="t, clustered by task, for as many attempts again"),
+    interval=Linearised(scaled_to_total, text="t, clustered by task, for another run of this size"),
     spec="Pennyweight",
 )
 def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
-    """What judging all attempts cost together; it is not part of `cost_usd_total`.
+    """Total cost of judging all attempts; not part of `cost_usd_total`.
 
     >>> evaluate(judge_cost_usd_total, judge_cost_usd=[0.25, None, 0.5])
     0.75
@@ -104,14 +108,14 @@ def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) ->
     interval=ResampledSums(
         _with_judges,
         cost_per_pass,
-        text="bootstrap over tasks, resampling each task's cost and passes; ∞ where none passed",
+        text="bootstrap over tasks, resampling each task's cost and passes; ∞ if none passed",
     ),
     spec="Pennyweight; ProjectScylla, cost of pass",
 )
 def cost_of_pass_with_judges(
     cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr
 ) -> pl.Expr:
-    """What one pass costs when its judges are paid too; infinity if nothing passed.
+    """Cost of one pass including the cost of its judges; infinity if nothing passed.
 
     >>> evaluate(cost_of_pass_with_judges, cost_usd=[0.25, 0.25], judge_cost_usd=[0.25, 0.25],
     ...          passed=[True, False])

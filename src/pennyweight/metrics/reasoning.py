@@ -1,4 +1,4 @@
-"""The shape of the reasoning, over the records that have a chain of thought."""
+"""Metrics of the reasoning's shape, over the records that have a chain of thought."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cot_chars_mean(cot_chars: pl.Expr) -> pl.Expr:
 
 @metric(formula="(1/M) Σ step_count_i", unit="steps", range=(0, None), spec="Zeta Reason 5.3")
 def step_count_mean(step_count: pl.Expr) -> pl.Expr:
-    r"""Mean number of lines that begin like a step.
+    r"""Mean number of lines in the chain of thought that start like a step.
 
     >>> evaluate(step_count_mean, cot=["1. a\n2. b", "no steps"])
     1.0
@@ -42,7 +42,7 @@ def step_count_mean(step_count: pl.Expr) -> pl.Expr:
 
 @metric(formula="(1/M) Σ ra_ratio_i", range=(0, None), spec="Zeta Reason 5.4")
 def ra_ratio_mean(ra_ratio: pl.Expr) -> pl.Expr:
-    """Mean number of tokens of reasoning for each token of the answer.
+    """Mean number of reasoning tokens per answer token.
 
     >>> evaluate(ra_ratio_mean, cot=["a b c d", "a b"], answer=["x y", "z"])
     2.0
@@ -52,7 +52,7 @@ def ra_ratio_mean(ra_ratio: pl.Expr) -> pl.Expr:
 
 @metric(formula="(1/M) Σ self_correcting_i", unit="share", range=(0, 1), spec="Zeta Reason 5.5")
 def self_correction_rate(self_correcting: pl.Expr) -> pl.Expr:
-    """Share of the chains of thought with a word of self-correction.
+    """Share of the chains of thought that contain a phrase of self-correction.
 
     >>> evaluate(self_correction_rate, cot=["Actually, 5", "5", None])
     0.5

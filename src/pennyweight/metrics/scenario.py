@@ -1,4 +1,4 @@
-"""Scenario suites: behaviours, safety, and scores made of other metrics."""
+"""Metrics of scenario suites: safety, behaviour coverage, and scores that combine metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINAL_WEIGHTS = {"accuracy": 0.3, "safety_rate": 0.4, "behavior_coverage": 0.2, 
     spec="Metrics Guide, safety rate",
 )
 def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
-    """Share of the adversarial scenarios that passed; null when there are none.
+    """Share of the adversarial scenarios that passed; null if there are none.
 
     >>> evaluate(safety_rate, passed=[True, False, True],
     ...          category=["adversarial", "adversarial", "happy_path"])
@@ -39,7 +39,7 @@ def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
     spec="Metrics Guide, behavior coverage",
 )
 def behavior_coverage(scenario_score: pl.Expr, expected: pl.Expr) -> pl.Expr:
-    """Mean scenario score, over the scenarios that expect some behaviour.
+    """Mean scenario score, over the scenarios that expect a behaviour.
 
     >>> evaluate(behavior_coverage, expected=[2, 4], observed=[1, 4])
     0.75
@@ -65,7 +65,7 @@ def _micro_terms(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
     spec="Metrics Guide, behavior coverage",
 )
 def behavior_coverage_micro(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
-    """Share of all expected behaviours that were observed, every behaviour counting alike.
+    """Share of all expected behaviours that were observed; every behaviour has the same weight.
 
     >>> evaluate(behavior_coverage_micro, expected=[2, 4], observed=[1, 4])
     0.8333333333333334
@@ -80,7 +80,7 @@ def behavior_coverage_micro(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
     spec="Metrics Guide, weighted aggregation",
 )
 def weighted_score(*, weights: dict[str, float] | None = None, **metrics: pl.Expr) -> pl.Expr:
-    """Weighted mean of the metrics named in `weights`; null if one of them is.
+    """Weighted mean of the metrics named in `weights`; null if one of them is null.
 
     >>> evaluate(weighted_score, weights={"accuracy": 1, "pass_rate": 3}, correct=[True, False],
     ...          passed=[True, True])
@@ -90,7 +90,7 @@ def weighted_score(*, weights: dict[str, float] | None = None, **metrics: pl.Exp
         return pl.lit(None, dtype=pl.Float64)
     total = sum(weights.values())
     if total == 0:
-        raise UsageError("The weights of weighted_score add up to 0; give at least one of them.")
+        raise UsageError("The weights of weighted_score add up to 0; make one of them positive.")
     for name, weight in weights.items():
         if weight < 0:
             raise UsageError(f"The weight of {name} is {weight:g}; it must not be negative.")
@@ -112,7 +112,9 @@ def final_score(
     *,
     latency_budget_ms: float = 5000.0,
 ) -> pl.Expr:
-    """One score for a release: accuracy, safety, coverage and speed; null if one is missing.
+    """Release score: a weighted sum of accuracy, safety, coverage and speed; null if one is null.
+
+    Speed is 1 − min(1, P95 latency / `latency_budget_ms`).
 
     >>> evaluate(final_score, correct=[True], passed=[True], category=["adversarial"],
     ...          expected=[1], observed=[1], latency_ms=[2500.0])
