@@ -1,1 +1,1 @@
-"""Benchmarks: every figure is a ratio to something measured in the same run."""
+"""Benchmarks. Most figures are ratios to something that is measured in the same run."""

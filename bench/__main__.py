@@ -1,4 +1,4 @@
-"""`make bench`: run all benchmarks, or those named; exit 1 if a ratio is missed."""
+"""`make bench`: run all benchmarks, or the named ones; exit with 1 if a bound is missed."""
 
 import sys
 
@@ -9,7 +9,7 @@ BENCHES = {
     "score": (score.run, "half a minute"),
     "run": (run.run, "two minutes"),
     "gates": (gates.run, "a minute"),
-    "compare": (compare.run, "some minutes"),
+    "compare": (compare.run, "several minutes"),
     "web": (web.run, "a quarter of an hour"),
 }
 
@@ -17,16 +17,16 @@ BENCHES = {
 def main() -> None:
     names = sys.argv[1:] or list(BENCHES)
     if unknown := set(names) - set(BENCHES):
-        sys.exit(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHES)}.")
-    good = True
+        sys.exit(f"Unknown benchmark: {', '.join(unknown)}. Benchmarks: {', '.join(BENCHES)}.")
+    all_met = True
     for name in names:
-        measure, long = BENCHES[name]
-        print(f"{name} ({long})", flush=True)
+        measure, duration = BENCHES[name]
+        print(f"{name} (takes {duration})", flush=True)
         for result in measure():
-            good = good and result.met
+            all_met = all_met and result.met
             print(f"{'ok    ' if result.met else 'MISSED'}  {result}", flush=True)
         print()
-    sys.exit(0 if good else 1)
+    sys.exit(0 if all_met else 1)
 
 
 if __name__ == "__main__":

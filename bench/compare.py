@@ -1,8 +1,8 @@
-"""`pennyweight compare` on made-up systems: false alarms, coverage of intervals, and stated power.
+"""`pennyweight compare` on simulated systems: false differences, coverage of intervals, power.
 
-Systems are drawn with tasks of differing difficulty and several tries a task: equal ones, and ones
-that differ task by task and are equally good on the whole; all draws are seeded.
-`python -m bench compare` takes some minutes; tests run a smaller version.
+Systems have tasks of different difficulty and several attempts per task. Some are identical, others
+differ task by task and are equally good overall. All draws are seeded. `python -m bench compare`
+takes several minutes; the tests run a smaller version.
 """
 
 from collections.abc import Iterator
@@ -26,21 +26,21 @@ Floats = NDArray[np.float64]
 How = Literal["alike", "unlike", "fixed", "mixed"]
 NAMES: dict[How, str] = {
     "alike": "",
-    "unlike": ", differing task by task",
-    "fixed": ", always with the same result",
-    "mixed": ", of which the second always with the same result",
+    "unlike": ", different on each task",
+    "fixed": ", deterministic",
+    "mixed": ", the second deterministic",
 }
-"""How two systems go about the same task; all can be equally good on the whole."""
+"""How two systems behave on the same task; all can be equally good overall."""
 
 PAIRS = 5_000
 POWERS = 2_000
 AMONG = (1, 7)
-"""Among so many comparisons the stated power is tried."""
+"""Numbers of comparisons among which the stated power is checked."""
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Two systems that pass or fail; how easy a task is, is a draw from a beta distribution."""
+    """Two systems that pass or fail; the ease of a task has a beta distribution."""
 
     tasks: int
     tries: tuple[int, int]
@@ -52,7 +52,7 @@ class Passes:
         return f"{self.tasks} tasks of ease {ease}, {_times(self.tries)}{NAMES[self.how]}"
 
     def draw(self, rng: np.random.Generator, difference: float) -> tuple[Paired, float]:
-        """Draw results, and the true difference, which the systems have on average."""
+        """Draw results; return them with the true mean difference."""
         shift = self.shift(difference)
         ease = rng.beta(*self.ease, (2, self.tasks))
         ease[1] = ease[0] if self.how == "alike" else ease[1]
@@ -64,7 +64,7 @@ class Passes:
         return Paired(a, b, first, second, "rate"), difference
 
     def shift(self, difference: float) -> tuple[float, float]:
-        """Find by how much both systems' log-odds must move for this mean difference."""
+        """Return the shifts of both systems' log-odds that give this mean difference."""
         return _shift(self.ease, difference) if difference else (0.0, 0.0)
 
     @property
@@ -80,7 +80,7 @@ class Passes:
 
 @lru_cache
 def _where(ease: tuple[float, float]) -> Floats:
-    """Give the log-odds of many tasks of this ease."""
+    """Return the log-odds of many tasks of this ease."""
     share = (np.arange(2000) + 0.5) / 2000
     odds: Floats = logit(np.clip(betaincinv(*ease, share), 1e-6, 1 - 1e-6))
     return odds
@@ -164,7 +164,7 @@ class Scores:
 
 
 def paired(a: Floats, b: Floats, kind: Kind) -> Paired:
-    """Pair tries by task, a row each; single tries are kept where they are uneven."""
+    """Pair attempts by task, one row each; keep single attempts if their numbers differ."""
     first, second = (np.full(len(side), side.shape[1]) for side in (a, b))
     each = Tries(np.hstack([a, b]).ravel(), first, second, np.arange(len(a)))
     kept = each if a.shape != b.shape else None
@@ -237,7 +237,7 @@ POWERED = (
 
 
 def outcomes(system: System, difference: float, pairs: int) -> Iterator[tuple[Difference, float]]:
-    """Compare so many drawn pairs of systems."""
+    """Compare simulated pairs of systems."""
     rng = np.random.default_rng([system.tasks, *system.tries, pairs])
     for index in range(pairs):
         drawn, truth = system.draw(rng, difference)
@@ -245,7 +245,7 @@ def outcomes(system: System, difference: float, pairs: int) -> Iterator[tuple[Di
 
 
 def simulated(system: System, difference: float, pairs: int) -> tuple[float, float]:
-    """Give the share of pairs that are told apart, and of intervals that hold the truth."""
+    """Return the share of pairs told apart, and of intervals that contain the truth."""
     told, held = [], []
     for found, truth in outcomes(system, difference, pairs):
         assert found.low is not None
@@ -261,10 +261,9 @@ def _stated(design: Design, tasks: int, level: float) -> float | None:
 
 
 def power(system: Passes, pairs: int, comparisons: int = 1) -> float:
-    """Give how often the difference is seen that earlier results said would be seen.
+    """Return how often a difference is found that earlier results stated as detectable.
 
-    Seen is what a report calls shown: after Holm's correction, among other comparisons in which
-    there is no difference.
+    Found means significant after Holm's correction, among other comparisons without a difference.
     """
     rng = np.random.default_rng([7, system.tasks, *system.tries])
     seen = []
@@ -297,17 +296,17 @@ def run() -> list[Result]:
         each = list(product(POWERED, AMONG))
         powers = list(pool.map(_power, *zip(*each, strict=True)))
     wrong, covered = [], []
-    print("told apart and covered, identical; covered, different")
+    print("equal systems: told apart, covered; different systems: covered")
     for system, (told, held), (_, also) in zip(SYSTEMS, same, apart, strict=True):
         print(f"{told:>7.1%} {held:>7.1%} {also:>7.1%}  {system}")
         wrong.append(told)
         covered += [held, also]
-    print("seen after Holm's correction, of what 80 % is stated for")
+    print("differences found after Holm's correction, where 80 % is stated")
     for (system, among), seen in zip(each, powers, strict=True):
         print(f"{seen:>7.1%}  {system}, among {among}")
     return [
-        Result("most identical systems told apart", max(wrong) * 100, 6, " %"),
-        Result("least coverage of a 95 % interval", min(covered) * 100, 93, " %", True),
-        Result("least power where 80 % is stated", min(powers) * 100, 75, " %", True),
-        Result("most power where 80 % is stated", max(powers) * 100, 85, " %"),
+        Result("compare, highest rate of equal systems told apart", max(wrong) * 100, 6, " %"),
+        Result("compare, lowest coverage of a 95 % interval", min(covered) * 100, 93, " %", True),
+        Result("compare, lowest power where 80 % is stated", min(powers) * 100, 75, " %", True),
+        Result("compare, highest power where 80 % is stated", max(powers) * 100, 85, " %"),
     ]

@@ -1,7 +1,7 @@
 """Simulated releases: how often gates raise a false alarm, and how often they catch a regression.
 
-Each release tries fresh tasks. What a task is worth varies (Beta), so tasks are not alike. Every
-release is decided by `decide`, with a policy as a user writes it and all else as it ships.
+Each release tries fresh tasks, whose pass probabilities have a beta distribution. Every release is
+decided by `decide`, with a policy as a user writes it.
 """
 
 import json
@@ -30,18 +30,18 @@ SEED = 2026
 LEVEL = 0.05
 ALARMS = 6.0
 GOOD, BAD = 0.90, 0.80
-"""A system that is as good as it has to be, and one that regressed."""
-SMALL, TASKS, PAIRED, MOST = 20, 200, 300, 2_000
+"""Pass rates of a system that is good enough, and of one that regressed."""
+SMALL, TASKS, PAIRED, MAX_TASKS = 20, 200, 300, 2_000
 MARGIN, DROP = 0.02, 0.10
 POWER, SURE = 90.0, 94.0
-"""What a fixed gate must catch; a sequential one, which has no fixed size, is to catch 95 %."""
+"""Percent of regressions that a fixed gate and a sequential gate must catch."""
 LESS = 40.0
 SPREAD = 3.0
-"""How much tasks vary: the smaller, the nearer each is to always or never passing."""
+"""Sum of the beta parameters: the smaller, the closer each task is to always or never passing."""
 ZONE = Gate("", "pass_rate").indifference
-"""The zone of `--until-decided`, as it is unless a policy says otherwise."""
+"""The default indifference zone of `--until-decided`."""
 WIDE = 0.05
-"""The margin of the comparison that is decided early; there it is the zone."""
+"""The margin of the sequential comparison, which is also its zone."""
 
 CONFIDENT = {"on": "confident", "error_rate": LEVEL, "thresholds": {"pass_rate": GOOD}}
 FIVE = {
@@ -53,13 +53,13 @@ FIVE = {
 
 
 def no_worse(margin: float) -> dict[str, object]:
-    """Give a policy that compares with a baseline."""
+    """Return a policy that compares with a baseline."""
     return {"error_rate": LEVEL, "gates": [{"metric": "pass_rate", "no_worse_than": margin}]}
 
 
 @dataclass(frozen=True)
 class World:
-    """Systems of one kind, and the policy that decides about them."""
+    """One kind of system, and the policy that decides about it."""
 
     given: str
     """The policy, as JSON."""
@@ -67,13 +67,13 @@ class World:
     tasks: int = TASKS
     tries: int = 1
     categories: int = 1
-    """How many gates have as many tasks each; the first is at the rate, the others are good."""
+    """Number of gates, with `tasks` tasks each. The first has `rate`, the others are good."""
     drop: float | None = None
-    """By how much it is worse than its baseline; None where there is none."""
+    """How much worse it is than its baseline; None without a baseline."""
     sequential: bool = False
 
     def release(self, number: int) -> tuple[str, int]:
-        """Decide about one release; gives the verdict, and how many tasks it took."""
+        """Decide about one release; return the verdict and the number of tasks it took."""
         policy, template, plan = prepared(self)
         rng = np.random.default_rng([SEED, *self.given.encode(), round(1e6 * self.rate),
                                      round(1e6 * (self.drop or 0)), number])  # fmt: skip
@@ -87,20 +87,20 @@ class World:
         return found.verdict, looks[bisect_left(looks, found.gates[0].tasks)]
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
-        """Draw which attempts pass, and which passed before."""
+        """Draw which attempts pass now, and which passed in the baseline."""
         rates = np.repeat([self.rate] + [GOOD] * (self.categories - 1), self.tasks)
         chances = np.repeat(rng.beta(rates * SPREAD, (1 - rates) * SPREAD), self.tries)
         before = None if self.drop is None else rng.random(len(chances)) < chances
         return rng.random(len(chances)) < chances * (1 - (self.drop or 0) / GOOD), before
 
     def filled(self, template: Records, passed: np.ndarray) -> Records:
-        """Put what passed into records."""
+        """Fill the results into records."""
         return replace(template, frame=template.frame.with_columns(pl.Series("passed", passed)))
 
 
 @lru_cache(maxsize=64)
 def prepared(world: World) -> tuple[Policy, Records, Plan]:
-    """Read a world's policy, and records of its tasks."""
+    """Return a world's policy, and records of its tasks."""
     policy = load_policy("policy.json", None, world.given)
     rows = [
         {"task_id": f"t{t}", "attempt": a + 1, "passed": True, "category": f"c{t // world.tasks}"}
@@ -125,23 +125,23 @@ class Row:
     tasks: float
     power: float = POWER
     rival: int | None = None
-    """How many tasks a test of fixed size takes, with the same error rates."""
+    """Tasks that a test of fixed size with the same error rates takes."""
 
     def results(self) -> Iterator[Result]:
-        """Give what has to hold."""
+        """Yield the figures with their bounds."""
         yield Result(f"{self.name}: false alarms", self.alarms, ALARMS, " %")
         if self.caught is not None:
             yield Result(f"{self.name}: regressions caught", self.caught, self.power, " %", True)
         if self.rival:
             saved = 100 * (1 - self.tasks / self.rival)
-            yield Result(f"{self.name}: saved of {self.rival} tasks", saved, LESS, " %", True)
+            yield Result(f"{self.name}: tasks saved, of {self.rival}", saved, LESS, " %", True)
 
 
 def run() -> list[Result]:
-    os.environ["POLARS_MAX_THREADS"] = "1"  # frames are small, and each process has its own
+    os.environ["POLARS_MAX_THREADS"] = "1"  # frames are small, and there are several processes
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         gates = [*confident(pool), *against_a_baseline(pool), *sequential(pool)]
-    print(f"{RELEASES:,} releases; a gate is stated to be wrong at most {LEVEL:.0%} of the time\n")
+    print(f"{RELEASES:,} releases; stated error rate {LEVEL:.0%}\n")
     print(f"{'gate':<62}{'false alarms':>14}{'caught':>9}{'tasks':>8}")
     for row in [*points(), *gates]:
         caught = "—" if row.caught is None else f"{row.caught:.1f} %"
@@ -149,15 +149,15 @@ def run() -> list[Result]:
     return [result for row in gates for result in row.results()]
 
 
-def made(pool: ProcessPoolExecutor, world: World) -> tuple[float, float]:
-    """Simulate all releases: the share that failed, in percent, and the tasks on average."""
+def simulate(pool: ProcessPoolExecutor, world: World) -> tuple[float, float]:
+    """Simulate all releases; return the percentage that failed and the mean number of tasks."""
     found = list(pool.map(world.release, range(RELEASES), chunksize=100))
     failed = 100 * float(np.mean([word == "fail" for word, _ in found]))
     return failed, float(np.mean([tasks for _, tasks in found]))
 
 
 def points() -> list[Row]:
-    """Gates that compare a point: every test must pass; not below the last release."""
+    """Gates on a point estimate: all tests pass; not below the threshold or the last release."""
     rng = np.random.default_rng(SEED)
 
     def rates(rate: float, tasks: int) -> np.ndarray:
@@ -168,7 +168,7 @@ def points() -> list[Row]:
     last, same, worse = (rates(r, TASKS) for r in (GOOD, GOOD, BAD))
     must = rates(0.95, SMALL) < 1, rates(0.85, SMALL) < 1
     kinds = {
-        "point: all of 20 must pass, the system is right in 95 %": (*must, SMALL),
+        "point: all of 20 tests must pass, system right in 95 %": (*must, SMALL),
         "point: below the threshold": (same < GOOD, worse < GOOD, TASKS),
         "point: below the last release": (same < last, worse < last, TASKS),
     }
@@ -184,33 +184,35 @@ def confident(pool: ProcessPoolExecutor) -> Iterator[Row]:
     one = World(json.dumps(CONFIDENT))
     kinds = {
         "confident": one,
-        "confident, half the tasks tried three times": replace(one, tasks=TASKS // 2, tries=3),
-        "confident, a tenth of the tasks tried ten times": replace(one, tasks=20, tries=10),
-        "confident, five gates": World(json.dumps(FIVE), categories=5),
+        "confident, half as many tasks, three attempts each": replace(
+            one, tasks=TASKS // 2, tries=3
+        ),
+        "confident, a tenth as many tasks, ten attempts each": replace(one, tasks=20, tries=10),
+        "confident, five gates at once": World(json.dumps(FIVE), categories=5),
     }
     for name, world in kinds.items():
-        alarms, tasks = made(pool, world)
-        few = world.tasks < TASKS // 2  # what 20 tasks can show is no promise
-        caught = None if few else made(pool, replace(world, rate=BAD))[0]
+        alarms, tasks = simulate(pool, world)
+        few = world.tasks < TASKS // 2  # nothing is promised for 20 tasks
+        caught = None if few else simulate(pool, replace(world, rate=BAD))[0]
         yield Row(name, alarms, caught, tasks)
 
 
 def against_a_baseline(pool: ProcessPoolExecutor) -> Iterator[Row]:
     """Gates on the paired difference from a baseline."""
     world = World(json.dumps(no_worse(MARGIN)), tasks=PAIRED, drop=0.0)
-    same, edge, worse = (made(pool, replace(world, drop=d))[0] for d in (0.0, MARGIN, DROP))
+    same, edge, worse = (simulate(pool, replace(world, drop=d))[0] for d in (0.0, MARGIN, DROP))
     yield Row(f"no worse than {MARGIN:.0%}", same, worse, PAIRED)
-    yield Row(f"no worse than {MARGIN:.0%}, worse by just that", edge, None, PAIRED)
+    yield Row(f"no worse than {MARGIN:.0%}, worse by exactly that", edge, None, PAIRED)
 
 
 def sequential(pool: ProcessPoolExecutor) -> Iterator[Row]:
-    """Gates that look again and again, beside a test of fixed size with the same error rates."""
-    world = World(json.dumps(CONFIDENT), tasks=MOST, sequential=True)
-    both = [made(pool, replace(world, rate=rate)) for rate in (GOOD, GOOD - ZONE)]
+    """Sequential gates, next to a test of fixed size with the same error rates."""
+    world = World(json.dumps(CONFIDENT), tasks=MAX_TASKS, sequential=True)
+    both = [simulate(pool, replace(world, rate=rate)) for rate in (GOOD, GOOD - ZONE)]
     name = f"until decided, indifference zone {GOOD - ZONE:.0%} to {GOOD:.0%}"
     yield _row(name, both, fixed_size())
     world = replace(world, given=json.dumps(no_worse(WIDE)), drop=0.0)
-    both = [made(pool, replace(world, drop=drop)) for drop in (0.0, WIDE)]
+    both = [simulate(pool, replace(world, drop=drop)) for drop in (0.0, WIDE)]
     name = f"until decided, no worse than {WIDE:.0%}, zone −{100 * WIDE:.0f} to 0 points"
     yield _row(name, both, paired_size(world))
 
@@ -221,7 +223,7 @@ def _row(name: str, both: list[tuple[float, float]], fixed: int) -> Row:
 
 
 def fixed_size() -> int:
-    """Give the smallest number of tasks with which one test has both error rates, exactly."""
+    """Return the smallest number of tasks with which a fixed test has both error rates."""
     from scipy.stats import binom  # noqa: PLC0415
 
     for tasks in range(10, 10_000):
@@ -232,7 +234,7 @@ def fixed_size() -> int:
 
 
 def paired_size(world: World) -> int:
-    """Give how many pairs one test takes, by the variance that the differences have."""
+    """Return how many pairs a fixed test takes, given the variance of the differences."""
     from scipy.stats import norm  # noqa: PLC0415
 
     rng, variance = np.random.default_rng(SEED), []

@@ -1,4 +1,4 @@
-"""Time and memory of child processes, and a result that knows whether it is good enough."""
+"""Time and memory of child processes, and results with their bounds."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ PENNYWEIGHT = [str(Path(sys.executable).with_name("pennyweight"))]
 
 @dataclass(frozen=True)
 class Result:
-    """A figure with the bound it has to keep."""
+    """A figure and its bound."""
 
     what: str
     value: float
@@ -35,23 +35,23 @@ class Spent:
     seconds: float
     mebibytes: float
     cpu: float
-    """Seconds of one core."""
+    """CPU time in seconds."""
 
 
 def spend(command: list[str]) -> Spent:
-    """Run a command to its end and say what it took."""
+    """Run a command to its end and measure it."""
     start = time.perf_counter()
-    with TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+    with TemporaryFile("w+") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"{said.read()}{' '.join(command)} ended with {process.returncode}")
+            stderr.seek(0)
+            raise SystemExit(f"{stderr.read()}{' '.join(command)} exited with {process.returncode}")
     return Spent(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
 
 
 def fastest(command: list[str], times: int) -> Spent:
-    """Run a command several times and keep the quickest: the others were disturbed."""
+    """Run a command several times and return the fastest: the others were disturbed."""
     return min((spend(command) for _ in range(times)), key=lambda s: s.seconds)

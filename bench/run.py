@@ -1,4 +1,4 @@
-"""The rate of `pennyweight run` against a fast local server, as a ratio to a bare aiohttp loop."""
+"""Throughput of `pennyweight run` on a fast local server, relative to a bare aiohttp loop."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from bench.measure import PENNYWEIGHT, Result, Spent, spend
 CONNECTIONS = 64
 MANY, DELAY = 1_000, 0.2
 ROUNDS = 5
-"""The middle of so many pairs counts."""
+"""Number of paired measurements; their median counts."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def server(delay: float = 0.0) -> Iterator[str]:
 
 
 async def bare(address: str, calls: int) -> float:
-    """Make calls with nothing around them; gives calls a second."""
+    """Make calls without any harness; return calls per second."""
     left = iter(range(calls))
     body = {"model": "x", "messages": [{"role": "user", "content": "2 + 2?"}]}
 
@@ -64,8 +64,8 @@ def suite(folder: Path, address: str, tasks: int, connections: int) -> Path:
     return path
 
 
-def made(address: str, tasks: int, connections: int = CONNECTIONS) -> tuple[Spent, float]:
-    """Run the command; gives what it took, and the calls a second while it made attempts."""
+def measure(address: str, tasks: int, connections: int = CONNECTIONS) -> tuple[Spent, float]:
+    """Run the command; return its resources, and calls per second between first and last call."""
     with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as name:
         folder = Path(name)
         path = suite(folder, address, tasks, connections)
@@ -81,14 +81,14 @@ def made(address: str, tasks: int, connections: int = CONNECTIONS) -> tuple[Spen
 def run() -> list[Result]:
     pairs = []
     with server() as address:
-        for _ in range(ROUNDS):  # by turns and equally long, so that both meet the same machine
+        for _ in range(ROUNDS):  # alternating, so that both see the machine in the same state
             base = asyncio.run(bare(address, 20_000))
-            pairs.append((10_000 / made(address, 10_000)[0].seconds, base))
-        large, _ = made(address, 100_000)
+            pairs.append((10_000 / measure(address, 10_000)[0].seconds, base))
+        large, _ = measure(address, 100_000)
     with server(delay=DELAY) as address:
-        few, _ = made(address, 10_000, MANY)
-        many, slow = made(address, 100_000, MANY)
-    core = 90_000 / (many.cpu - few.cpu)  # what one core can, start-up apart
+        few, _ = measure(address, 10_000, MANY)
+        many, slow = measure(address, 100_000, MANY)
+    core = 90_000 / (many.cpu - few.cpu)  # throughput of one core, without start-up
     shares = sorted(own / base for own, base in pairs)
     small, rate, ideal = max(own for own, _ in pairs), 100_000 / large.seconds, MANY / DELAY
     share = round(0.9 * min(1.0, core / ideal), 2)
@@ -96,14 +96,24 @@ def run() -> list[Result]:
         print(f"pennyweight run {own:,.0f}/s, bare aiohttp {base:,.0f}/s: {own / base:.2f} ×")
     print(f"pennyweight run of 100,000: {rate:,.0f}/s")
     print(
-        f"from the first call to the last answer, {MANY:,} connections, {DELAY * 1000:.0f} ms a "
-        f"response: {slow:,.0f}/s; ideal {ideal:,.0f}/s, what one core can {core:,.0f}/s"
+        f"from the first call to the last response, {MANY:,} connections, {DELAY * 1000:.0f} ms per "
+        f"response: {slow:,.0f}/s; ideal {ideal:,.0f}/s, limit of one core {core:,.0f}/s"
     )
     return [
         Result(
-            "pennyweight run, 10,000 tasks, to bare aiohttp", shares[ROUNDS // 2], 0.4, " ×", True
+            "run, speed relative to bare aiohttp, 10,000 tasks",
+            shares[ROUNDS // 2],
+            0.4,
+            " ×",
+            True,
         ),
-        Result("memory at 100,000 tasks", large.mebibytes, 400, " MiB"),
-        Result("time a sample from 10,000 to 100,000", small / rate, 1.0, " ×"),
-        Result("1,000 slow connections, to the ideal", slow / ideal, share, " ×", True),
+        Result("run, memory for 100,000 tasks", large.mebibytes, 400, " MiB"),
+        Result("run, time per attempt, 100,000 relative to 10,000 tasks", small / rate, 1.0, " ×"),
+        Result(
+            "run, throughput relative to the ideal, 1,000 slow connections",
+            slow / ideal,
+            share,
+            " ×",
+            True,
+        ),
     ]

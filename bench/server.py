@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's format and answers at once (or after DELAY); counts its calls."""
+"""A server that speaks OpenAI's format, answers at once (or after a delay) and counts its calls."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ THOUGHT = "\n".join(
     f"Step {n}: two and two are taken together, which gives four; so far nothing speaks against it."
     for n in range(1, 16)
 )
-"""A chain of thought of about 1.5 KB, as models write them: memory and disk should feel it."""
+"""Reasoning of about 1.5 KB, as models write it, so that memory and disk are realistic."""
 BODY = json.dumps(
     {
         "id": "x",
@@ -63,7 +63,7 @@ async def main(delay: float) -> None:
     Server.delay = delay
     server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.to_thread(sys.stdin.read)  # ends with the process that started it
+    await asyncio.to_thread(sys.stdin.read)  # exits with the process that started it
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long `pennyweight --help` takes, against importing click alone."""
+"""Start-up time of `pennyweight --help`, relative to importing click."""
 
 import sys
 
@@ -7,6 +7,6 @@ from bench.measure import PENNYWEIGHT, Result, fastest
 
 def run() -> list[Result]:
     click = fastest([sys.executable, "-c", "import click"], 15).seconds
-    shown = fastest([*PENNYWEIGHT, "--help"], 15).seconds
-    print(f"import click {click * 1000:.0f} ms, pennyweight --help {shown * 1000:.0f} ms")
-    return [Result("pennyweight --help, to importing click", shown / click, 3, " ×")]
+    help_text = fastest([*PENNYWEIGHT, "--help"], 15).seconds
+    print(f"import click {click * 1000:.0f} ms, pennyweight --help {help_text * 1000:.0f} ms")
+    return [Result("pennyweight --help, relative to import click", help_text / click, 3, " ×")]

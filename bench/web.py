@@ -1,4 +1,4 @@
-"""The page over a million records, and the report of ten thousand: time and memory, as ratios."""
+"""The page with a million records, and a report of ten thousand: time and memory."""
 
 import http.client
 import os
@@ -17,25 +17,25 @@ from statistics import median
 from typing import Any
 from urllib.parse import quote
 
-from bench.filled import OFTEN, RARE, RECORDS, RUN, a_run, fill, fill_list, write
 from bench.measure import PENNYWEIGHT, Result, spend
+from bench.sample_store import OFTEN, RARE, RECORDS, RUN, a_run, fill, fill_list, write
 from bench.score import generate
 from pennyweight.store.store import Store
 
 TIMES = 50
-KEPT = os.environ.get("PENNYWEIGHT_BENCH_KEPT")
-"""A folder in which the stores stay, so that the next time need not make them."""
+FOLDER = os.environ.get("PENNYWEIGHT_BENCH_FOLDER")
+"""A folder that keeps the stores, so that the next benchmark need not fill them."""
 BESIDE, OPEN = 60_000, "20270101-000000-0001"
-"""Records that are written while a page is looked at, and their run."""
+"""Records that are written while a page is open, and their run."""
 ROUNDS = 3
-"""The quietest of so many rounds counts: what else runs on a machine disturbs the others."""
+"""Number of rounds, of which the fastest counts: other processes disturb the rest."""
 
 Query = tuple[str, tuple[Any, ...]]
 
 
 def run() -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as name:
-        folder = Path(KEPT or name)
+        folder = Path(FOLDER or name)
         return [
             *report(Path(name)),
             *pages(folder, str(folder / "pennyweight.db")),
@@ -44,7 +44,7 @@ def run() -> list[Result]:
 
 
 def report(folder: Path) -> list[Result]:
-    """Make the report of ten thousand records."""
+    """Write a report of ten thousand records."""
     generate(folder / "records.jsonl", 10_000)
     out = folder / "report.html"
     spent = spend([*PENNYWEIGHT, "report", str(folder / "records.jsonl"), "-o", str(out)])
@@ -52,17 +52,17 @@ def report(folder: Path) -> list[Result]:
     print(f"report of 10,000 records: {spent.seconds:.2f} s, {size:.2f} MB")
     return [
         Result("report of 10,000 records", spent.seconds, 10, " s"),
-        Result("its size", size, 3, " MB"),
+        Result("size of that report", size, 3, " MB"),
     ]
 
 
 def postgres(folder: Path) -> list[Result]:
-    """Serve the same from PostgreSQL, in a cluster of its own, where that is installed."""
+    """Serve the same run from PostgreSQL, if it is installed."""
     sys.path.append(str(Path(__file__).parent.parent / "tests"))
     import postgres as private  # noqa: PLC0415
 
     if private.binaries() is None:
-        print(private.MISSING)
+        print("PostgreSQL is missing (sh tools/services.sh postgresql).")
         return []
     private.SETTINGS["shared_buffers"] = "256MB"
     with contextmanager(private.cluster)() as cluster:
@@ -70,7 +70,7 @@ def postgres(folder: Path) -> list[Result]:
 
 
 def pages(folder: Path, address: str) -> list[Result]:
-    """Serve a run of a million records and ask for its pages."""
+    """Serve a run of a million records and request its pages."""
     kind = "PostgreSQL" if "://" in address else "SQLite"
     environment = {**os.environ, "PENNYWEIGHT_STORE": address}
     _prepare(address, environment)
@@ -80,7 +80,7 @@ def pages(folder: Path, address: str) -> list[Result]:
         with asking(port) as ask:
             ask("/docs")
             idle = memory(pid, "VmRSS")
-            print(f"{kind}: p95 of {TIMES}, in ms: the page, its SELECT, an icon (the least)")
+            print(f"{kind}: p95 of {TIMES} requests in ms: the page, its query, an icon")
             for what, (path, queries) in asked(RUN, like=kind != "SQLite").items():
                 took, base, least = p95(
                     lambda p=path: ask(p),
@@ -90,12 +90,12 @@ def pages(folder: Path, address: str) -> list[Result]:
                 ratio = took / max(base, least)
                 shown = "".join(f"{t * 1e3:>9.2f}" for t in (took, base, least))
                 print(
-                    f"{what:<22}{shown} {took / base:>7.1f} × its SELECT, {ratio:.1f} × the least"
+                    f"{what:<22}{shown} {took / base:>7.1f} × its query, {ratio:.1f} × the slower of query and icon"
                 )
-                results.append(Result(f"{kind}: {what}, to its SELECT", ratio, 5, " ×"))
+                results.append(Result(f"{kind}: {what}, relative to its query", ratio, 5, " ×"))
             more = memory(pid, "VmHWM") - idle
-            print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at most")
-        results.append(Result(f"{kind}: memory beyond an idle server", more, 50, " MiB"))
+            print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at the peak")
+        results.append(Result(f"{kind}: peak memory above the idle server", more, 50, " MiB"))
         results += beside(kind, address, port)
     close()
     return results
@@ -104,7 +104,7 @@ def pages(folder: Path, address: str) -> list[Result]:
 def _prepare(address: str, environment: dict[str, str]) -> None:
     store = Store(address)
     if store.runs():
-        print(f"{address}: taken as it is")
+        print(f"{address}: reused")
     else:
         began = time.perf_counter()
         fill(store)
@@ -118,7 +118,7 @@ def _prepare(address: str, environment: dict[str, str]) -> None:
 
 
 def _fetcher(address: str) -> tuple[Callable[..., Any], Callable[[], None]]:
-    """Give what fetches the rows of a query, by the driver alone."""
+    """Return a function that fetches the rows of a query with the driver alone."""
     if "://" not in address:
         lite = sqlite3.connect(address)
         return lambda query, values: lite.execute(query, values).fetchall(), lite.close
@@ -130,7 +130,7 @@ def _fetcher(address: str) -> tuple[Callable[..., Any], Callable[[], None]]:
 
 
 def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
-    """Give each page's address, and the SELECTs that fetch the same rows, all their columns."""
+    """Return each page's address, and the queries that fetch the same rows with all columns."""
     at = f"/runs/{run}/records"
     both = (
         "SELECT r.*, m.* FROM pennyweight_record r "
@@ -171,7 +171,7 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
         "run": (f"/runs/{run}", [(one, (run,))]),
         "first page": (at, [(f"{both} {order.format('')}", (run,))]),
         "last page": (f"{at}?last=1", [(f"{both} {order.format('DESC')}", (run,))]),
-        "filter by measures": (
+        "filtered by measures": (
             f"{at}?correct=no&latency_ms_min=3000",
             [(whole.format(wrong), (run,))],
         ),
@@ -179,13 +179,13 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
             f"{at}?sort=latency_ms&order=down",
             [(whole.format(slow), (run,))],
         ),
-        "search, frequent": (f"{at}?q={OFTEN}", [search(OFTEN)]),
-        "search, rare": (f"{at}?q={quote(RARE)}", [search(RARE)]),
+        "search for a frequent word": (f"{at}?q={OFTEN}", [search(OFTEN)]),
+        "search for a rare phrase": (f"{at}?q={quote(RARE)}", [search(RARE)]),
     }
 
 
 def beside(kind: str, address: str, port: int) -> list[Result]:
-    """Write a run while its page is open, and without: neither is to notice the other."""
+    """Write a run with and without its page open: neither must slow down the other."""
     quiet: list[float] = []
     watched: list[float] = []
     idle: list[float] = []
@@ -200,10 +200,12 @@ def beside(kind: str, address: str, port: int) -> list[Result]:
     alone, beside = (f"{median(t) * 1e3:.1f} ms (p95 {_high(t) * 1e3:.1f})" for t in (idle, busy))
     print(
         f"{BESIDE:,} records written: {min(quiet):.1f} s alone, {min(watched):.1f} s with their "
-        f"page open; a page of records now and then: {alone} alone, {beside} while they are written"
+        f"page open; a page of records: {alone} alone, {beside} during the writing"
     )
     slower = min(watched) / min(quiet)
-    return [Result(f"{kind}: writing a run whose page is open", slower, 1.25, " ×")]
+    return [
+        Result(f"{kind}: writing a run, with its page open relative to without", slower, 1.25, " ×")
+    ]
 
 
 def _remove(address: str) -> None:
@@ -213,7 +215,7 @@ def _remove(address: str) -> None:
 
 
 def _written(address: str) -> float:
-    """Write a run by a process of its own, which says how long that took."""
+    """Write a run in a separate process and return the seconds it took."""
     _remove(address)
     code = f"from bench.web import write_one; write_one({address!r})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -221,7 +223,7 @@ def _written(address: str) -> float:
 
 
 def write_one(address: str) -> None:
-    """Write a run as fast as it goes, and say how many seconds that took."""
+    """Write a run as fast as possible and print the seconds it took."""
     store = Store(address)
     store.add_run(a_run(OPEN, BESIDE, "running"))
     began = time.perf_counter()
@@ -255,7 +257,7 @@ def _following(port: int) -> Iterator[None]:
 
 @contextmanager
 def _looking(port: int, taken: list[float]) -> Iterator[None]:
-    """Look at records now and then, as a person does; what sleeps in between wakes up slowly."""
+    """Open a page of records every half second, as a person might."""
     over = threading.Event()
 
     def turn() -> None:
@@ -275,7 +277,7 @@ def _looking(port: int, taken: list[float]) -> Iterator[None]:
 
 
 def p95(*actions: Callable[[], Any]) -> list[float]:
-    """Act so many times, in turns, and give the 95th percentile of the seconds of each."""
+    """Call each action repeatedly, in turns, and return the 95th percentiles of the seconds."""
     for action in actions:
         action()
     end = time.perf_counter() + 30
@@ -299,14 +301,17 @@ def _high(times: Sequence[float]) -> float:
 
 @contextmanager
 def asking(port: int) -> Iterator[Callable[[str], None]]:
-    """Ask for pages over one connection, as a browser does."""
+    """Request pages over one connection, as a browser does."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def ask(path: str) -> None:
         try:
             connection.request("GET", path)
             reply = connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionError):  # it was idle for too long
+        except (
+            http.client.RemoteDisconnected,
+            ConnectionError,
+        ):  # the server closed an idle connection
             connection.close()
             connection.request("GET", path)
             reply = connection.getresponse()
@@ -336,7 +341,7 @@ def server(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, int
 
 
 def memory(pid: int, name: str) -> float:
-    """Read a figure of a process's memory, in MiB."""
+    """Return a figure of a process's memory, in MiB."""
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     found = re.search(rf"{name}:\s+(\d+) kB", text)
     assert found

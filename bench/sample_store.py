@@ -1,4 +1,4 @@
-"""A store with a run of a million records, and some hundred more runs to list."""
+"""A store with a run of a million records and some hundred other runs."""
 
 import json
 import os
@@ -20,13 +20,13 @@ OFTEN = "divided"
 
 
 def fill(store: Store, records: int = RECORDS, name: str = RUN) -> None:
-    """Write a run of about so many records, of about a kilobyte each."""
+    """Write a run with records of about a kilobyte each."""
     store.add_run(a_run(name, records))
     write(store, name, records)
 
 
 def fill_list(store: Store) -> None:
-    """Add the other runs, with what a list shows of them."""
+    """Add the other runs, with the figures that a list shows."""
     for i in range(1, RUNS):
         name = f"20250101-000000-{i:04}"
         store.add_run(a_run(name, 100 * i, created=-float(i)))
@@ -54,7 +54,7 @@ def write(
     batch: int = BATCH,
     wrote: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Write so many records into a run, some at a time."""
+    """Write records into a run, in batches."""
     rng = random.Random(7)
     texts = [" ".join(rng.choices(WORDS, k=90)) for _ in range(500)]
     rows: list[Any] = []

@@ -1,4 +1,4 @@
-"""The plain loop that `pennyweight score` is measured against: only the measures of one pass."""
+"""The plain loop that `pennyweight score` is compared with. It computes the per-record measures only."""
 
 import json
 import re
