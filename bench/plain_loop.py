@@ -1,4 +1,4 @@
-"""The plain loop that `pennyweight score` is compared with. It computes the per-record measures only."""
+"""The plain loop that `pennyweight score` is compared with. Only per-record measures."""
 
 import json
 import re

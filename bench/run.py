@@ -96,8 +96,8 @@ def run() -> list[Result]:
         print(f"pennyweight run {own:,.0f}/s, bare aiohttp {base:,.0f}/s: {own / base:.2f} ×")
     print(f"pennyweight run of 100,000: {rate:,.0f}/s")
     print(
-        f"from the first call to the last response, {MANY:,} connections, {DELAY * 1000:.0f} ms per "
-        f"response: {slow:,.0f}/s; ideal {ideal:,.0f}/s, limit of one core {core:,.0f}/s"
+        f"from the first call to the last response, {MANY:,} connections, {DELAY * 1000:.0f} ms "
+        f"per response: {slow:,.0f}/s; ideal {ideal:,.0f}/s, limit of one core {core:,.0f}/s"
     )
     return [
         Result(
