@@ -90,7 +90,7 @@ def pages(folder: Path, address: str) -> list[Result]:
                 ratio = took / max(base, least)
                 shown = "".join(f"{t * 1e3:>9.2f}" for t in (took, base, least))
                 print(
-                    f"{what:<22}{shown} {took / base:>7.1f} × its query, {ratio:.1f} × query or icon"
+                    f"{what:<22}{shown} {took / base:>7.1f} × its query, {ratio:.1f} × bound"
                 )
                 results.append(Result(f"{kind}: {what}, relative to its query", ratio, 5, " ×"))
             more = memory(pid, "VmHWM") - idle
