@@ -89,9 +89,7 @@ def pages(folder: Path, address: str) -> list[Result]:
                 )
                 ratio = took / max(base, least)
                 shown = "".join(f"{t * 1e3:>9.2f}" for t in (took, base, least))
-                print(
-                    f"{what:<22}{shown} {took / base:>7.1f} × its query, {ratio:.1f} × bound"
-                )
+                print(f"{what:<22}{shown} {took / base:>7.1f} × its query, {ratio:.1f} × bound")
                 results.append(Result(f"{kind}: {what}, relative to its query", ratio, 5, " ×"))
             more = memory(pid, "VmHWM") - idle
             print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at the peak")

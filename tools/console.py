@@ -1,4 +1,4 @@
-"""Write what commands print into the console blocks of the README and the docs."""
+"""Run the console blocks of README.md and docs/*.md and write the output below each command."""
 
 import sys
 import tempfile
@@ -12,7 +12,7 @@ from test_docs import BLOCK, PAGES, run, steps  # noqa: E402
 
 
 def main() -> None:
-    """Run every block of each page (or of those named) and put the output below it."""
+    """Update all pages, or the ones named on the command line."""
     named = [Path(name).resolve() for name in sys.argv[1:]]
     for page in [page for page in PAGES if not named or page.resolve() in named]:
         with tempfile.TemporaryDirectory() as folder:

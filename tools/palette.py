@@ -1,4 +1,4 @@
-"""Pictures of pages with a palette: a third of the size, and nobody sees the difference."""
+"""Reduce screenshots to a palette: a third of the size, without a visible difference."""
 
 import base64
 import struct
@@ -23,7 +23,7 @@ _PIXELS = """async data => {
 
 
 def small_png(tab: Any, png: str) -> bytes:
-    """Reduce a picture, given in base64, to a palette; the browser's `tab` reads its pixels."""
+    """Return a base64 PNG with a palette of 256 colours; the browser's `tab` decodes its pixels."""
     width, height, pixels = tab.evaluate(_PIXELS, png)
     flat = np.frombuffer(base64.b64decode(pixels), dtype=np.uint8).reshape(-1, 4)[:, :3]
     packed = flat.astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32)
@@ -46,7 +46,7 @@ def small_png(tab: Any, png: str) -> bytes:
 
 
 def _chosen(every: Any, counts: Any) -> Any:
-    """Choose the commonest colours, then those least like any chosen: a dot has few pixels."""
+    """Choose the most frequent colours, then the ones least similar to those chosen."""
     chosen = list(np.argsort(-counts, kind="stable")[:COMMON])
     far = np.min([((every - every[i]) ** 2).sum(1) for i in chosen], axis=0)
     while len(chosen) < min(COLOURS, len(every)):

@@ -1,7 +1,7 @@
-"""Take the pictures of README and docs: every page, light and dark, wide and on a phone.
+"""Take the screenshots for README and docs: every page, light and dark, wide and on a phone.
 
-`python tools/screenshots.py` fills a store from the recorded examples, writes the pictures into
-docs/images and docs/gallery.md, which shows them. With a folder's name it writes pictures there.
+`python tools/screenshots.py` fills a store from the recorded examples and writes docs/images and
+docs/gallery.md. With the name of a folder it writes the pictures there instead.
 """
 
 import base64
@@ -31,7 +31,7 @@ TALL = {
     "wide": {"run": 1180, "compare": 1880, "report": 1180, "record": 1000, "gates": 1240},
     "phone": {"run": 960, "gates": 1000},
 }
-"""Pages of which a picture shows more."""
+"""Heights of the pages that need a taller picture."""
 _EDGE = """most => {
   const spans = [];
   const keep = box => { if (box.height) spans.push([box.top - 5, box.bottom + 7]); };
@@ -55,22 +55,31 @@ _EDGE = """most => {
   }
   return edge > most / 2 ? edge : most;
 }"""
-"""Finds where a picture can end without cutting through a line, at most so far down."""
+"""Finds the lowest edge, up to a maximum, that does not cut through a line of text."""
 THEMES = ("light", "dark")
 PAGES = {
-    "runs": ("Runs", "What is in the store: filter, sort, search, tag, choose runs to compare."),
-    "run": ("Run", "Its figures with their intervals, and charts whose marks lead to records."),
-    "records": ("Records", "Filtered and sorted by the database; the address holds the view."),
-    "record": ("Record", "The prompt as sent, the reply with its answer marked, every attempt."),
-    "scenario": ("Record of an agent", "Tool calls, and each check with what it rests on."),
-    "judged": ("Record with judges", "What each judge gave for each item of the rubric, and why."),
+    "runs": (
+        "Runs",
+        "The runs in the store: filter, sort, search, tag and compare them.",
+    ),
+    "run": ("Run", "Its figures with intervals, and charts whose marks lead to records."),
+    "records": ("Records", "Filtered and sorted by the database; the address contains the view."),
+    "record": (
+        "Record",
+        "The prompt as sent, the reply with its answer marked, all attempts.",
+    ),
+    "scenario": ("Record of an agent", "Tool calls, and each check with its evidence."),
+    "judged": (
+        "Record with judges",
+        "The scores that each judge gave for each item, and why.",
+    ),
     "compare": (
         "Compare",
         "The words and numbers of `pennyweight compare`, and the tasks that changed.",
     ),
-    "task": ("Two replies", "The replies of two sides to one task, their differences marked."),
-    "gates": ("Gates", "The verdict of a policy, each gate on a scale with its interval."),
-    "new": ("New run", "Choose a suite, see its plan and what it costs at most, start."),
+    "task": ("Two replies", "The replies of two sides to one task, with differences marked."),
+    "gates": ("Gates", "The verdict of a policy, with each gate on a scale with its interval."),
+    "new": ("New run", "Choose a suite, see its plan and maximum cost, start it."),
     "docs": ("API", "Everything the page does, for programs."),
     "report": (
         "Report",
@@ -81,23 +90,22 @@ POLICY = """
 policy: release
 thresholds: {blocking: {accuracy: 25%}}
 """
-HEAD = """# What it looks like
+HEAD = """# Gallery
 
-Each page of `pennyweight serve`, and the report, as `make docs` makes them from the recorded
-examples.
-They follow the light or dark setting of your system and fit any screen. [Look at runs in the
-browser](page.md) says what each is for.
+All pages of `pennyweight serve`, and the report. `make docs` takes these pictures from the recorded
+examples. The pages follow the light or dark setting of your system and fit any screen.
+[The page](page.md) explains each of them.
 """
 
 
 def filled(folder: Path) -> dict[str, str]:
-    """Run the recorded examples, and give the runs by their suites."""
+    """Run the recorded examples; return the runs by suite."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     sums = ("sums", "local/smollm2-135m", '"replay:examples/sums/tape.jsonl#local/smollm2-135m"')
     kettle = ("support", "python:ex", "replay:examples/support/tape.jsonl#python:ex")
     commits = ("judged", "local/smollm2-135m", '"replay:examples/judged/tape.jsonl"')
     made: dict[str, str] = {}
-    fewer = iter(("T[12]", "T2"))  # earlier runs, of fewer tiers
+    fewer = iter(("T[12]", "T2"))  # earlier runs with fewer tiers
     for name, model, tape in (commits, kettle, sums, sums, sums):
         path = folder / "examples" / name / "suite.yaml"
         text = path.read_text(encoding="utf-8")
@@ -127,7 +135,7 @@ def filled(folder: Path) -> dict[str, str]:
 
 
 def places(made: dict[str, str], folder: Path) -> dict[str, str]:
-    """Give the address of each page."""
+    """Return the address of each page."""
 
     def record(name: str, *key: Any) -> str:
         return f"/runs/{made[name]}/record?key={quote(json.dumps(key), safe='')}"
@@ -151,7 +159,7 @@ def places(made: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path) -> int:
-    """Take each picture; gives how many bytes they have together."""
+    """Take each picture; return their total size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in folder.glob("*.png"):
         one.unlink()
@@ -183,7 +191,7 @@ def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path)
 
 
 def gallery() -> str:
-    """Write the page that shows the pictures."""
+    """Return the page that shows the pictures."""
     parts = [HEAD]
     for name, (title, line) in PAGES.items():
         shown = {f"{s}-{t}": f"images/{name}-{s}-{t}.png" for s in SIZES for t in THEMES}
@@ -197,7 +205,7 @@ def gallery() -> str:
 
 
 def main() -> None:
-    """Fill a store, serve it and look at it."""
+    """Fill a store, serve it and take the pictures."""
     images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
     with tempfile.TemporaryDirectory(prefix="pennyweight-pictures-") as held:
         folder = Path(held)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv with Pennyweight and everything its tests need. Uses uv where it is installed.
+# Create .venv with Pennyweight and the Python packages of its tests, with uv if it is installed.
 set -eu
 
 python=""
@@ -10,7 +10,7 @@ for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11
   fi
 done
 if [ -z "$python" ]; then
-  echo "Pennyweight needs Python 3.11 or newer; name one with PYTHON=/path/to/python make …" >&2
+  echo "Pennyweight needs Python 3.11 or newer; set one with PYTHON=/path/to/python make …" >&2
   exit 1
 fi
 

@@ -1,4 +1,4 @@
-"""Judges that are no models: they count words. They stand in for real ones on a page that runs."""
+"""Judges that count words instead of asking a model, so the docs run without a key."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def judgment(request, tolerance, sure):
 
 
 def strict(request):
-    """Judge by what is there."""
+    """Judge by what is written."""
     return judgment(request, 0.0, 0.9)
 
 
@@ -43,5 +43,5 @@ def kind(request):
 
 
 def third(request):
-    """Judge somewhere between the two."""
+    """Judge between the two."""
     return judgment(request, 0.2, 0.8)

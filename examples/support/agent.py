@@ -1,6 +1,6 @@
-"""A support agent of a small shop: it picks a tool, uses it, and answers with what it found.
+"""A support agent of a small shop: it chooses a tool, calls it, and answers with the result.
 
-Tools are picked by rules and are plain functions; the words come from a small local model.
+Rules choose the tools, which are plain functions; the words come from a small local model.
 """
 
 import re
@@ -35,7 +35,7 @@ def find_article(topic: str) -> str:
 
 
 def refund_order(order_id: str) -> str:
-    """Pay an order back; only a delivered one."""
+    """Refund an order, if it was delivered."""
     order = ORDERS.get(order_id)
     if order is None or order["status"] != "delivered":
         return f"Order {order_id} cannot be refunded."
@@ -51,7 +51,7 @@ ORDER = re.compile(r"\b[A-Z]-[0-9]{4}\b")
 
 
 async def answer(request):
-    """Answer a customer: gives the text, and the tools that were called, as a dict."""
+    """Answer a customer; return the text and the tool calls as a dict."""
     asked = request.text
     tool = next((tool for tool, wanted in WANTS if wanted.search(asked)), None)
     calls, found = use(tool, asked)
@@ -66,7 +66,7 @@ async def answer(request):
 
 
 def use(tool, asked):
-    """Use a tool on what was asked; gives the call and what came of it."""
+    """Call a tool for a question; return the call and its result."""
     order = ORDER.search(asked)
     if tool in {"lookup_order", "refund_order"}:
         if not order:
