@@ -76,8 +76,8 @@ def commands_page() -> str:
 def checks_page() -> str:
     """One section for each check, by family."""
     parts = [
-        "# Checks\n\nA check observes one behaviour; [Checks](../checks.md) explains them by example. "
-        "Each can have the prefix `not_`, a `name`, and `of`, which selects the text.\n"
+        "# Checks\n\nA check observes one behaviour; [Checks](../checks.md) explains them "
+        "by example. Each can have the prefix `not_`, a `name`, and `of`, which selects the text.\n"
     ]
     for family, title in CHECK_FAMILIES.items():
         parts.append(f"## {title}\n")
