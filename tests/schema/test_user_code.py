@@ -6,7 +6,7 @@ import pytest
 
 from pennyweight.engine.execution import model_of, open_suite
 from pennyweight.errors import UsageError
-from pennyweight.schema.user_code import FOLDER, load_function
+from pennyweight.schema.user_code import load_function, suite_folder
 
 
 @pytest.fixture
@@ -58,9 +58,8 @@ def test_packages_and_where_we_are(folders, monkeypatch):
     assert load_function("own_pack.deep.code:f", folders / "a")(None) == 1
     monkeypatch.chdir(folders / "b")
     assert load_function("own_rules:who")(None) == "b"
-    token = FOLDER.set(folders / "a")
-    assert load_function("own_rules:who")(None) == "a"
-    FOLDER.reset(token)
+    with suite_folder(folders / "a"):
+        assert load_function("own_rules:who")(None) == "a"
 
 
 def test_what_is_not_there_is_told(folders):

@@ -43,7 +43,7 @@ __all__ = [
     "SORTS",
     "STATUSES",
     "AttemptKey",
-    "CheckResult",
+    "CheckView",
     "Filter",
     "Neighbours",
     "Page",
@@ -91,7 +91,7 @@ def count(store: Store, run: str, wanted: Filter) -> RecordCount:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckView:
     """One behaviour or check of a record; `good` is None where it could not be decided."""
 
     role: str
@@ -125,7 +125,7 @@ class RecordDetail:
 
     row: Mapping[str, Any]
     measures: Mapping[str, Any]
-    checks: tuple[CheckResult, ...]
+    checks: tuple[CheckView, ...]
     judgments: tuple[RecordJudgment, ...]
     remarks: tuple[Remark, ...]
     rule: AnswerRule | None
@@ -228,10 +228,10 @@ def _measures(
     return {n: measured[n][0] for n in [*MEASURES, "answer", "cot"]}
 
 
-def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[CheckView, ...]:
     seen = observer.look(stored) if observer else None
     return tuple(
-        CheckResult(
+        CheckView(
             role=ROLES.get(role, role),
             name=behaviour.name,
             good=None if verdict.holds is None else verdict.holds is not (role == "must_not"),

@@ -12,7 +12,7 @@ from pennyweight.engine.execution import check_subject
 from pennyweight.errors import UsageError
 from pennyweight.models.gguf import KNOWN
 from pennyweight.models.providers import PROVIDERS
-from pennyweight.schema.user_code import REFUSED
+from pennyweight.schema.user_code import functions_forbidden
 from pennyweight.suite.loader import load_suite
 
 if TYPE_CHECKING:
@@ -41,11 +41,8 @@ def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -
             "An uploaded suite contains its tasks as a list. To upload a file of tasks, choose it "
             "instead of the suite."
         )
-    token = REFUSED.set(True)
-    try:
+    with functions_forbidden():
         suite = load_suite(path, text, _subject)
-    finally:
-        REFUSED.reset(token)
     for task in suite.tasks:
         named = [b.check.name for _, b in task.scenario.all()] if task.scenario else []
         if task.work or CODE_CHECKS & set(named):

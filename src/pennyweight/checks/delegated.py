@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
-from pennyweight.schema.user_code import FOLDER, load_function
+from pennyweight.schema.user_code import current_folder, load_function
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
@@ -98,7 +98,7 @@ def _ended(
         stdout=printed,
         stderr=subprocess.STDOUT,
         env=environment,
-        cwd=FOLDER.get(),
+        cwd=current_folder(),
         start_new_session=True,
     )
     try:

@@ -135,12 +135,12 @@ def _imports(text: str) -> Iterator[str]:
 
 def _found(name: str, folder: Path) -> Iterator[tuple[Path, bool]]:
     """Find what a word names beside the suite, and whether people write it."""
-    from pennyweight.schema.user_code import file_of  # noqa: PLC0415
+    from pennyweight.schema.user_code import module_file  # noqa: PLC0415
 
     function = _FUNCTION.fullmatch(name)
     if function:
         for place in (folder, Path.cwd()):
-            if file := file_of(function[1], place):
+            if file := module_file(function[1], place):
                 yield file.resolve(), True
                 return
     try:

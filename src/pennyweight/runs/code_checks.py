@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.record import AttemptKey
-from pennyweight.runs.observations import CODE, beside, given_by, rows_of, said_of
-from pennyweight.schema.user_code import FOLDER, file_of
+from pennyweight.runs.observations import CODE, given_by, rows_of, said_of
+from pennyweight.schema.user_code import current_folder, module_file, suite_folder
 from pennyweight.store.verdicts import keep_verdicts, verdicts_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
     given = verdicts_of(store, run.id)
     broken = 0
     waiting: list[Given] = []
-    with beside(suite.path):
+    with suite_folder(Path(suite.path).parent):
         changed = {b.mark: written_at(b) for several in tasks.values() for b in several}
         known = {
             (g.key, g.mark, g.said_of)
@@ -59,10 +59,10 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
 
 def written_at(behaviour: Behaviour) -> float:
     """Say when the code behind a check was last written; what it said before is out of date."""
-    folder, value = FOLDER.get() or Path.cwd(), behaviour.value
+    folder, value = current_folder() or Path.cwd(), behaviour.value
     if behaviour.check.name == "python":
         name = str(value.get("function") if isinstance(value, dict) else value)
-        files = [file_of(name.rpartition(":")[0], one) for one in (folder, Path.cwd())]
+        files = [module_file(name.rpartition(":")[0], one) for one in (folder, Path.cwd())]
     else:
         run = value.get("run") if isinstance(value, dict) else value
         words = run if isinstance(run, list) else re.split(r"[\s;|&<>()'\"]+", str(run))

@@ -10,9 +10,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -22,7 +20,6 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
-from pennyweight.schema.user_code import FOLDER
 from pennyweight.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
 
@@ -195,16 +192,6 @@ def _told(one: Given) -> str:
         return f"{one.who}: {one.why}" if one.why else one.who
     word = _WORDS[one.holds]
     return f"{one.who}: {word}" + (f" ({one.why})" if one.why and one.why != word else "")
-
-
-@contextmanager
-def beside(path: str) -> Iterator[None]:
-    """Look for the code of a suite's writer in the folder of the suite."""
-    token = FOLDER.set(Path(path).parent)
-    try:
-        yield
-    finally:
-        FOLDER.reset(token)
 
 
 def keep(suite: Suite, run: Run, store: Store) -> None:

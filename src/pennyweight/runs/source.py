@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.record import KEY_IN_RUN
@@ -68,7 +69,8 @@ class RunSource(Source):
 
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
         """Read the records, or some of their columns, with what was observed in them."""
-        from pennyweight.runs.observations import FILLED, NEEDED, Observer, beside  # noqa: PLC0415
+        from pennyweight.runs.observations import FILLED, NEEDED, Observer  # noqa: PLC0415
+        from pennyweight.schema.user_code import suite_folder  # noqa: PLC0415
 
         observer = None
         if names is None or any(name in names for name in FILLED):
@@ -77,7 +79,7 @@ class RunSource(Source):
             yield from self._judged(names)
             return
         wanted = None if names is None else {*names, *NEEDED}
-        with beside(self.checks.path if self.checks else self.run.path):
+        with suite_folder(Path(self.checks.path if self.checks else self.run.path).parent):
             for frame in self._judged(wanted):
                 yield observer.add(frame)
 

@@ -1,8 +1,7 @@
 """Kinds of values: each recognizes a value, reads it, and describes it as a JSON schema.
 
-Everything that people write is declared with these kinds: suites, policies, the parameters of
-checks, the replies of functions, price lists. Error messages, JSON schemas and reference pages
-are generated from the same declarations.
+Suites, policies, the parameters of checks, replies of functions and price lists are declared with
+them. Error messages, JSON schemas and reference pages follow from the declarations.
 """
 
 # ruff: noqa: D102 - the methods are documented in Kind
@@ -138,10 +137,10 @@ class Number(Kind):
     @property
     def expected(self) -> str:
         noun = "a whole number" if self.whole else "a number"
-        if self.minimum is not None and self.maximum is not None:
-            return f"{noun} from {self.minimum:g} to {self.maximum:g}"
         if self.minimum is None:
             return noun
+        if self.maximum is not None:
+            return f"{noun} from {self.minimum:g} to {self.maximum:g}"
         return f"{noun} {'above' if self.above else 'of at least'} {self.minimum:g}"
 
     def fits(self, node: Node) -> bool:
@@ -167,16 +166,14 @@ class Number(Kind):
         return int(value) if value == int(value) else None
 
     def _within(self, value: float) -> bool:
-        low = self.minimum is None or (
-            value > self.minimum if self.above else value >= self.minimum
-        )
-        return low and (self.maximum is None or value <= self.maximum)
+        low, high = self.minimum, self.maximum
+        if low is not None and (value <= low if self.above else value < low):
+            return False
+        return high is None or value <= high
 
     def schema(self) -> dict[str, Any]:
-        limits = {
-            "exclusiveMinimum" if self.above else "minimum": self.minimum,
-            "maximum": self.maximum,
-        }
+        low = "exclusiveMinimum" if self.above else "minimum"
+        limits = {low: self.minimum, "maximum": self.maximum}
         known = {key: value for key, value in limits.items() if value is not None}
         return {"type": "integer" if self.whole else "number", **known}
 

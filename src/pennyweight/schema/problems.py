@@ -18,7 +18,7 @@ class DocumentError(InputError):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class PlacedProblem:
     """One problem and its place; line 0 means the file as a whole."""
 
     file: str
@@ -37,7 +37,7 @@ class Problems:
 
     file: str = ""
     unit: str = "line"
-    found: list[Problem] = field(default_factory=list)
+    found: list[PlacedProblem] = field(default_factory=list)
     line: int = 0
     """The line of problems that have none of their own; 0 means the file as a whole."""
     prefix: str = ""
@@ -45,7 +45,7 @@ class Problems:
     def add(self, line: int, message: str) -> None:
         """Add a problem; line 0 means that it has no line of its own."""
         where = line or self.line
-        self.found.append(Problem(self.file, where, self.prefix + message, self.unit))
+        self.found.append(PlacedProblem(self.file, where, self.prefix + message, self.unit))
 
     def within(self, file: str, unit: str = "line") -> Problems:
         """Return a view that adds problems of another file."""

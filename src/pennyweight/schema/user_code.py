@@ -1,7 +1,7 @@
-"""Find a function that a suite names, as module:function: beside the suite first.
+"""Functions of the user that a suite names as module:function, such as checks and models.
 
-Suites of one process may each have a `rules.py`. So the modules of a folder are kept for it alone:
-while one folder's code is loaded, that of the others is out of sight.
+Several suites in one process may each have a module called `rules`. So the modules of a folder
+belong to that folder: while the code of one folder is loaded, modules of the others are hidden.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,28 +20,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
-"""The folder of the suite whose checks are read or run; code of its writer is looked for there."""
-
-REFUSED: ContextVar[bool] = ContextVar("refused", default=False)
-"""Whether functions are refused, since what is read comes from somebody who may not name any."""
-
-_KEPT: dict[Path, dict[str, ModuleType]] = {}
+_FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
+_FORBIDDEN: ContextVar[bool] = ContextVar("forbidden", default=False)
+_MODULES: dict[Path, dict[str, ModuleType]] = {}
 """The modules that were loaded from each folder."""
 _LOCK = threading.RLock()
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
-def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
-    """Find a function by module:function: in a suite's folder, where we are, or installed."""
-    module_name, _, attribute = path.rpartition(":")
-    if REFUSED.get():
-        raise UsageError("What is uploaded may not name a function.")
+@contextmanager
+def suite_folder(folder: Path) -> Iterator[None]:
+    """Look for the user's functions in the folder of a suite while its checks are read or run."""
+    token = _FOLDER.set(folder)
     try:
-        module = load_module(module_name, folder or FOLDER.get())
-    except Exception as wrong:
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise UsageError(f"Module {module_name!r} cannot be imported ({said}).") from wrong
+        yield
+    finally:
+        _FOLDER.reset(token)
+
+
+def current_folder() -> Path | None:
+    """Return the folder of the suite whose checks are read or run."""
+    return _FOLDER.get()
+
+
+@contextmanager
+def functions_forbidden() -> Iterator[None]:
+    """Refuse to load any function, while a suite is read that someone uploaded."""
+    token = _FORBIDDEN.set(True)
+    try:
+        yield
+    finally:
+        _FORBIDDEN.reset(token)
+
+
+def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
+    """Load module:function from a suite's folder, the working directory or an installed package."""
+    module_name, _, attribute = path.rpartition(":")
+    if _FORBIDDEN.get():
+        raise UsageError("An uploaded suite cannot name a function.")
+    try:
+        module = load_module(module_name, folder or _FOLDER.get())
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"Module {module_name!r} cannot be imported ({reason}).") from error
     function = getattr(module, attribute, None)
     if not callable(function):
         known = [n for n, v in vars(module).items() if callable(v)]
@@ -49,70 +71,68 @@ def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
 
 
 def load_module(name: str, folder: Path | None = None) -> ModuleType:
-    """Load a module: beside the suite, else where we are, else as Python finds it."""
+    """Load a module from a folder, else from the working directory, else as Python finds it."""
     with _LOCK:
-        for one in dict.fromkeys((folder, Path.cwd())):
-            if one is not None and file_of(name, one) is not None:
-                return _own(name, one.resolve())
+        for place in dict.fromkeys((folder, Path.cwd())):
+            if place is not None and module_file(name, place) is not None:
+                return _load_from(name, place.resolve())
         importlib.invalidate_caches()
         return importlib.import_module(name)
 
 
-def file_of(name: str, folder: Path) -> Path | None:
-    """Find the file of a module below a folder."""
-    place = folder.joinpath(*name.split("."))
-    ways = (place.with_name(f"{place.name}.py"), place / "__init__.py")
-    return next((way for way in ways if way.is_file()), None)
+def module_file(name: str, folder: Path) -> Path | None:
+    """Return the file of a module in a folder; None if there is none."""
+    path = folder.joinpath(*name.split("."))
+    candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((file for file in candidates if file.is_file()), None)
 
 
-def _own(name: str, folder: Path) -> ModuleType:
-    """Load a module of a folder; what others have loaded under its names stays theirs."""
-    kept = _KEPT.setdefault(folder, {})
-    if name in kept:
-        _show(folder)
-        return kept[name]
+def _load_from(name: str, folder: Path) -> ModuleType:
+    """Load a module of a folder; modules of the same name from elsewhere stay as they are."""
+    modules = _MODULES.setdefault(folder, {})
     _show(folder)
+    if name in modules:
+        return modules[name]
     top = name.partition(".")[0]
-    hidden = {n: m for n, m in _family(top) if not _beneath(m, folder)}
+    hidden = {n: m for n, m in _family(top) if not _comes_from(m, folder)}
     for one in hidden:
         del sys.modules[one]
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
-        module = importlib.import_module(name)
+        return importlib.import_module(name)
     finally:
         sys.path.remove(str(folder))
         new = {n: m for n, m in list(sys.modules.items()) if n not in before}
-        kept |= {n: m for n, m in new.items() if _beneath(m, folder)}
-        kept |= {n: m for n, m in _family(top) if _beneath(m, folder)}
+        modules |= {n: m for n, m in new.items() if _comes_from(m, folder)}
+        modules |= {n: m for n, m in _family(top) if _comes_from(m, folder)}
         sys.modules.update(hidden)
-    return module
 
 
 def _show(folder: Path) -> None:
-    """Let the modules of one folder be seen, and of no other; also by what is imported later."""
-    for other, modules in _KEPT.items():
+    """Make the modules of one folder visible, also to later imports, and hide the others'."""
+    for other, modules in _MODULES.items():
         for name, module in modules.items():
             if other != folder and sys.modules.get(name) is module:
                 del sys.modules[name]
-    for name, module in _KEPT[folder].items():
+    for name, module in _MODULES[folder].items():
         sys.modules.setdefault(name, module)
-    places = [str(one) for one in _KEPT]
-    sys.path[:] = [one for one in sys.path if one not in places or one == str(Path.cwd())]
+    folders = [str(one) for one in _MODULES]
+    sys.path[:] = [one for one in sys.path if one not in folders or one == str(Path.cwd())]
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def _family(top: str) -> Iterator[tuple[str, ModuleType]]:
-    """Give a module and those below it, as far as they are loaded."""
+    """Yield a module and its submodules, if they are loaded."""
     for name, module in list(sys.modules.items()):
         if name == top or name.startswith(f"{top}."):
             yield name, module
 
 
-def _beneath(module: ModuleType, folder: Path) -> bool:
-    """Whether a module comes out of a folder, and is not merely installed below it."""
+def _comes_from(module: ModuleType, folder: Path) -> bool:
+    """Return whether a module is in a folder, and not merely installed below it."""
     places = [getattr(module, "__file__", None), *(getattr(module, "__path__", None) or ())]
     for one in filter(None, places):
         place = Path(one).resolve()

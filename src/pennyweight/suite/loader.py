@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.errors import InputError, unknown
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.tree import Node
-from pennyweight.schema.user_code import FOLDER
+from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.judges import for_tasks, read_judging
@@ -189,13 +189,10 @@ class SuiteReader:
             rows = found
         rows.workspaces, rows.judged = worker, given.get("judge") is not None
         before = len(self.problems.found)
-        token = FOLDER.set(self.folder)
-        try:
+        with suite_folder(self.folder):
             made = self._made(lambda: unique(rows.tasks(), rows), line)
             for name, wrong in self._made(lambda: tuple(rows.missing_columns()), line):
                 self._tell_at("tasks", "columns")(name, wrong)
-        finally:
-            FOLDER.reset(token)
         if not made and len(self.problems.found) == before:
             self.problems.add(line, "there are no tasks; at least one is needed.")
         return made
