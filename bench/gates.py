@@ -19,10 +19,10 @@ import polars as pl
 from bench.measure import Result
 from pennyweight.engine.early_stop import sizes
 from pennyweight.gates.decision import decide, needed_metrics
-from pennyweight.gates.early_stopping import Plan, Planned
+from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.policy import Gate, Policy
-from pennyweight.gates.records import Records, read_records
+from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.sources.source import FrameSource
 
 RELEASES = 2_000
@@ -93,13 +93,13 @@ class World:
         before = None if self.drop is None else rng.random(len(chances)) < chances
         return rng.random(len(chances)) < chances * (1 - (self.drop or 0) / GOOD), before
 
-    def filled(self, template: Records, passed: np.ndarray) -> Records:
+    def filled(self, template: GateRecords, passed: np.ndarray) -> GateRecords:
         """Fill the results into records."""
         return replace(template, frame=template.frame.with_columns(pl.Series("passed", passed)))
 
 
 @lru_cache(maxsize=64)
-def prepared(world: World) -> tuple[Policy, Records, Plan]:
+def prepared(world: World) -> tuple[Policy, GateRecords, EarlyStopPlan]:
     """Return a world's policy, and records of its tasks."""
     policy = load_policy("policy.json", None, world.given)
     rows = [
@@ -107,7 +107,7 @@ def prepared(world: World) -> tuple[Policy, Records, Plan]:
         for t in range(world.tasks * world.categories)
         for a in range(world.tries)
     ]
-    plan = Plan(tuple(Planned(f"t{t}") for t in range(world.tasks)), world.tries)
+    plan = EarlyStopPlan(tuple(PlannedTask(f"t{t}") for t in range(world.tasks)), world.tries)
     return (
         policy,
         read_records([FrameSource(pl.DataFrame(rows))], needed_metrics(policy), policy.options),

@@ -252,10 +252,10 @@ _SHOWN = (
 
 def _rows(run: str, address: str) -> list[dict[str, Any]]:
     """Read the attempts of a run with their measures."""
-    from pennyweight.scoring.pipeline import Work  # noqa: PLC0415
+    from pennyweight.scoring.pipeline import Scoring  # noqa: PLC0415
 
     source = [_source(run, address)]
-    work = Work.of(source, (), "pass_rate", 0.9, 0, None, {}, also=_SHOWN)
+    work = Scoring.of(source, (), "pass_rate", 0.9, 0, None, {}, also=_SHOWN)
     frame = work.measure(source).frame
     return frame.select(_SHOWN).to_dicts()
 

@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from gates.samples import gate, share, verdict
 from pennyweight.errors import UsageError
-from pennyweight.gates.early_stopping import Plan, Planned
+from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 
 
 def plan(rows, runs=1):
-    return Plan(tuple(Planned(t) for t in dict.fromkeys(r["task_id"] for r in rows)), runs)
+    return EarlyStopPlan(
+        tuple(PlannedTask(t) for t in dict.fromkeys(r["task_id"] for r in rows)), runs
+    )
 
 
 def corrected(hits, total):
@@ -99,11 +101,11 @@ def test_what_any_rate_meets_is_no_division_by_zero(threshold):
 
 
 def test_a_plan_is_narrowed_as_the_records_are():
-    tasks = [Planned(f"t{i}", "Core " if i % 2 else "other") for i in range(200)]
-    some = Plan(tuple(tasks), 1).where({"category": "core", "tier": "T0"})
+    tasks = [PlannedTask(f"t{i}", "Core " if i % 2 else "other") for i in range(200)]
+    some = EarlyStopPlan(tuple(tasks), 1).where({"category": "core", "tier": "T0"})
     assert [task.id for task in some.tasks][:2] == ["t1", "t3"]
     assert len(some.tasks) == 100
-    assert [t.id for t in Plan(tuple(tasks), 1).where({"task_id": "t7"}).tasks] == ["t7"]
+    assert [t.id for t in EarlyStopPlan(tuple(tasks), 1).where({"task_id": "t7"}).tasks] == ["t7"]
     with pytest.raises(UsageError, match="--where difficulty=… cannot tell"):
         some.where({"difficulty": "hard"})
 
@@ -117,7 +119,7 @@ def test_how_many_tasks_were_taken_is_kept():
 
 
 def test_a_decision_names_its_test_and_the_indifference_zone():
-    plan = Plan(tuple(Planned(f"t{i}") for i in range(100)), 1)
+    plan = EarlyStopPlan(tuple(PlannedTask(f"t{i}") for i in range(100)), 1)
     given = {"gates": [{"metric": "pass_rate", "threshold": 0.8, "on": "confident"}]}
     (decided,) = verdict(given, share(60, 60), plan=plan).gates
     assert (decided.verdict, decided.test, decided.planned_tasks) == ("pass", "sequential", 100)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gates.samples import gate, policy, share, verdict
-from pennyweight.gates.early_stopping import Plan, Planned, shuffled
+from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
 from pennyweight.gates.sequential import bets, bounds, look
 
 LEVELS = {"pass_level": 0.05, "fail_level": 0.05}
@@ -81,7 +81,7 @@ SURE = {"on": "confident",
 
 
 def plan(total, runs=1, **more):
-    return Plan(tuple(Planned(f"t{i}", **more) for i in range(total)), runs)
+    return EarlyStopPlan(tuple(PlannedTask(f"t{i}", **more) for i in range(total)), runs)
 
 
 def test_a_run_is_decided_as_soon_as_the_evidence_is_there():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pennyweight.api.sources import Given
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.runs.source import RunSource
     from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
@@ -45,7 +45,7 @@ def baseline_records(
     beside: Mapping[str, str] | None = None,
     run: str | None = None,
     store: str | Store | None = None,
-) -> Records:
+) -> GateRecords:
     """Read what a gate compares with: a file, a baseline by its name, or a run.
 
     `where` picks records. Without it, they are of the subject and the tier that is decided on

@@ -1,4 +1,4 @@
-"""Digest records: scores, the numbers behind each chart, and the most telling records."""
+"""RecordsDigest records: scores, the numbers behind each chart, and the most telling records."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pennyweight.scoring.bins import histogram
 from pennyweight.scoring.comparison import compare
 from pennyweight.scoring.digest import VERSION, group_digest, headline
 from pennyweight.scoring.per_task import PerTask
-from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.telling_records import telling
 from pennyweight.sources.copy import copied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pennyweight.scoring.digest import ComparisonDigest, Digest, EstimateChart
+    from pennyweight.scoring.digest import ComparisonDigest, EstimateChart, RecordsDigest
     from pennyweight.scoring.pipeline import Measured
     from pennyweight.scoring.scores import Group
     from pennyweight.sources.source import Source
@@ -42,7 +42,7 @@ def digest(
     confidence: float = 0.95,
     take: Callable[[pl.LazyFrame], None] | None = None,
     progress: Progress | None = None,
-) -> Digest:
+) -> RecordsDigest:
     """Score records and gather what charts and pages show.
 
     `take` gets the measured records, for instance to store them; they are deleted afterwards.
@@ -61,7 +61,7 @@ def _digest(
     confidence: float,
     take: Callable[[pl.LazyFrame], None] | None,
     step: Progress,
-) -> Digest:
+) -> RecordsDigest:
     with _measured(sources, confidence, partial(step, "measure")) as (measured, frame):
         step("score", 0)
         whole = measured.scored([])[0]
@@ -70,7 +70,7 @@ def _digest(
         groups = measured.scored(by) if by else []
         step("compare", 0)
         paired = comparison(sources, confidence) if len(groups) > 1 else None
-        found: Digest = {
+        found: RecordsDigest = {
             "version": VERSION,
             "confidence": confidence,
             "by": by,
@@ -129,7 +129,7 @@ def compared(
 class _MeasuredRecords:
     """Measured records, to be scored by one column and by another."""
 
-    work: Work
+    work: Scoring
     records: Measured
 
     def scored(self, by: Sequence[str], metric: str | None = None) -> list[Group]:
@@ -144,7 +144,7 @@ def _measured(
 ) -> Iterator[tuple[_MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
     also = (*SIDE_COLUMNS, "category")
-    work = Work.of(sources, [], None, confidence, 0, None, {}, everything=True, also=also)
+    work = Scoring.of(sources, [], None, confidence, 0, None, {}, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
         path = Path(folder) / "records.parquet"
         with PerTask.open(path) as sink:

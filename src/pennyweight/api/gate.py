@@ -12,8 +12,8 @@ from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policies
 from pennyweight.gates.policy import Policy
-from pennyweight.gates.records import Records, read_records
-from pennyweight.gates.verdict import Evidence
+from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.verdict import VerdictEvidence
 from pennyweight.runs.plan import early_stop_plan
 from pennyweight.store import cache
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pennyweight.api.sources import Given
     from pennyweight.gates.baseline import Baseline
-    from pennyweight.gates.early_stopping import Plan
+    from pennyweight.gates.early_stopping import EarlyStopPlan
     from pennyweight.gates.verdict import Verdict
     from pennyweight.runs.source import RunSource
     from pennyweight.sources.source import Source
@@ -33,7 +33,7 @@ def gate(
     source: Given,
     policy: str | Path | Policy | Sequence[str | Path],
     *,
-    baseline: str | Baseline | RunSource | Records | None = None,
+    baseline: str | Baseline | RunSource | GateRecords | None = None,
     where: Mapping[str, str] | None = None,
     baseline_where: Mapping[str, str] | None = None,
     version: str | None = None,
@@ -59,12 +59,12 @@ def gate(
         sources, metrics, loaded.options, where=where, map=map, skip_bad=skip_bad
     )
     before = baseline
-    if before is not None and not isinstance(before, Records):
+    if before is not None and not isinstance(before, GateRecords):
         before = baseline_records(
             before, metrics, loaded.options, where=baseline_where, beside=where,
             run=run.run.id if run else None, store=run.store if run else store,
         )  # fmt: skip
-    evidence = Evidence(
+    evidence = VerdictEvidence(
         run=run.run.id if run else None,
         stamp=stamp,
         side=", ".join(where.values()),
@@ -104,7 +104,7 @@ def _sources(source: Given, where: Mapping[str, str], store: str | Store | None)
     return chosen or sources
 
 
-def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> Plan | None:
+def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> EarlyStopPlan | None:
     """Find the plan of an early-stopped run: its gates are tested as they were while it ran."""
     plans = [early_stop_plan(source.run, where) for source in runs]
     if len(plans) > 1 and any(plans):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pennyweight.api.sources import Given
     from pennyweight.gates.verdict import Verdict
-    from pennyweight.scoring.digest import Digest
+    from pennyweight.scoring.digest import RecordsDigest
     from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
 
@@ -85,7 +85,7 @@ def write(
 def _verdicts(
     sources: Sequence[Source],
     policy: str | Path | Sequence[str | Path],
-    made: Digest,
+    made: RecordsDigest,
     where: Mapping[str, str],
     baseline: str | None,
     baseline_where: Mapping[str, str] | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
-from pennyweight.gates.early_stopping import Plan, Planned, shuffled
+from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
 from pennyweight.gates.records import read_records
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Verdict
     from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run, Store
@@ -35,7 +35,7 @@ class Until:
     suite: Suite
     """With its tasks in the order in which they are tested."""
     policy: Policy
-    baseline: Records | None
+    baseline: GateRecords | None
     seed: int
     """What the order is made of: another one in every run, so that no task always comes first."""
     version: str | None = None
@@ -46,7 +46,7 @@ class Until:
         cls,
         suite: Suite,
         policy: Policy,
-        baseline: Records | None,
+        baseline: GateRecords | None,
         *,
         seed: int | None = None,
         version: str | None = None,
@@ -72,10 +72,10 @@ class Until:
         return cls(ordered, policy, baseline, seed, version)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> EarlyStopPlan:
         """What would be tried at the most."""
-        tasks = (Planned(t.id, t.category, t.capability) for t in self.suite.tasks)
-        return Plan(tuple(tasks), self.suite.runs)
+        tasks = (PlannedTask(t.id, t.category, t.capability) for t in self.suite.tasks)
+        return EarlyStopPlan(tuple(tasks), self.suite.runs)
 
     @property
     def required(self) -> tuple[str, ...]:

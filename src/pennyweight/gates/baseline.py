@@ -19,7 +19,7 @@ from pennyweight import __version__
 from pennyweight.catalogue import METRICS
 from pennyweight.define import dtype, needed_columns
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.gates.records import BESIDE, Records, numbered
+from pennyweight.gates.records import BESIDE, GateRecords, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Baseline:
         return FOLDER / f"{self.name}.parquet"
 
 
-def save(name: str, records: Records, source: str, run: Any = None) -> Baseline:
+def save(name: str, records: GateRecords, source: str, run: Any = None) -> Baseline:
     """Keep records as a baseline; one of the same name is replaced once the new one is written."""
     if not _NAME.fullmatch(name) or name == "latest":
         raise UsageError(f"{name!r} is no name for a baseline; use letters, digits, '-' and '_'.")
@@ -115,7 +115,7 @@ def is_baseline(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and (FOLDER / f"{name}.parquet").is_file()
 
 
-def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> Records:
+def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> GateRecords:
     """Read a baseline; refuse one that lacks what metrics need."""
     told = described(name)
     frame = pl.read_parquet(told.path)
@@ -131,7 +131,7 @@ def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> 
         if column not in frame.columns
     )
     label = f"baseline {name} ({told.source})"
-    found = Records(numbered(frame), options, name=label, planned=told.planned)
+    found = GateRecords(numbered(frame), options, name=label, planned=told.planned)
     return replace(found, to_come=max(0, (told.planned or 0) - frame.height))
 
 

@@ -18,7 +18,7 @@ from pennyweight.stats.weighted_difference import weighted_interval
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Word
     from pennyweight.stats.interval import Floats
 
@@ -32,7 +32,7 @@ def _mean(values: Floats, weights: Floats | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class BaselineTest:
     """A gate with what each task was worth before and is now, more being better."""
 
     gate: Gate
@@ -51,8 +51,8 @@ class Pair:
     """How much each task counts, where they count differently."""
 
     @classmethod
-    def of(cls, gate: Gate, records: Records, baseline: Records) -> Pair:
-        """Pair the tasks that both sides have."""
+    def of(cls, gate: Gate, records: GateRecords, baseline: GateRecords) -> BaselineTest:
+        """BaselineTest the tasks that both sides have."""
         metric = METRICS[gate.metric]
         old, new = (side.units(gate.metric).drop_nulls("task_id") for side in (baseline, records))
         both = old.join(new, on="task_id", how="inner", suffix=" now", maintain_order="left")

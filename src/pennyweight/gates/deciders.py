@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
 
 
-def deciders(gate: Gate, records: Records) -> tuple[Decider, ...]:
+def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
     """Name the tasks with the worst values, the worst first; none for what is no mean."""
     metric = "latency_mean_ms" if gate.metric == "latency_p95_ms" else gate.metric
     if gate.metric in records.composites:

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
-from pennyweight.gates.baseline_tests import Pair
+from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.early_stopping import Sequential
 from pennyweight.gates.error_rate import shared
 from pennyweight.gates.formula import NORMALIZED
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.loader import ALIASES
 from pennyweight.gates.pending import settled, waiting
-from pennyweight.gates.threshold_tests import Against
+from pennyweight.gates.threshold_tests import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pennyweight.gates.early_stopping import Plan
-    from pennyweight.gates.error_rate import Test
+    from pennyweight.gates.early_stopping import EarlyStopPlan
+    from pennyweight.gates.error_rate import GateTest
     from pennyweight.gates.policy import Gate, Policy
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Word
 
-    Prepared = Against | Pair
+    Prepared = ThresholdTest | BaselineTest
 
 
 def needed_metrics(policy: Policy) -> list[str]:
@@ -44,7 +44,10 @@ def needed_metrics(policy: Policy) -> list[str]:
 
 
 def decide(
-    policy: Policy, records: Records, baseline: Records | None = None, plan: Plan | None = None
+    policy: Policy,
+    records: GateRecords,
+    baseline: GateRecords | None = None,
+    plan: EarlyStopPlan | None = None,
 ) -> Verdict:
     """Decide every gate of a policy.
 
@@ -82,12 +85,12 @@ class _Level:
 
     policy: Policy
     gates: tuple[Gate, ...]
-    baseline: Records | None
-    plan: Plan | None
+    baseline: GateRecords | None
+    plan: EarlyStopPlan | None
 
-    def decide(self, records: Records) -> Iterator[Decision]:
+    def decide(self, records: GateRecords) -> Iterator[Decision]:
         """Decide the gates, and take back what attempts that are not there could turn."""
-        tests: list[tuple[Gate, Records, Prepared, Test]] = []
+        tests: list[tuple[Gate, GateRecords, Prepared, GateTest]] = []
         for gate in self.gates:
             own = records.where(gate.select)
             found = self.prepared(gate, own, self.baseline)
@@ -104,13 +107,13 @@ class _Level:
             yield self.checked(gate, own, found, decision)
 
     def prepared(
-        self, gate: Gate, records: Records, baseline: Records | None
+        self, gate: Gate, records: GateRecords, baseline: GateRecords | None
     ) -> Decision | Prepared:
         """Prepare the test of a gate, or say why there is none."""
         before = baseline.where(gate.select) if baseline is not None and gate.paired else None
         return ready(gate, records, before, self.policy)
 
-    def shared_test(self, gate: Gate, records: Records, test: Prepared) -> Test | None:
+    def shared_test(self, gate: Gate, records: GateRecords, test: Prepared) -> GateTest | None:
         """Give what shares its error rate with others; None where a gate is decided alone."""
         if self.plan is not None and Sequential.fits(gate, records):
             return _in_order(gate, test, records, self.plan)
@@ -118,25 +121,27 @@ class _Level:
             return None
         return test
 
-    def alone(self, gate: Gate, records: Records, test: Prepared) -> Decision:
+    def alone(self, gate: Gate, records: GateRecords, test: Prepared) -> Decision:
         """Decide one gate by itself, at the level that it has at the least."""
         if gate.on == "value":
             return test.on_value()
         rate = self.policy.error_rate
         return (self.shared_test(gate, records, test) or test).at(rate, rate / len(self.gates))
 
-    def left(self, gate: Gate, records: Records) -> int:
+    def left(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts that the plan still makes."""
         return self.plan.remaining(gate, records) if self.plan is not None else 0
 
-    def while_running(self, decision: Decision, gate: Gate, records: Records) -> Decision:
+    def while_running(self, decision: Decision, gate: Gate, records: GateRecords) -> Decision:
         """What has no value yet is open as long as attempts are to come."""
         coming = self.left(gate, records) or records.to_come
         if not coming or decision.verdict != "fail":
             return decision
         return decision.turned("inconclusive", "nothing has been measured yet.")
 
-    def checked(self, gate: Gate, records: Records, test: Prepared, decision: Decision) -> Decision:
+    def checked(
+        self, gate: Gate, records: GateRecords, test: Prepared, decision: Decision
+    ) -> Decision:
         """Take a verdict back that attempts which are not there could have turned."""
         if decision.verdict == "inconclusive":
             return decision
@@ -165,14 +170,16 @@ class _Level:
             return decision.turned("inconclusive", why)
         return decision
 
-    def waiting(self, gate: Gate, records: Records) -> int:
+    def waiting(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts without a verdict, of the baseline too."""
         open_ = waiting(gate.metric, records)
         if gate.paired and self.baseline is not None:
             open_ += waiting(gate.metric, self.baseline.where(gate.select))
         return open_
 
-    def settled(self, gate: Gate, records: Records, *, good: bool) -> tuple[Prepared | None, Word]:
+    def settled(
+        self, gate: Gate, records: GateRecords, *, good: bool
+    ) -> tuple[Prepared | None, Word]:
         """Decide a gate again, had all that wait for a verdict ended well, or badly."""
         now = settled(gate.metric, records, good=good)
         before = self.baseline
@@ -184,10 +191,10 @@ class _Level:
         return again, self.alone(gate, now, again).verdict
 
 
-def _in_order(gate: Gate, test: Prepared, records: Records, plan: Plan) -> Sequential:
-    """Test a gate task by task; tasks of the baseline that are to come are not missing."""
+def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopPlan) -> Sequential:
+    """GateTest a gate task by task; tasks of the baseline that are to come are not missing."""
     tasks = plan.chosen(gate)
-    if isinstance(test, Pair):
+    if isinstance(test, BaselineTest):
         coming, shared_tasks = set(tasks), set(test.old)
         test = replace(test, missing=tuple(t for t in test.missing if t not in coming))
         tasks = [task for task in tasks if task in shared_tasks]
@@ -195,11 +202,11 @@ def _in_order(gate: Gate, test: Prepared, records: Records, plan: Plan) -> Seque
 
 
 def _hopeful(test: Prepared, missing: int) -> bool:
-    return test.hopeful(missing) if isinstance(test, Against) else missing > 0
+    return test.hopeful(missing) if isinstance(test, ThresholdTest) else missing > 0
 
 
 def ready(
-    gate: Gate, records: Records, baseline: Records | None, policy: Policy
+    gate: Gate, records: GateRecords, baseline: GateRecords | None, policy: Policy
 ) -> Decision | Prepared:
     """Prepare the test of a gate, or say why there is none."""
 
@@ -226,14 +233,16 @@ def ready(
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
-        pair = Pair.of(gate, records, baseline)
+        pair = BaselineTest.of(gate, records, baseline)
         return pair.unfit() or pair
     if gate.threshold is None:
         return none("inconclusive", f"there is no threshold: {gate.note}.", estimate.value)
-    return Against(gate, records, estimate, policy.error_rate)
+    return ThresholdTest(gate, records, estimate, policy.error_rate)
 
 
-def _with_choice(decision: Decision, gate: Gate, own: Records, records: Records) -> Decision:
+def _with_choice(
+    decision: Decision, gate: Gate, own: GateRecords, records: GateRecords
+) -> Decision:
     """Say which categories there are, where a gate's own is not among them."""
     if own.frame.height:
         return decision
@@ -241,7 +250,7 @@ def _with_choice(decision: Decision, gate: Gate, own: Records, records: Records)
     return decision.turned(decision.verdict, " ".join((decision.why, *found)))
 
 
-def _lacking(gate: Gate, records: Records) -> str:
+def _lacking(gate: Gate, records: GateRecords) -> str:
     """Say what a metric without a value lacks."""
     if gate.metric in records.composites:
         parts = [t.metric for t in records.composites[gate.metric].terms]
@@ -254,7 +263,7 @@ def _lacking(gate: Gate, records: Records) -> str:
     return f"It needs {' and '.join(needs)}." if needs else ""
 
 
-def notes(policy: Policy, records: Records) -> Iterator[str]:
+def notes(policy: Policy, records: GateRecords) -> Iterator[str]:
     """Say which names of a policy are in no record, so that a slip of the pen is not silent."""
     for column, weights in policy.weights.items():
         there = records.values_in(column)

@@ -12,7 +12,7 @@ import polars as pl
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
-from pennyweight.gates.baseline_tests import Pair
+from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.sequential import Looked, bounds, look
 from pennyweight.gates.threshold import shown
 from pennyweight.gates.verdict import points
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import Records
-    from pennyweight.gates.threshold_tests import Against
+    from pennyweight.gates.records import GateRecords
+    from pennyweight.gates.threshold_tests import ThresholdTest
     from pennyweight.gates.verdict import Decision
     from pennyweight.stats.interval import Floats
 
@@ -35,7 +35,7 @@ SCORES = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTask:
     """One task that a run is going to try."""
 
     id: str
@@ -44,10 +44,10 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EarlyStopPlan:
     """The tasks of a run in the order in which they are tried, and how often."""
 
-    tasks: tuple[Planned, ...]
+    tasks: tuple[PlannedTask, ...]
     runs: int
 
     def chosen(self, gate: Gate) -> list[str]:
@@ -59,11 +59,11 @@ class Plan:
             if all((getattr(task, c) or "").strip().lower() == v for c, v in wanted)
         ]
 
-    def remaining(self, gate: Gate, records: Records) -> int:
+    def remaining(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts that are still to be made."""
         return max(0, len(self.chosen(gate)) * self.runs - records.frame.height)
 
-    def where(self, wanted: Mapping[str, str]) -> Plan:
+    def where(self, wanted: Mapping[str, str]) -> EarlyStopPlan:
         """Keep the tasks of which records are picked so; refuse what a plan does not know."""
         columns = {c: v.strip().lower() for c, v in wanted.items() if c not in ALIKE}
         for column in columns:
@@ -98,14 +98,14 @@ def shuffled(ids: Sequence[str], seed: int) -> list[str]:
 class Sequential:
     """A gate that is tested task by task, in the order of the plan."""
 
-    test: Against | Pair
-    plan: Plan
-    records: Records
+    test: ThresholdTest | BaselineTest
+    plan: EarlyStopPlan
+    records: GateRecords
     tasks: tuple[str, ...]
     """The tasks it is about, in order; of a comparison those that the baseline has."""
 
     @staticmethod
-    def fits(gate: Gate, records: Records) -> bool:
+    def fits(gate: Gate, records: GateRecords) -> bool:
         """Whether a gate can be tested so: a mean of values between 0 and 1, on its interval."""
         metric = METRICS.get(gate.metric)
         if gate.on != "confident" or metric is None or metric.range != (0, 1):
@@ -201,7 +201,7 @@ class Sequential:
     @property
     def before(self) -> dict[str, float]:
         """What each task was worth in the baseline; empty where there is none."""
-        return self.test.old if isinstance(self.test, Pair) else {}
+        return self.test.old if isinstance(self.test, BaselineTest) else {}
 
     def told(self, found: Looked, values: Floats, level: float) -> Decision:
         """Say what was found."""

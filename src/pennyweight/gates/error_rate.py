@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from pennyweight.gates.verdict import Decision
 
 
-class Test(Protocol):
+class GateTest(Protocol):
     """A gate that can be decided at any level."""
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
         """Decide, each wrong decision having this chance at most."""
 
 
-def shared(tests: Sequence[Test], error_rate: float) -> list[Decision]:
+def shared(tests: Sequence[GateTest], error_rate: float) -> list[Decision]:
     """Decide gates so that even one false alarm among them has a chance of `error_rate` at most.
 
     Alarms are shared: with m gates each may raise one at error_rate / m, and every gate that has

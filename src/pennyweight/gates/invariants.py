@@ -12,15 +12,15 @@ from pennyweight.gates.verdict import Decider, Decision, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pennyweight.gates.early_stopping import Plan
+    from pennyweight.gates.early_stopping import EarlyStopPlan
     from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
 
 NAMES = ("must_not", "required_scenarios", "attempts", "verdict")
 """Names that no gate of a policy may have."""
 
 
-def must_nots(records: Records) -> Iterator[Decision]:
+def must_nots(records: GateRecords) -> Iterator[Decision]:
     """Fail on any violation: nothing can mask it. What nobody has looked at is not clean."""
     frame = records.frame
     unknown = pl.col(MUST_NOT).list.len().fill_null(0) > 0
@@ -62,7 +62,9 @@ def _named(rows: pl.DataFrame, column: str, word: str) -> Iterator[Decider]:
         yield Decider(row["task_id"] or "without an id", word + said)
 
 
-def required(policy: Policy, records: Records, plan: Plan | None) -> Iterator[Decision]:
+def required(
+    policy: Policy, records: GateRecords, plan: EarlyStopPlan | None
+) -> Iterator[Decision]:
     """Fail if a required scenario did not pass, each time it was tried, or was not tried."""
     frame = records.frame
     flags = frame["required"].cast(pl.String).str.to_lowercase().is_in(["true", "1"])
@@ -111,7 +113,7 @@ def _said(deciders: Sequence[Decider], most: int = 3) -> str:
     return f"{said}; and {more:,} more." if more > 0 else f"{said}." if said else ""
 
 
-def attempts_made(policy: Policy, records: Records) -> Iterator[Decision]:
+def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     """Decide nothing where attempts are to come, or too many could not be made.
 
     The subject did not fail in them. A policy may excuse those that could not be made, and never

@@ -17,7 +17,7 @@ from pennyweight.gates.formula import NORMALIZED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
 
 _FILLED = {
     "passed": (pl.Boolean, True),
@@ -29,12 +29,12 @@ _FILLED = {
 """What an attempt has at best, by measure; at worst it has nothing of it."""
 
 
-def waiting(metric: str, records: Records) -> int:
+def waiting(metric: str, records: GateRecords) -> int:
     """Count the attempts that a metric leaves out because nobody knows how they ended."""
     return int(records.frame.select(_mask(metric, records).sum()).item() or 0)
 
 
-def settled(metric: str, records: Records, *, good: bool) -> Records:
+def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
     """Give the records as they would be, had those that wait ended well, or badly."""
     mask = _mask(metric, records)
     frame = records.frame
@@ -53,14 +53,14 @@ def settled(metric: str, records: Records, *, good: bool) -> Records:
     return replace(records, frame=frame.with_columns(columns))
 
 
-def parts_of(metric: str, records: Records) -> Sequence[str]:
+def parts_of(metric: str, records: GateRecords) -> Sequence[str]:
     """Name the metrics that another is made of."""
     if metric in records.composites:
         return [term.metric for term in records.composites[metric].terms]
     return METRICS[metric].part_names(records.options) if metric in METRICS else ()
 
 
-def _mask(metric: str, records: Records) -> pl.Expr:
+def _mask(metric: str, records: GateRecords) -> pl.Expr:
     """Pick the attempts that a metric, or a part of it, waits for."""
     parts = parts_of(metric, records)
     if parts:

@@ -16,7 +16,7 @@ from pennyweight.gates.formula import NORMALIZED
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.shapes import shape_of
 from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval
@@ -44,7 +44,7 @@ WEIGHTED = ("pass_rate", "behavior_coverage")
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class GateRecords:
     """Measured records of one side."""
 
     frame: pl.DataFrame
@@ -72,7 +72,7 @@ class Records:
         """How many attempts could not be made."""
         return self.frame.height - self.scored.height
 
-    def under(self, policy: Policy) -> Records:
+    def under(self, policy: Policy) -> GateRecords:
         """Weigh the scenarios, and take the options, as a policy says."""
         own = pl.col("weight").cast(pl.Float64, strict=False).fill_null(1.0)
         for column, weights in policy.weights.items():
@@ -86,7 +86,7 @@ class Records:
             composites=policy.composites,
         )
 
-    def where(self, select: Sequence[tuple[str, str]]) -> Records:
+    def where(self, select: Sequence[tuple[str, str]]) -> GateRecords:
         """Keep the records that have these values, but for case and space around them."""
         frame = self.frame
         for column, value in select:
@@ -219,14 +219,14 @@ def read_records(
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     name: str = "",
-) -> Records:
+) -> GateRecords:
     """Read and measure the records of sources; refuse none at all, and several sides.
 
     `same_side` names a subject and a tier that are picked only where the records have several.
     """
     where = where or {}
     columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
-    work = Work.of(sources, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
+    work = Scoring.of(sources, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
     work = replace(work, plan=replace(work.plan, by=[]))
     measured = work.measure(sources, skip_bad=skip_bad)
     if not measured.frame.height:
@@ -238,7 +238,7 @@ def read_records(
         ):
             raise UsageError(unknown("Column", column, known, "No record has it."))
     frame, taken = _open_must_nots(numbered(measured.frame)), {**work.options, **options}
-    every = Records(frame, taken, name=name, left_out=measured.left_out)
+    every = GateRecords(frame, taken, name=name, left_out=measured.left_out)
     where = narrowed(frame, where, same_side or {})
     found = every.where(list(where.items()))
     if not found.frame.height:
@@ -249,7 +249,7 @@ def read_records(
     return _planned(found, frame, sources)
 
 
-def _planned(found: Records, every: pl.DataFrame, sources: Sequence[Source]) -> Records:
+def _planned(found: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
     """Say what runs were going to make and have not: they were ended early, or still go on."""
     runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
     if not runs:

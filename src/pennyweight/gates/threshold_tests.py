@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Word
     from pennyweight.scoring.estimates import Estimate, Value
 
@@ -26,11 +26,11 @@ MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class ThresholdTest:
     """A gate, the records it is about, and their estimate."""
 
     gate: Gate
-    records: Records
+    records: GateRecords
     estimate: Estimate
     error_rate: float
 

@@ -109,7 +109,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class VerdictEvidence:
     """The records that a verdict rests on."""
 
     run: str | None = None
@@ -142,7 +142,7 @@ class Verdict:
     sequential: bool = False
     notes: tuple[str, ...] = ()
     """What looks like a slip of the pen in the policy."""
-    evidence: Evidence = field(default=Evidence(), repr=False, compare=False)
+    evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
 
     @property
     def verdict(self) -> Word:

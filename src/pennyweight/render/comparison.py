@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from pennyweight.scoring.comparison import Comparison, Side
+    from pennyweight.scoring.comparison import ComparedSide, Comparison
     from pennyweight.scoring.estimates import Value
     from pennyweight.scoring.pairs import Pair
 
@@ -180,7 +180,7 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
     return rows
 
 
-def _estimate(name: str, side: Side, *, narrow: bool) -> str:
+def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
     """Write a value, and its interval on a second line."""
     value, interval = estimate_cells(name, side[name], narrow=narrow)
     if not interval or (narrow and name == "cost_usd_mean"):
@@ -188,7 +188,7 @@ def _estimate(name: str, side: Side, *, narrow: bool) -> str:
     return f"{value}\n{interval}"
 
 
-def _uplift(side: Side, comparison: Comparison) -> str:
+def _uplift(side: ComparedSide, comparison: Comparison) -> str:
     """Write by how much the side's composite score exceeds the baseline's, relative to it."""
     if side.name == comparison.baseline or side.tier_uplift is None:
         return MISSING

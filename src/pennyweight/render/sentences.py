@@ -27,7 +27,7 @@ from pennyweight.scoring.estimates import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pennyweight.scoring.comparison import Comparison, Side
+    from pennyweight.scoring.comparison import ComparedSide, Comparison
     from pennyweight.scoring.pairs import Pair
     from pennyweight.scoring.tiers import Frontier
 
@@ -205,7 +205,7 @@ def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
     return clauses
 
 
-def _cost_of_pass(comparison: Comparison, a: Side, b: Side) -> str:
+def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> str:
     """Write what a pass costs on both sides, on the tasks that both tried."""
     overlap = comparison.overlap(a.name, b.name)
     confidence: float | None

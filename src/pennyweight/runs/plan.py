@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pennyweight.gates.early_stopping import Plan, Planned
+from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class EarlyStop:
     """What a run stores about its early stopping."""
 
-    plan: Plan
+    plan: EarlyStopPlan
     seed: int
     """Determines the random order of the tasks."""
     version: str | None = None
@@ -34,7 +34,7 @@ class EarlyStop:
         stored = run.settings.get("until_decided")
         if not stored:
             return None
-        plan = Plan(tuple(Planned(*task) for task in stored["tasks"]), stored["runs"])
+        plan = EarlyStopPlan(tuple(PlannedTask(*task) for task in stored["tasks"]), stored["runs"])
         return cls(plan, stored.get("seed", 0), stored.get("version"))
 
     def settings(self) -> RunSettings:
@@ -49,7 +49,7 @@ class EarlyStop:
         return {"until_decided": stored}
 
 
-def early_stop_plan(run: Run, where: Mapping[str, str] | None = None) -> Plan | None:
+def early_stop_plan(run: Run, where: Mapping[str, str] | None = None) -> EarlyStopPlan | None:
     """Return the plan of an early-stopped run, restricted to what `where` selects.
 
     None for a run that was to be made in full. A policy must be decided with this plan, or the

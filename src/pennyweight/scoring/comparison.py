@@ -11,7 +11,7 @@ import polars as pl
 from pennyweight.scoring import tiers
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, Units
-from pennyweight.scoring.pipeline import Work
+from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.scores import json_value
 from pennyweight.scoring.sides import ASKED, SIDE, Sides
 
@@ -28,7 +28,7 @@ NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_m
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSide:
     """One side: its scores, and its composite score against the baseline's."""
 
     name: str
@@ -67,7 +67,7 @@ class Comparison:
     by: tuple[str, ...]
     baseline: str
     confidence: float
-    sides: tuple[Side, ...]
+    sides: tuple[ComparedSide, ...]
     across: tiers.Across
     steps: tuple[tiers.Step, ...]
     dominated: tuple[tiers.Dominated, ...]
@@ -83,7 +83,7 @@ class Comparison:
     unpriced: tuple[str, ...] = ()
     """Subjects whose cost stays, since the price list given does not name them."""
 
-    def __getitem__(self, name: str) -> Side:
+    def __getitem__(self, name: str) -> ComparedSide:
         for side in self.sides:
             if side.name == name:
                 return side
@@ -168,7 +168,7 @@ def compare(
     metrics = [metrics] if isinstance(metrics, str) else metrics
     wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
     also = {*ASKED, "run", "correct", *MEASURED}
-    work = Work.of(sources, sides.grouped, wanted, confidence, seed, map, options, also=also)
+    work = Scoring.of(sources, sides.grouped, wanted, confidence, seed, map, options, also=also)
     measured = work.measure(sources, progress=progress, skip_bad=skip_bad)
     columns, frame = sides.named(measured.frame)
     groups, frame = work.score(frame, [SIDE])
@@ -217,7 +217,7 @@ def compare(
 
 
 def _compared(
-    work: Work, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
+    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
 ) -> list[Compared]:
     """List what is compared; passing is called accuracy where only answers decide it."""
     names = list(metrics or PAIRED)
@@ -250,16 +250,16 @@ def _priced(frame: pl.DataFrame, sides: int) -> list[tuple[int, int]]:
     return [found.get(side, (0, 0)) for side in range(sides)]
 
 
-def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int) -> Side:
+def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int) -> ComparedSide:
     own, base = (g["composite_median"].value for g in (group, baseline))
     assert not isinstance(own, str)
     assert not isinstance(base, str)
-    return Side(
+    return ComparedSide(
         name, group, tiers.uplift(own, base), tiers.difference(own, base), attempts, unpriced
     )
 
 
-def _across(sides: Sequence[Side]) -> tiers.Across:
+def _across(sides: Sequence[ComparedSide]) -> tiers.Across:
     def medians(measure: str) -> list[float | None]:
         found = [side.group.statistics[measure] for side in sides]
         return [None if one is None else one.median for one in found]

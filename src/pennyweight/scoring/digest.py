@@ -167,7 +167,7 @@ class ComparisonDigest(TypedDict):
     by: list[str]
 
 
-class Digest(TypedDict):
+class RecordsDigest(TypedDict):
     """Scores, the numbers behind each chart, and the most telling records."""
 
     version: int

@@ -70,7 +70,7 @@ def score(
 ) -> Scores:
     """Compute metrics of records; `api/score.py` says what the parameters mean."""
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    work = Work.of(
+    work = Scoring.of(
         sources, by, metrics, confidence, seed, map, options, everything=per_task is not None
     )
     with PerTask.open(per_task) as sink:
@@ -104,7 +104,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Scoring:
     """What was asked for, checked, and the plan to get it."""
 
     metrics: list[Metric]
@@ -126,7 +126,7 @@ class Work:
         *,
         everything: bool = False,
         also: Collection[str] = (),
-    ) -> Work:
+    ) -> Scoring:
         """Check what was asked for; `also` names columns to keep beside what is grouped by."""
         metrics = [metrics] if isinstance(metrics, str) else metrics
         chosen = catalogue.chosen(list(metrics) if metrics else None)

@@ -87,7 +87,7 @@ class Conformed:
     bad: int
 
 
-class Check(NamedTuple):
+class CellRule(NamedTuple):
     """A rule about one column: where `broken` holds, the record is bad."""
 
     column: str
@@ -100,7 +100,7 @@ class _Rules(NamedTuple):
     """How the cells of one raw table become records."""
 
     cells: list[pl.Expr]
-    checks: list[Check]
+    checks: list[CellRule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Conform:
 
     def _rules(self, schema: pl.Schema) -> _Rules:
         cells: list[pl.Expr] = []
-        checks: list[Check] = []
+        checks: list[CellRule] = []
         used: set[str] = set()
         for name in self.columns:
             present = [n for n in self.mapped.sources[name] if n in schema]
@@ -156,7 +156,7 @@ class Conform:
             cell = _joined(present) if name in self.mapped.joined else _first(present, schema)
             typed, rules = _typed(BY_NAME[name], cell, _type_of(present, schema))
             cells.append(typed.alias(name))
-            checks += [Check(name, tuple(present), broken, rule) for broken, rule in rules]
+            checks += [CellRule(name, tuple(present), broken, rule) for broken, rule in rules]
         taken = {*used, *self.columns, LINE}
         rest = [n for n in schema if n in self.others or (self.everything and n not in taken)]
         cells += [pl.col(n).cast(pl.String) if n in self.others else pl.col(n) for n in rest]
@@ -341,7 +341,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _describe(
-    raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[Check]
+    raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[CellRule]
 ) -> list[Problem]:
     """Say what is wrong with each marked cell, once."""
     told: dict[tuple[int, str], Problem] = {}

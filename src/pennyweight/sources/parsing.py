@@ -152,7 +152,7 @@ def _json_object(line: bytes) -> dict[str, str | None]:
     except RecursionError:
         raise ValueError("not JSON that can be read: nested too deeply.") from None
     if not isinstance(value, dict):
-        kinds: dict[type, str] = {list: "an array", _Number: "a number", str: "a string"}
+        kinds: dict[type, str] = {list: "an array", _JsonNumber: "a number", str: "a string"}
         kind = kinds.get(type(value), "a value")
         raise ValueError(f"a JSON object is needed here, not {kind}.")
     return {_sound(name): _cell(cell) for name, cell in value.items()}
@@ -163,7 +163,7 @@ def _first_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(reversed(pairs))
 
 
-class _Number(str):
+class _JsonNumber(str):
     """A JSON number as it is written, since not every one fits a machine's number."""
 
     __slots__ = ()
@@ -174,8 +174,8 @@ def _constant(name: str) -> None:
 
 
 _decode = json.JSONDecoder(
-    parse_float=_Number,
-    parse_int=_Number,
+    parse_float=_JsonNumber,
+    parse_int=_JsonNumber,
     parse_constant=_constant,
     object_pairs_hook=_first_of,
 ).decode
@@ -189,7 +189,7 @@ def _sound(text: str) -> str:
 def _cell(value: Any) -> str | None:
     if value is None:
         return None
-    if isinstance(value, _Number):
+    if isinstance(value, _JsonNumber):
         number = float(value)
         whole = value.lstrip("-").isdigit() or number in (float("inf"), float("-inf"))
         return str(value) if whole else f"{Decimal(repr(number)):f}".removesuffix(".0")
@@ -203,7 +203,7 @@ def _written(value: Any) -> str:
         return "{" + ", ".join(inside) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_written, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+    return str(value) if isinstance(value, _JsonNumber) else json.dumps(value, ensure_ascii=False)
 
 
 def parse_csv(
