@@ -1,4 +1,10 @@
-"""How a behaviour is observed: one small declaration a check, grouped by what it looks at."""
+"""Checks, by which behaviours are observed: each is one small declaration.
+
+Tested elsewhere:
+    limits.py: tests/checks/test_declaration.py
+    parameters.py: tests/checks/test_behaviour.py
+    search.py: tests/checks/test_text.py
+"""
 
 from pennyweight.checks import delegated as others
 from pennyweight.checks import files as work

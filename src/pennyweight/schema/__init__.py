@@ -1,1 +1,1 @@
-"""Declared mappings with line numbers: the validator of suites, policies, checks and settings."""
+"""The one validator: declared mappings, kinds of values, and problems with their lines."""

@@ -1,8 +1,8 @@
+"""Loading suites: what may be written, and every mistake with its line."""
+
 import json
 import pickle
-import re
 
-import polars as pl
 import pytest
 
 from pennyweight.engine.limiter import MOST
@@ -10,6 +10,7 @@ from pennyweight.errors import InputError
 from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.values import Limits, Price, Subject
+from suite.problems import MINIMAL, mistakes
 
 GOOD = """\
 suite: word-problems
@@ -33,18 +34,6 @@ limits: {concurrency: auto, usd: 2.00}
 prices:
   ours: {input: 1.5, output: 2}
 """
-MINIMAL = "suite: s\ntasks: {tasks}\nsubjects: [local/m]\n"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="suite.yaml", **files):
-        for file, content in files.items():
-            (tmp_path / file.replace("_", ".")).write_text(content, encoding="utf-8")
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return tmp_path / name
-
-    return written
 
 
 def good(write, text=GOOD):
@@ -53,12 +42,6 @@ def good(write, text=GOOD):
         tasks_jsonl='{"id": "a", "input": "2+2?", "target": 4}\n{"id": "b", "question": "x"}\n',
         worked_jsonl='{"input": "1+1?", "output": "FINAL_ANSWER: 2"}\n',
     )
-
-
-def mistakes(path):
-    with pytest.raises(DocumentError) as caught:
-        load_suite(path)
-    return [p.replace(str(path.parent) + "/", "") for p in caught.value.problems]
 
 
 def test_a_suite_as_the_design_writes_it(write):
@@ -231,44 +214,6 @@ subjects: [local/m]
     assert [t.id for t in tasks] == list("12345678")
 
 
-def test_tasks_from_every_kind_of_file(write, tmp_path):
-    rows = [
-        {"id": "a", "input": "one", "target": "1", "topic": "x"},
-        {"id": "b", "input": 'two, "2"', "target": "2", "topic": "y"},
-    ]
-    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
-    pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
-    pl.DataFrame(rows).write_ndjson(tmp_path / "t.jsonl")
-    (tmp_path / "t.json").write_text(json.dumps(rows, indent=1))
-    loaded = [
-        load_suite(write(MINIMAL.format(tasks=f"t.{kind}")))
-        for kind in ("csv", "parquet", "jsonl", "json")
-    ]
-    assert [t.id for t in loaded[0].tasks] == ["a", "b"]
-    assert loaded[0].tasks[1].extra == {"topic": "y"}
-    assert len({s.data_hash for s in loaded}) == 1
-    assert len({s.tasks[1].input for s in loaded}) == 1
-
-
-def test_mistakes_in_files_of_tasks_have_their_own_lines(write):
-    lines = ['{"id": "a", "input": "x"}', "{oops", "", '["list"]', '{"id": "a", "input": "y"}']
-    lines += ['{"id": "c", "inptu": "y"}', '{"id": "d", "input": NaN}']
-    found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl="\n".join(lines)))
-    assert [re.match(r"tasks.jsonl, line (\d)", f).group(1) for f in found] == [
-        "2",
-        "4",
-        "5",
-        "6",
-        "7",
-    ]
-    assert "already used on line 1" in found[2]
-    assert "it has 'inptu'" in found[3]
-    many = "\n".join(['{"q": 1}'] * 100)
-    found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
-    assert len(found) == 21
-    assert "80 more problems" in found[-1]
-
-
 @pytest.mark.parametrize("name", [r"a\u0000b", r"a\ud83d"])
 def test_names_that_no_database_takes_are_told_with_their_lines(write, name):
     rows = f'{{"id": "fine", "input": "q"}}\n{{"id": "{name}", "input": "q"}}\n'
@@ -300,130 +245,6 @@ def test_a_seed_has_64_bits(write):
         )
 
 
-def test_foreign_columns(write):
-    columns = "{input: frage, target: lsg}"
-    text = f"suite: s\ntasks: {{from: t.csv, columns: {columns}, limit: 1}}\nsubjects: [m]\n"
-    suite = load_suite(write(text, t_csv="frage;lsg;answer\nwas?;das;secret\nwer?;x;y\n"))
-    assert [(t.input, t.target, t.extra) for t in suite.tasks] == [
-        ("was?", "das", {"answer": "secret"})
-    ]
-    assert "'answer' would give" in "\n".join(mistakes(write(text + "prompt: '{{ answer }}'\n")))
-    wrong = text.replace("target: lsg", "targt: lsg")
-    assert "Did you mean 'target'?" in "\n".join(mistakes(write(wrong)))
-
-
-COLUMNS = "suite: s\ntasks:\n  from: {file}\n  columns: {columns}\nsubjects: [m]\n"
-
-
-def test_columns_that_no_row_has_are_told_before_anything_is_called(write):
-    text = COLUMNS.format(file="t.csv", columns="{target: Antwrt, input: Frage, context: Anhang}")
-    table = "Frage,Antwort\n1 + 1?,2\n2 + 2?,4\n"
-    assert mistakes(write(text + "runs: x\n", t_csv=table)) == [
-        "suite.yaml, line 4: tasks.columns.context: Column 'Anhang' is not known. "
-        "t.csv has: Frage, Antwort.",
-        "suite.yaml, line 4: tasks.columns.target: Column 'Antwrt' is not known. "
-        "Did you mean 'Antwort'? t.csv has: Frage, Antwort.",
-        "suite.yaml, line 6: runs must be a whole number of at least 1, not 'x'.",
-    ]
-
-
-@pytest.mark.parametrize("limit", ["", "  limit: 1\n"])
-def test_a_column_that_only_some_rows_fill_is_known(write, tmp_path, limit):
-    columns = "{input: Frage, target: Antwort}\n" + limit.rstrip("\n")
-    rows = [{"Frage": "a", "Antwort": None}, {"Frage": "b", "Antwort": "x"}]
-    pl.DataFrame(rows[:1], schema={"Frage": pl.String, "Antwort": pl.String}).write_parquet(
-        tmp_path / "t.parquet"
-    )
-    files = {
-        "t_jsonl": '{"Frage": "a"}\n{"Frage": "b", "Antwort": "x"}\n',
-        "t_csv": "Frage,Antwort\na,\n",
-    }
-    for file in ("t.jsonl", "t.csv", "t.parquet"):
-        suite = load_suite(write(COLUMNS.format(file=file, columns=columns), **files))
-        assert suite.tasks[0].target is None
-
-
-def test_an_empty_input_is_called_empty(write):
-    tasks = "[{id: c, input: ' '}, {id: d, input: {query: ''}}, {id: e, target: x}]"
-    found = mistakes(write(MINIMAL.format(tasks=tasks)))
-    assert found[:2] == [f"suite.yaml, line 2: task {name!r}: the input is empty." for name in "cd"]
-    assert "task 'e' has no input; it has 'target'. The input is called input" in found[2]
-
-
-def test_a_quote_that_is_not_closed_swallows_no_rows(write):
-    path = write(
-        "suite: s\ntasks: t.csv\nsubjects: [m]\n",
-        t_csv='id,input,target\na,"1 + 1?,2\nb,"2 + 2?",4\nc,3?,3\n',
-    )
-    (mistake,) = mistakes(path)
-    assert "t.csv" in mistake
-    assert "line 2" in mistake or ":2" in mistake
-    assert "a quote is not closed" in mistake
-
-
-def test_a_hub_data_set_needs_its_package(write, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    path = write(MINIMAL.format(tasks="hf:owner/name"))
-    assert "pip install 'pennyweight[datasets]'" in "\n".join(mistakes(path))
-
-
-def test_a_hub_data_set(write, monkeypatch):
-    class Hub:
-        @staticmethod
-        def get_dataset_split_names(name, config):
-            return ["train", "validation"]
-
-        @staticmethod
-        def load_dataset(name, config, split):
-            return [{"question": f"{name} {split}", "answer": 1}]
-
-    monkeypatch.setitem(__import__("sys").modules, "datasets", Hub)
-    suite = load_suite(write(MINIMAL.format(tasks="hf:owner/name")))
-    assert suite.tasks[0].input == "owner/name validation"
-
-
-def test_a_prompt_that_fails_for_some_tasks_names_them(write):
-    text = (
-        "suite: s\ntasks:\n  - {id: a, input: x, hint: h}\n  - {id: b, input: y}\nsubjects: [m]\n"
-    )
-    found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
-    assert found == [
-        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined. "
-        "If only some tasks have it, write '{% if hint is defined %}…{% endif %}'."
-    ]
-    assert (
-        "'{% if hint is defined %}" in mistakes(write(text + "prompt: \"{{ hint or '' }}\"\n"))[0]
-    )
-    load_suite(write(text + "prompt: '{{ input }}{% if hint is defined %}{{ hint }}{% endif %}'\n"))
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "{{ input.__class__.__mro__ }}",
-        "{{ ''.__class__.__subclasses__() }}",
-        "{{ cycler.__init__.__globals__ }}",
-        "{% include 'x' %}",
-        "{{ range(10**9) | list }}",
-        "{{ target }}",
-    ],
-)
-def test_prompts_are_sandboxed(write, prompt):
-    assert mistakes(write(MINIMAL.format(tasks="[q]") + f'prompt: "{prompt}"\n'))
-
-
-def test_tiers_take_over_and_take_away(write):
-    text = MINIMAL.format(tasks="[q]") + (
-        "system: S\nprompt: 'P {{ input }}'\n"
-        "tiers:\n  T0:\n  T1: {system: null}\n  T2: {extends: T1, prompt: Q}\n"
-        "  T3: {messages: [{role: user, content: M}]}\n  T4: {extends: T3, prompt: R}\n"
-    )
-    tiers = load_suite(write(text)).tiers
-    assert [(t.system, t.prompt if not t.messages else "") for t in tiers] == [
-        ("S", "P {{ input }}"), (None, "P {{ input }}"), (None, "Q"), ("S", ""), ("S", "R"),
-    ]  # fmt: skip
-
-
 def test_merged_mappings(write):
     text = MINIMAL.format(tasks="[q]") + (
         "tiers:\n  T0: &base {system: S, top_p: 1}\n  T1: {<<: *base, system: X}\n"
@@ -447,29 +268,6 @@ def test_the_text_of_an_earlier_run_can_be_loaded(write):
     path = good(write)
     earlier = load_suite(path, text=GOOD.replace("runs: 10", "runs: 2"))
     assert earlier.runs == 2
-
-
-def test_conversations_as_input(write):
-    text = """\
-suite: s
-tasks:
-  - input: [{role: user, content: hi}, {role: assistant, content: yo}, {role: user, content: q}]
-  - input: {query: what, context: here, files: [a]}
-subjects: [m]
-"""
-    first, second = load_suite(write(text)).tasks
-    assert (first.input, [m.content for m in first.before]) == ("q", ["hi", "yo"])
-    assert (second.input, second.context, second.extra) == ("what", "here", {"files": ["a"]})
-    wrong = text.replace("{role: user, content: q}", "{role: assistant, content: q}")
-    assert "the last role is user" in "\n".join(mistakes(write(wrong)))
-
-
-def test_a_hundred_thousand_tasks_load(write, tmp_path):
-    with (tmp_path / "big.jsonl").open("w") as file:
-        for i in range(100_000):
-            file.write(f'{{"id": "q{i}", "input": "what is {i} plus {i}?", "target": {2 * i}}}\n')
-    suite = load_suite(write(MINIMAL.format(tasks="big.jsonl")))
-    assert len(suite.tasks) == 100_000
 
 
 SETTINGS = """\
@@ -530,19 +328,6 @@ def test_more_calls_at_once_than_are_made_are_refused(write):
     assert mistakes(write(text.replace("{most}", str(MOST + 1)))) == [
         "suite.yaml, line 5: limits.concurrency must be a whole number from 1 to 1000, not 1001."
     ]
-
-
-@pytest.mark.parametrize(
-    ("table", "mistake"),
-    [
-        ("id,input,target,target\na,1?,1,2\n", "t.csv, line 1: the column 'target' appears twice"),
-        ("id,input,target\na,1?,1\nb,2?\n\n , \n", "t.csv, line 3: 2 cells, but the header has 3"),
-        ("id,input,target\na,1?,1,1\n", "t.csv, line 2: 4 cells, but the header has 3"),
-    ],
-)
-def test_a_table_with_cells_that_belong_nowhere_is_refused(write, table, mistake):
-    (found,) = mistakes(write("suite: s\ntasks: t.csv\nsubjects: [m]\n", t_csv=table))
-    assert mistake in found
 
 
 def test_a_mistake_of_one_of_two_subjects_has_its_own_line(write):

@@ -1,0 +1,75 @@
+"""Behaviours as a suite writes them."""
+
+import jsonschema
+import pytest
+
+from checks.samples import HOLDS, HOLDS_NOT, opposite
+from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import definitions, read_behaviour
+from pennyweight.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        ({"contians": "x"}, "Did you mean 'contains'"),
+        ({"contains": ["a", "b"]}, "Write {any: […]} or {all: […]}"),
+        ({"contains": {"text": "a", "any": ["b"]}}, "exactly one of 'text', 'any' and 'all'"),
+        ({"contains": {}}, "exactly one"),
+        ({"contains": {"txt": "a"}}, "Did you mean 'text'"),
+        ({"contains": "a", "regex": "b"}, "one check; these are 2"),
+        ({"name": "x"}, "there is none"),
+        ({"name": "", "contains": "x"}, "name"),
+        ({"contains": "x", "of": "prompt"}, "no text of an attempt"),
+        ({"regex": "(a"}, "unclosed group"),
+        ({"regex": {"any": ["a", "(?=b)"]}}, "look-around"),
+        ({"length": -1}, "whole number of at least 0"),
+        ({"length": {"max": 1, "unit": "miles"}}, "'characters', 'words' or 'lines'"),
+        ({"latency": "soon"}, "milliseconds"),
+        ({"number": {"value": 1, "tolerance": "much"}}, "tolerance"),
+        ({"number": {}}, "'value', 'min' or 'max'"),
+        ({"json": {"path": "]"}}, "no path"),
+        ({"json": {"schema": {"type": "nonsense"}}}, "no JSON schema"),
+        ({"json": {"schema": {"properties": {"a": {"pattern": "(?=a)b"}}}}}, "regular expression"),
+        ({"json": {"schema": {"$ref": "http://127.0.0.1/x"}}}, "leads out"),
+        ({"json": {"schema": {"patternProperties": {"(a+)+$": {}}}}}, "patternProperties"),
+        ({"python": "nothing_like_it:check"}, "cannot be imported"),
+        ({"python": "json:nothing"}, "not known"),
+        ({"tool_args": {"args": {}}}, "needs 'tool'"),
+        ({"refusal": "no"}, "takes no value"),
+        ("contains", "exactly one of"),
+        ("", "a check"),
+        (7, "a check"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_told_when_it_is_read(behaviour, said):
+    with pytest.raises(UsageError) as caught:
+        read_behaviour(behaviour)
+    assert said in str(caught.value)
+
+
+def test_a_word_is_a_check_and_a_sentence_is_for_a_judge():
+    assert read_behaviour("refusal").check.name == "refusal"
+    assert (
+        read_behaviour("not_refusal").verdict(AttemptView({"response": "Sure!"}), {}).holds is True
+    )
+    assert read_behaviour("It refuses.").check.name == "judge"
+    assert read_behaviour("It refuses.").question == "It refuses."
+
+
+SCHEMA = {"$ref": "#/$defs/behavior", "$defs": definitions()}
+
+
+@pytest.mark.parametrize("behaviour", [*HOLDS, *HOLDS_NOT, "refusal", "It greets."], ids=str)
+def test_editors_accept_what_is_read(behaviour):
+    jsonschema.Draft202012Validator(SCHEMA).validate(behaviour)
+    if isinstance(behaviour, dict):
+        jsonschema.Draft202012Validator(SCHEMA).validate({"name": "it", **opposite(behaviour)})
+
+
+@pytest.mark.parametrize(
+    "behaviour", [{"contians": "x"}, {"contains": "a", "regex": "b"}, {"length": {"mx": 1}}, {}, 7]
+)
+def test_editors_refuse_what_is_refused(behaviour):
+    assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(behaviour)

@@ -1,0 +1,36 @@
+"""Prompts are checked before the first call."""
+
+import pytest
+
+from pennyweight.suite.loader import load_suite
+from suite.problems import MINIMAL, mistakes
+
+
+def test_a_prompt_that_fails_for_some_tasks_names_them(write):
+    text = (
+        "suite: s\ntasks:\n  - {id: a, input: x, hint: h}\n  - {id: b, input: y}\nsubjects: [m]\n"
+    )
+    found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
+    assert found == [
+        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined. "
+        "If only some tasks have it, write '{% if hint is defined %}…{% endif %}'."
+    ]
+    assert (
+        "'{% if hint is defined %}" in mistakes(write(text + "prompt: \"{{ hint or '' }}\"\n"))[0]
+    )
+    load_suite(write(text + "prompt: '{{ input }}{% if hint is defined %}{{ hint }}{% endif %}'\n"))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{{ input.__class__.__mro__ }}",
+        "{{ ''.__class__.__subclasses__() }}",
+        "{{ cycler.__init__.__globals__ }}",
+        "{% include 'x' %}",
+        "{{ range(10**9) | list }}",
+        "{{ target }}",
+    ],
+)
+def test_prompts_are_sandboxed(write, prompt):
+    assert mistakes(write(MINIMAL.format(tasks="[q]") + f'prompt: "{prompt}"\n'))
