@@ -190,7 +190,7 @@ def test_what_the_budget_left_undone_has_not_passed(folder):
         [
             "*test_sums?gate:accuracy? PASSED*",
             "*test_sums?gate:verdict? ERROR*",
-            "*1 of 2 attempts were made: The budget of tokens is used up: 0 tokens spent*",
+            "*1 of 2 attempts were made: Token limit reached: 0 of *",
             "*attempts: 5 of 6 attempts are to come.*",
         ]
     )

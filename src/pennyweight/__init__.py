@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from pennyweight.api.compare import compare as compare
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
+    from pennyweight.api.judge import judge as judge
     from pennyweight.api.report import report as report
+    from pennyweight.api.run import RunResult as RunResult
+    from pennyweight.api.run import resume as resume
+    from pennyweight.api.run import run as run
     from pennyweight.api.score import per_task_results as per_task_results
     from pennyweight.api.score import score as score
     from pennyweight.define import evaluate as evaluate
@@ -24,16 +28,20 @@ _PUBLIC = {
     "Comparison": "pennyweight.scoring.comparison",
     "MetricsSummary": "pennyweight.scoring.scores",
     "PerTaskResult": "pennyweight.scoring.per_task",
+    "RunResult": "pennyweight.api.run",
     "Scores": "pennyweight.scoring.scores",
     "ask": "pennyweight.api.ask",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",
     "gate": "pennyweight.api.gate",
+    "judge": "pennyweight.api.judge",
     "measure": "pennyweight.define",
     "metric": "pennyweight.define",
     "per_task_results": "pennyweight.api.score",
     "report": "pennyweight.api.report",
+    "resume": "pennyweight.api.run",
+    "run": "pennyweight.api.run",
     "score": "pennyweight.api.score",
 }
 
@@ -41,16 +49,20 @@ __all__ = [
     "Comparison",
     "MetricsSummary",
     "PerTaskResult",
+    "RunResult",
     "Scores",
     "ask",
     "compare",
     "evaluate",
     "export",
     "gate",
+    "judge",
     "measure",
     "metric",
     "per_task_results",
     "report",
+    "resume",
+    "run",
     "score",
 ]
 __version__ = "0.1.0"

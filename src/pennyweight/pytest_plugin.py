@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from pennyweight.gates.verdict import Verdict
-    from pennyweight.suite.values import Suite
 
 MARKER = (
     "pennyweight(suite, policy=None, baseline=None, where=None, version=None): "
@@ -367,32 +366,19 @@ def _alive(lock: Path) -> bool:
 
 
 def _made(path: Path, wanted: set[str] | None) -> dict[str, str]:
-    """Run a suite, or some of its scenarios; gives the run, its store, and why it ended early."""
-    from dataclasses import replace  # noqa: PLC0415
-
-    from pennyweight.cli import run as command  # noqa: PLC0415
-    from pennyweight.engine.execution import execute, new_run, open_suite  # noqa: PLC0415
+    """Run a suite, or some of its scenarios; return the run, its store, and why it ended early."""
+    from pennyweight.api.run import run  # noqa: PLC0415
     from pennyweight.errors import PennyweightError  # noqa: PLC0415
-    from pennyweight.store.store import Store  # noqa: PLC0415
+    from pennyweight.render.run_end import stop_sentence  # noqa: PLC0415
 
-    began = time.monotonic()
-    store = Store()
     try:
-        suite: Suite = open_suite(path)
-        if wanted is not None:
-            suite = replace(suite, tasks=tuple(t for t in suite.tasks if t.id in wanted))
-        run = new_run(suite)
-        outcome = execute(suite, run, store, watch=lambda *_: None, began=began)
-        command._observe(outcome, suite, store)
-        command._judge(outcome, suite, store, None, began)
+        result = run(path, tasks=wanted)
     except PennyweightError as error:
         return {"error": str(error)}
-    finally:
-        store.close()
-    address = store.address
+    address, reason = result.store, result.ended.reason
     return {
-        "run": run.id,
+        "run": result.run.id,
         "store": address if "://" in address else str(Path(address).resolve()),
-        "runs": str(suite.runs),
-        "exhausted": outcome.tally.exhausted or "",
+        "runs": str(result.run.settings["runs"]),
+        "exhausted": stop_sentence(reason) if reason else "",
     }

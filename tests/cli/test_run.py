@@ -66,7 +66,7 @@ def test_what_a_function_prints_stays_out_of_the_results(folder: Path) -> None:
 def test_each_kind_of_error_has_an_example_on_one_line(folder: Path) -> None:
     write(tasks="[{id: a, input: fine}, {id: b, input: broken}, {id: c, input: broken too}]")
     result = run("s.yaml", code=4)
-    assert "Attempts that could not be made: 2 function. For example:" in result.err
+    assert "Failed attempts: 2 function. For example:" in result.err
     lines = [x for x in result.err.splitlines() if x.startswith("  function, task b: ")]
     assert len(lines) == 1
     said = "failed with ValueError: first line second line (told_model.py, line 7, in answer)"
@@ -105,9 +105,7 @@ def test_a_limit_of_money_needs_the_price_of_a_function_too(folder: Path) -> Non
 def test_a_budget_too_small_for_one_attempt_says_so(folder: Path) -> None:
     write(limits="{tokens: 10}")
     said = run("s.yaml", code=4).err
-    assert (
-        "tokens, more than limits.tokens (10). Raise limits in the suite, then: pennyweight" in said
-    )
+    assert "tokens, more than limits.tokens (10). Raise the limits in the suite, then: " in said
     assert " --yes\n" in said  # a changed suite is asked about
 
 
@@ -215,7 +213,7 @@ def test_the_command_that_resumes_names_the_store(folder: Path) -> None:
     command = next(x for x in said.splitlines() if "--resume" in x).partition("pennyweight ")[2]
     again = pennyweight(*shlex.split(command))
     assert again.code == 4, again.err
-    assert "0 attempts stand, 1 failed and is tried again, 0 are still to be made" in again.err
+    assert "0 attempts reused, 1 to retry, 0 still to make" in again.err
 
 
 def test_no_record_is_json_too(folder: Path) -> None:
@@ -272,8 +270,8 @@ def test_no_file_is_recorded_into_but_a_recording(folder: Path, name: str) -> No
     Path("notes.txt").write_text("line one\nprecious last line without newline")
     before = Path(name).read_bytes() if Path(name).exists() else None
     said = refused("run", "s.yaml", "--record", name)
-    what = "is the store" if name.startswith(".") else "is there and is no recording"
-    assert f"--record {name}: it {what}; name another file." in said
+    what = "this is the store." if name.startswith(".") else "it is there and is no recording;"
+    assert f"--record {name}: {what} " in said
     assert before is None or Path(name).read_bytes() == before
     assert "inside a call" not in said
     with closing(Store()) as store:
@@ -286,9 +284,9 @@ def test_a_server_that_is_not_there_is_told_when_time_is_up(folder: Path) -> Non
         limits="{seconds: 2}",
     )
     said = run("s.yaml", code=4).err
-    assert "tried again, the last: Cannot connect to 127.0.0.1:9" in said
-    assert "The budget of time is used up. No call was answered; when that is mended: " in said
-    assert "Raise limits" not in said
+    assert "retried. The last error: Cannot connect to 127.0.0.1:9" in said
+    assert "Time limit reached (2 s). No call was answered. When that is fixed, continue" in said
+    assert "Raise the limits" not in said
 
 
 def test_the_command_that_resumes_records_and_groups_as_before(folder: Path) -> None:
@@ -328,7 +326,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
 
 def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
     write(tasks="[{input: broken, target: a}, {input: France, target: Paris}]")
-    assert "1 of 2 attempts made, 1 could not be made." in run("s.yaml", code=4).err
+    assert "1 of 2 attempts made, 1 failed." in run("s.yaml", code=4).err
     (row,) = csv.DictReader(io.StringIO(pennyweight("runs", "--format", "csv").out))
     assert (row["made"], row["attempts"], row["errors"]) == ("1", "2", "1")
     assert "failed   1/2       1" in pennyweight("runs").out

@@ -209,7 +209,7 @@ def test_the_ledger_has_what_a_broken_conversation_took(tmp_path):
         "tasks: [{id: a, input: Hi, turns: ['And?', 'Bye.'], checks: [{contains: yes}]}]\n"
     )
     done = pennyweight(tmp_path, "run", "suite.yaml", code=4)
-    assert "0 of 1 attempt made, 1 could not be made, $0.024" in done.stderr
+    assert "0 of 1 attempt made, 1 failed, $0.024" in done.stderr
     shown = " ".join(here(tmp_path, "show").out.split())
     assert "could not be made: python:bot:answer failed with RuntimeError: down" in shown
     store = Store(str(tmp_path / "store.db"))

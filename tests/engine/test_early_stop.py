@@ -194,7 +194,7 @@ def test_all_parts_share_one_limit_of_seconds(folder):
     suite |= {"tasks": suite["tasks"][:60], "limits": {"concurrency": 1, "seconds": 1}}
     (folder / "slow.json").write_text(json.dumps(suite))
     done = pennyweight(folder, "run", "slow.json", "--until-decided", "near.yaml")
-    assert "The budget of time is used up." in done.stderr
+    assert "Time limit reached (" in done.stderr
     with closing(Store(str(folder / "store.db"))) as store:
         assert sum(store.statuses(store.find("latest").id).values()) < 60
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.serving import calls, server, suite
+from pennyweight.engine.ending import Limit, LimitReached
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.store import store as module
 from pennyweight.store.store import Store, StoreError
@@ -104,7 +105,7 @@ def test_a_dollar_budget_is_never_passed(tmp_path, address):
     path = suite(tmp_path, address, tasks=60, **settings)
     done = run(tmp_path, "run", path, "--format", "json")
     assert done.returncode == 4
-    assert "money is used up" in done.stderr
+    assert "Cost limit reached" in done.stderr
     spent = store(tmp_path).spent(store(tmp_path).find("latest").id)
     assert 0 < spent["usd"] <= 0.002
 
@@ -200,5 +201,7 @@ def test_time_that_is_over_when_it_begins_makes_nothing(tmp_path, address):
     with closing(store(tmp_path)) as at:
         began = time.monotonic() - 100
         outcome = execute(loaded, new_run(loaded), at, watch=lambda *_: None, began=began)
-    assert (outcome.tally.done, outcome.tally.exhausted) == (0, "The budget of time is used up.")
+    assert outcome.tally.done == 0
+    assert isinstance(outcome.tally.stop_reason, LimitReached)
+    assert outcome.tally.stop_reason.limit is Limit.SECONDS
     assert calls(address) == before

@@ -287,9 +287,9 @@ def test_a_budget_holds_for_a_server_that_does_not_say_what_it_took(tmp_path: Pa
         path = suite(tmp_path, {"m": address}, tasks=100, limits=limits, settings=settings)
         result = pennyweight("run", path, "--store", tmp_path / "s.db")
         assert result.code == 4, result.err
-        told = f"The budget of tokens is used up: 0 tokens spent, and {len(seen) * 32} tokens set"
-        assert f"{told} aside for calls that did not say what they took" in result.err
-        assert "Raise limits in the suite, then: pennyweight" in result.err
+        told = f"Token limit reached: 0 of 400 tokens used, and {len(seen) * 32} tokens reserved"
+        assert f"{told} for calls that reported no usage" in result.err
+        assert "Raise the limits in the suite, then: pennyweight" in result.err
         assert 4 < len(seen) <= 400 // 32  # "2 + 2?" may be 6 tokens, 16 around it, 10 out
 
 

@@ -87,7 +87,7 @@ def test_a_second_signal_stops_at_once_and_loses_no_answer(
         finally:
             running.kill()
         assert running.returncode == 130, said
-        assert "Interrupted; go on with: pennyweight run --resume" in said
+        assert "Interrupted. Continue with: pennyweight run --resume" in said
         assert "Traceback" not in said
         assert len(seen) == ANSWERED + 4  # nothing was begun after the first signal
         assert made(tmp_path) == ANSWERED
@@ -120,7 +120,7 @@ def test_a_termination_ends_in_good_order(tmp_path: Path, numbers: list[signal.S
         finally:
             running.kill()
         assert running.returncode == 130, said
-        assert "Interrupted; go on with: pennyweight run --resume" in said
+        assert "Interrupted. Continue with: pennyweight run --resume" in said
         assert made(tmp_path) == len(seen)
         assert len(seen) < 400
 

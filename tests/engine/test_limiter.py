@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pennyweight.engine import limiter as module
+from pennyweight.engine.ending import AccountClosed, ClosedBecause
 from pennyweight.engine.limiter import START, ClosedError, Limiter
 from pennyweight.models.failure import CallError, Kind
 
@@ -228,11 +229,13 @@ def test_closing_sends_away_who_waits_and_who_rests() -> None:
         waiting = [asyncio.create_task(limiter.enter()) for _ in range(3)]
         resting = asyncio.create_task(limiter.rest(250))
         await asyncio.sleep(0)
-        limiter.close("It rains.")
-        limiter.close("Later.")
+        first = AccountClosed("an account", ClosedBecause.SILENT, 600.0)
+        limiter.close(first)
+        limiter.close(AccountClosed("an account", ClosedBecause.REFUSED, 10))
         for one in waiting:
-            with pytest.raises(ClosedError, match=r"It rains\."):
+            with pytest.raises(ClosedError) as caught:
                 await one
+            assert caught.value.reason is first
         await resting
         limiter.leave()
         with pytest.raises(ClosedError):
@@ -257,9 +260,10 @@ def test_a_pause_ends_when_the_account_is_closed() -> None:
 def test_a_wait_that_is_too_long_closes_the_account(clock: Clock) -> None:
     limiter = Limiter(4, None, "OUR_KEY at example.org")
     limiter.failed(error("rate_limit", 300.0))
-    assert limiter.closed is None
+    assert not limiter.is_closed
     limiter.failed(error("rate_limit", 86_400.0))
-    assert limiter.closed == "OUR_KEY at example.org asks to wait 86,400 s."
+    account = "OUR_KEY at example.org"
+    assert limiter.reason == AccountClosed(account, ClosedBecause.LONG_WAIT, 86_400.0)
 
 
 def test_no_answer_for_ten_minutes_closes_the_account(clock: Clock) -> None:
@@ -267,11 +271,12 @@ def test_no_answer_for_ten_minutes_closes_the_account(clock: Clock) -> None:
     for _ in range(20):
         limiter.failed(error("timeout"))
         clock.now += 31
-    assert limiter.closed is None
+    assert not limiter.is_closed
     limiter.failed(error("timeout"))
-    assert limiter.closed is not None
-    assert "no call for 10 min" in limiter.closed
-    assert "It is timeout." in limiter.closed
+    reason = limiter.reason
+    assert reason is not None
+    assert (reason.because, reason.amount) == (ClosedBecause.SILENT, 600.0)
+    assert "It is timeout." in reason.error
 
 
 def test_one_answer_in_between_keeps_it_open(clock: Clock) -> None:
@@ -281,7 +286,7 @@ def test_one_answer_in_between_keeps_it_open(clock: Clock) -> None:
         limiter.failed(error("connection"))
         if limiter._in_row > 8:
             limiter.succeeded()
-    assert limiter.closed is None
+    assert not limiter.is_closed
 
 
 def test_few_failures_far_apart_keep_it_open(clock: Clock) -> None:
@@ -289,7 +294,7 @@ def test_few_failures_far_apart_keep_it_open(clock: Clock) -> None:
     for _ in range(5):
         limiter.failed(error("timeout"))
         clock.now += 500
-    assert limiter.closed is None
+    assert not limiter.is_closed
 
 
 def test_calls_that_fail_together_count_as_one_failure(clock: Clock) -> None:
@@ -316,10 +321,13 @@ def test_a_model_that_is_not_known_closes_no_other() -> None:
         for _ in range(10):
             limiter.failed(error("not_found"), "wrong")
         limiter.leave()
-        with pytest.raises(ClosedError, match=r"wrong: .* refused 10 calls in a row"):
+        with pytest.raises(ClosedError) as caught:
             await waiting[0]
+        reason = caught.value.reason
+        assert isinstance(reason, AccountClosed)
+        assert (reason.model, reason.because, reason.amount) == ("wrong", ClosedBecause.REFUSED, 10)
         await waiting[1]
-        assert (limiter.closed, limiter.under_way) == (None, 1)
+        assert (limiter.is_closed, limiter.under_way) == (False, 1)
 
     run(main())
 
@@ -329,7 +337,7 @@ def test_a_paid_reply_that_makes_no_sense_is_no_silence(clock: Clock) -> None:
     for _ in range(20):
         clock.now += 100
         limiter.failed(CallError("malformed", "What?", final=True))
-    assert limiter.closed is None
+    assert not limiter.is_closed
 
 
 @pytest.mark.parametrize("kind", ["auth", "quota", "not_found"])
@@ -340,9 +348,9 @@ def test_ten_refusals_in_a_row_close_the_account(kind: Kind, clock: Clock) -> No
     limiter.failed(error("bad_request"))
     for _ in range(9):
         limiter.failed(error(kind))
-    assert limiter.closed is None
+    assert not limiter.is_closed
     limiter.failed(error(kind))
-    assert limiter.closed is not None
+    assert limiter.is_closed
 
 
 @pytest.mark.parametrize(("places", "spare"), [(1, 0), (64, 0), (128, 0), (256, 64), (1000, 436)])

@@ -78,7 +78,7 @@ def test_what_the_suite_no_longer_asks_for_does_not_count_and_comes_back(tmp_pat
     write(tmp_path, changed)
     code, said = run(store_address, "run", "--resume", "--yes", **at)
     assert code == 0, said
-    assert "1 changed and is made anew" in said
+    assert "1 invalidated by changes to the suite" in said
     assert "7 records are no longer part of the suite." in said
     assert "no score counts it" in said
     rows, spent = kept(store_address)
@@ -146,7 +146,7 @@ def test_probabilities_that_are_wanted_later_are_asked_for_anew(folder):
     write(folder, FOUR, more="confidence: logprobs")
     code, said = run(address, "run", "--resume", "--yes")
     assert code == 0, said
-    assert "1 changed and is made anew" in said
+    assert "1 invalidated by changes to the suite" in said
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from engine.command import ended, kept, run
 from engine.test_hostile import SLOW_DOWN, suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.execution import execute, new_run, open_suite
-from pennyweight.judges.phases import phases
+from pennyweight.judges.phases import judge_phases
 from pennyweight.store.store import Store
 
 IMPATIENT = (
@@ -85,7 +85,7 @@ def test_who_lost_a_run_writes_only_what_it_paid_and_ends(tmp_path, store_addres
         finally:
             first.kill()
         assert code == 4, said
-        assert "Another process went on with this run." in said
+        assert "Another process continued this run." in said
         assert serving.calls == 2 * TASKS
     rows, _ = kept(store_address)
     assert rows == before
@@ -122,7 +122,7 @@ def test_who_only_waits_learns_of_it_by_the_next_sign_of_life(tmp_path, monkeypa
         assert store.find(made.id).status == "running"
 
 
-@pytest.mark.parametrize("phase", ["scores", "sentences"])
+@pytest.mark.parametrize("phase", ["scores", "behaviours"])
 def test_who_lost_a_run_while_judging_keeps_no_judgment(tmp_path, monkeypatch, phase):
     monkeypatch.setattr("pennyweight.engine.resume.EVERY", 0.05)
     address = str(tmp_path / "s.db")
@@ -139,11 +139,11 @@ def test_who_lost_a_run_while_judging_keeps_no_judgment(tmp_path, monkeypatch, p
     made = new_run(loaded)
     with closing(Store(address)) as store:
         outcome = execute(loaded, made, store, watch=lambda *_: None)
-        about = "rubric" if phase == "scores" else "behaviour"
-        (asked,) = [one for one in phases(outcome, loaded, store) if about in one.title]
+        phases = judge_phases(loaded, outcome.run, store, progress=lambda *_: None)
+        (ask,) = [ask for found, ask in phases if found.kind == phase]
         thief = threading.Timer(0.5, steal, (address, made.id))
         thief.start()
-        judged = asked.carry_out(lambda *_: None)
+        judged = ask()
         thief.join()
         assert judged.tally.lost
         assert store.judgments(made.id).height == 0

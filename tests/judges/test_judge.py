@@ -5,14 +5,17 @@ import gc
 import json
 import sqlite3
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from models.hostile import in_a_thread, response
+from pennyweight.engine import workforce
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.limiter import ClosedError, Limiter
+from pennyweight.engine.ending import ClosedBecause
+from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.tally import Tally
-from pennyweight.judges import judge as asking
+from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.judge import Brief, Desk, Judge
 from pennyweight.judges.judging import Bench, case_of
 from pennyweight.judges.prompt import Case, messages, schema
@@ -37,9 +40,8 @@ class Kept:
     def __init__(self):
         self.rows, self.calls = [], []
 
-    async def put(self, row, calls):
-        if row:
-            self.rows.append(dict(zip(JUDGMENT_COLUMNS, row, strict=True)))
+    def write(self, rows, calls):
+        self.rows += [dict(zip(JUDGMENT_COLUMNS, row, strict=True)) for row in rows]
         self.calls += [dict(zip(CALL_COLUMNS, call, strict=True)) for call in calls]
 
 
@@ -66,21 +68,18 @@ def ask(model, budget=None, **settings):
     """Let one judge judge; gives its score, what was kept, the budget."""
 
     async def main():
-        limits = Limits()
-        desk = Desk(
-            "run",
-            RUBRIC,
-            Prices({"judge": Price(1.0, 2.0)}),
-            budget or Budget(limits),
-            Tally(1),
-            Kept(),
-        )
-        limiter = Limiter(1, None, "judge")
-        model.limiter, model.desk = limiter, desk
-        subject = Subject("judge", "python:m:judge", settings=settings)
-        judge = Judge.of(subject, model, limiter, desk)
+        kept = Kept()
+        limits = Limits(concurrency=1)
+        crew = Workforce([model], limits, budget or Budget(limits), Tally(1), kept, lambda _: None)
+        desk = Desk("run", RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
+        model.limiter, model.desk = crew.limiters[model.account], desk
+        judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, desk)
         brief = Brief.of(("s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
-        return await judge.opinion(brief), desk
+        try:
+            score = await judge.opinion(brief)
+        finally:
+            await crew.close()
+        return score, SimpleNamespace(budget=desk.budget, writer=kept)
 
     return asyncio.run(main())
 
@@ -96,7 +95,7 @@ def test_the_schema_is_part_of_what_is_set_aside():
     held = []
 
     def look(request):
-        held.append(model.desk.budget._tokens_held)
+        held.append(model.desk.budget.held_tokens)
         sent = sum(len(m.content) for m in request.messages)
         held.append(sent + len(json.dumps(schema(RUBRIC))))
         return Reply(FULL, usage=KNOWN)
@@ -118,7 +117,7 @@ def test_the_schema_is_part_of_what_is_set_aside():
 )
 def test_all_that_may_come_out_is_set_aside(model, settings, most, monkeypatch):
     """The server answers nothing that is of use: what was set aside stays in the ledger."""
-    monkeypatch.setattr(asking, "pause", lambda *_: 0.0)
+    monkeypatch.setattr(workforce, "pause", lambda *_: 0.0)
     with in_a_thread({"judge": response({})}) as at:
         found = find(model, base_url=at["judge"][0])
         _, desk = ask(found, **settings)
@@ -131,8 +130,8 @@ def test_all_that_may_come_out_is_set_aside(model, settings, most, monkeypatch):
 def test_what_is_known_by_half_stays_set_aside(usage):
     _, desk = ask(Model(Reply(FULL, usage=usage)))
     (call,) = desk.writer.calls
-    assert call["held_tokens"] == desk.budget._tokens_held > 4096
-    assert call["held_usd"] == pytest.approx(desk.budget._usd_held)
+    assert call["held_tokens"] == desk.budget.held_tokens > 4096
+    assert call["held_usd"] == pytest.approx(desk.budget.held_usd)
     assert call["cost_usd"] is None
     again = Budget.of(
         Limits(),
@@ -144,7 +143,7 @@ def test_what_is_known_by_half_stays_set_aside(usage):
             "held_tokens": call["held_tokens"],
         },
     )
-    assert again._tokens_held == call["held_tokens"]
+    assert again.held_tokens == call["held_tokens"]
 
 
 def test_a_call_that_may_have_been_paid_for_stays_set_aside():
@@ -242,7 +241,7 @@ def test_an_account_that_is_closed_keeps_no_other_judge_from_judging(tmp_path):
     found = bench(tmp_path, {"refused": refused, "good": good}, 30)
     assert good.calls == 30
     assert refused.calls < 30
-    assert "refused" in found.tally.exhausted
+    assert found.tally.stop_reason.because is ClosedBecause.REFUSED
     assert found.unjudged == 0
 
 

@@ -151,7 +151,7 @@ def test_judging_that_fails_takes_nothing_away(tmp_path):
     )
     assert failed.returncode == 4
     assert "0 of 2 judgments made" in failed.stderr
-    assert "could not be made: 2. For example: python:m:good failed with RuntimeError" in (
+    assert "Failed judgments: 2. For example: python:m:good failed with RuntimeError" in (
         failed.stderr
     )
     assert "--rubric 'other one.yaml' --model good" in failed.stderr
@@ -195,7 +195,7 @@ def test_judges_stay_within_the_budget_of_the_run(tmp_path, limit):
     models = judge("good").replace('"python:m:good"', '"python:m:good", max_tokens: 60')
     done = run(tmp_path, models, tasks=30, limits=limits, settings="{max_tokens: 10}")
     assert done.returncode == 4, done.stderr
-    assert "is used up" in done.stderr
+    assert "limit reached" in done.stderr
     at = Store(str(tmp_path / "store.db"))
     spent = at.spent(at.find("latest").id)
     assert 0 < asked(tmp_path, "good") < 30
@@ -267,7 +267,7 @@ def test_ctrl_c_ends_judging_in_good_order(tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "Interrupted; go on with: pennyweight run --resume" in said
+    assert "Interrupted. Continue with: pennyweight run --resume" in said
     assert len(judgments(tmp_path)) == asked(tmp_path, "good") < 60
 
 

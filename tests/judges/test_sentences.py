@@ -112,7 +112,7 @@ def test_a_judge_of_sentences_costs_what_the_suite_says_of_its_name(tmp_path):
     (tmp_path / "agent.py").write_text(AGENT + PAID)
     (tmp_path / "suite.yaml").write_text(PRICED.replace("TASKS", tasks))
     done = pennyweight(tmp_path, "run", "suite.yaml", code=4)
-    assert "The budget of money is used up" in done.stderr
+    assert "Cost limit reached" in done.stderr
     assert (tmp_path / "asked.txt").read_text() == "xxx"
     with closing(Store(str(tmp_path / "store.db"))) as store:
         run = store.find("latest").id

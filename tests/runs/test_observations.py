@@ -177,7 +177,7 @@ def test_a_person_decides_later(folder):
     shown = pennyweight(folder, "review", "--as", "Ann", given="what\ny\nvery \x1b[1mkind\n")
     assert "Is it kind? (should be so)" in shown.stdout
     assert "\x1b" not in shown.stdout
-    assert "1 verdict kept" in shown.stderr
+    assert "1 verdict saved" in shown.stderr
     assert exported(folder)["PERSON"]["passed"] is True
     assert metrics(folder)["pass_rate"] > before
     store = Store(str(folder / "store.db"))
@@ -195,16 +195,16 @@ def test_a_person_decides_later(folder):
 def test_review_that_ends_with_its_input_says_what_was_kept(folder):
     pennyweight(folder, "run", "suite.yaml")
     ended = pennyweight(folder, "review", "--as", "Ann", given="y")
-    assert "1 verdict kept" in ended.stderr, "the answer counts, also without a note"
+    assert "1 verdict saved" in ended.stderr, "the answer counts, also without a note"
     ended = pennyweight(folder, "review", "--as", "Bo", given="", code=130)
-    assert "0 verdicts kept" in ended.stderr
+    assert "0 verdicts saved" in ended.stderr
     assert "Interrupted" not in ended.stderr
 
 
 def test_review_can_be_skipped_and_stopped(made):
     folder, _ = made
-    assert "0 verdicts kept" in pennyweight(folder, "review", given="s\n").stderr
-    assert "0 verdicts kept" in pennyweight(folder, "review", given="q\n").stderr
+    assert "0 verdicts saved" in pennyweight(folder, "review", given="s\n").stderr
+    assert "0 verdicts saved" in pennyweight(folder, "review", given="q\n").stderr
     assert exported(folder)["PERSON"]["passed"] is None
 
 

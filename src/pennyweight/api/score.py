@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.sources import resolve, runs_of
+from pennyweight.api.status import status_of
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline
 from pennyweight.sources.source import FileSource
@@ -144,8 +145,7 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
         run, statuses = source.run, source.store.statuses(source.run.id)
         made = sum(statuses.values()) - statuses.get("error", 0)
         if made < run.attempts:
-            idle = run.status == "running" and not source.store.is_made(run.id)
-            status = "interrupted" if idle else run.status
+            status = status_of(run, source.store)
             found.append(UnfinishedRun(run.id, made, run.attempts, status))
     return found
 

@@ -16,31 +16,26 @@ from pennyweight.text.safe import clean
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
-    """Delete RUNS with all their records; what they cost cannot be had back."""
-    from pennyweight.store.lease import Owner  # noqa: PLC0415
-    from pennyweight.store.store import Store  # noqa: PLC0415
+    """Delete RUNS with all their records. This cannot be undone."""
+    from pennyweight.api.runs import delete_run, summary  # noqa: PLC0415
+    from pennyweight.api.sources import open_store  # noqa: PLC0415
 
-    at = Store(store)
+    at = open_store(store)
     click.get_current_context().call_on_close(at.close)
-    found = [at.find(name) for name in runs]
-    for run in found:
-        records = sum(at.statuses(run.id).values())
+    for about in [summary(at.find(name), at) for name in runs]:
+        run, records = about.run, sum(about.records.values())
         question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
         if yes or _agreed(question, run.id):
-            if not at.take(run.id, Owner.here().text):
-                raise UsageError(
-                    f"Run {run.id} is being made right now; stop it first (Ctrl-C), then delete it."
-                )
-            at.remove(run.id)
+            delete_run(run.id, at)
             click.echo(f"Deleted {run.id}.", err=True)
 
 
 def _agreed(question: str, run: str) -> bool:
-    """Ask; where nobody can answer, say how to do without."""
+    """Ask; where nobody can answer, name the option that does without."""
     try:
         return click.confirm(question, err=True)
     except click.Abort:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise UsageError(f"Run {run} was not deleted. --yes goes on without asking.") from None
+        raise UsageError(f"Run {run} was not deleted. --yes deletes without asking.") from None

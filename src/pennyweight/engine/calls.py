@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.engine.budget import Amount, ExhaustedError
+from pennyweight.engine.ending import Limit
 from pennyweight.engine.limiter import LONGEST_PAUSE, ClosedError
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pennyweight.engine.budget import Budget
+    from pennyweight.engine.ending import LimitReached
     from pennyweight.engine.tally import Tally
     from pennyweight.models.model import Model, Request
     from pennyweight.models.prices import Prices
@@ -61,11 +63,11 @@ class Made:
 
 
 class LateError(ExhaustedError):
-    """The time of the run was over before the answer came: nobody's failure, so no record."""
+    """The run's time was over before the answer came: not a failed attempt, so no record."""
 
-    def __init__(self, made: Made) -> None:
+    def __init__(self, made: Made, reason: LimitReached) -> None:
         self.made = made
-        super().__init__("The budget of time is used up.")
+        super().__init__(reason)
 
 
 class CutError(asyncio.CancelledError):
@@ -102,7 +104,8 @@ async def called(
     except TimeoutError:
         budget.hold(one or most)
         said = CallError("timeout", "The time of the run was over before the answer came.")
-        raise LateError(Made(NOT_KNOWN, (time.monotonic() - began) * 1000, error=said)) from None
+        late = Made(NOT_KNOWN, (time.monotonic() - began) * 1000, error=said)
+        raise LateError(late, budget.reached(Limit.SECONDS)) from None
     except CallError as wrong:
         error = wrong
         if error.usage:

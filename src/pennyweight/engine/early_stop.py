@@ -29,7 +29,7 @@ GROWTH = 1.13
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
+class GrowingSuite:
     """A suite whose tasks are tried in random order until its policy is decided."""
 
     suite: Suite
@@ -50,7 +50,7 @@ class Until:
         *,
         seed: int | None = None,
         version: str | None = None,
-    ) -> Until:
+    ) -> GrowingSuite:
         """Check that a verdict can be reached in parts."""
         if len(suite.subjects) * len(suite.tiers) > 1:
             raise UsageError(

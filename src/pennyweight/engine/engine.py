@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
 import time
 from collections import deque
 from contextlib import suppress
@@ -12,7 +10,7 @@ from dataclasses import fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.engine.budget import Amount, Budget, ExhaustedError, TooMuchError, ceiling
+from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
 from pennyweight.engine.calls import (
     NOTHING_USED,
     CutError,
@@ -21,15 +19,13 @@ from pennyweight.engine.calls import (
     call_row,
     called,
     cost_of,
-    pause,
     used_of,
 )
 from pennyweight.engine.conversations import Talk
-from pennyweight.engine.interrupts import Stopping
-from pennyweight.engine.limiter import ClosedError, Limiter
+from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.prepared import Call, Side
 from pennyweight.engine.resume import key_of, task_columns
-from pennyweight.engine.writer import Writer
+from pennyweight.engine.workforce import Workforce
 from pennyweight.models.model import Message, Reply, Request, Settings, Usage
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import (
@@ -46,6 +42,7 @@ from pennyweight.text.safe import storable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from pennyweight.engine.limiter import Limiter
     from pennyweight.engine.tally import Tally
     from pennyweight.models.model import Model
     from pennyweight.models.prices import Prices
@@ -74,57 +71,22 @@ class Engine:
         tally: Tally,
         committed: Callable[[list[Row]], None],
     ) -> None:
-        self.suite, self.run, self.models, self.store = suite, run, models, store
-        self.prices, self.budget, self.tally, self.committed = prices, budget, tally, committed
-        self.jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
-        fixed = suite.limits.concurrency
-        self.limiters = {
-            model.account: Limiter(
-                fixed if isinstance(fixed, int) else None, model.limit, model.account
-            )
-            for model in models.values()
-        }
+        self.suite, self.run, self.models = suite, run, models
+        self.prices, self.budget, self.tally = prices, budget, tally
+        self.workforce = Workforce(models.values(), suite.limits, budget, tally, store, committed)
+        self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
         self._sides: dict[tuple[str, str], Side] = {}
-        self._tasks: list[asyncio.Task[None]] = []
-        self._cut: list[Row] = []
-        self.stopping = Stopping(tally, self.stop, lambda: self._tasks)
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
-        """Make all attempts; ends early when told to stop, out of budget, or unable to write."""
-        self.writer = Writer(self.store, self.committed, self._cancel)
-        tasks = self._tasks = [
-            asyncio.create_task(self._work(queue))
-            for limiter, queue in self._queues(attempts)
-            for _ in range(max(1, min(limiter.places, self.tally.total)))
-        ]
-        loop = asyncio.get_running_loop()
-        left = self.budget.left
-        timer = None if left is None else loop.call_later(left, self.out_of_time)
+        """Make all attempts; ends early when stopped, at a limit, or unable to write."""
         try:
-            await asyncio.gather(*tasks)
-        except BaseException as error:
-            self.stop()  # what is under way is paid for: it is ended and written
-            ends_itself = not isinstance(error, asyncio.CancelledError) or self.stopping.is_cut
-            if self.writer.error or not ends_itself:
-                self._cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+            await self.workforce.run(
+                self._work(queue)
+                for limiter, queue in self._queues(attempts)
+                for _ in range(max(1, min(limiter.places, self.tally.total)))
+            )
         finally:
-            if timer:
-                timer.cancel()
-            await self._close()
-
-    def _cancel(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-
-    async def _close(self) -> None:
-        """Write what is left, the calls that were cut included."""
-        try:
-            if self._cut and not self.writer.error:
-                await self.writer.put(None, self._cut)
-        finally:
-            await self.writer.close()
+            await self.workforce.close()
 
     def _queues(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Limiter, Iterator[Attempt]]]:
         """Deal attempts out to their accounts, so that one that is paused holds up no other."""
@@ -142,18 +104,6 @@ class Engine:
 
         for account, limiter in self.limiters.items():
             yield limiter, queue(account)
-
-    def stop(self) -> None:
-        """Begin no new attempt; those under way are ended and written."""
-        self.tally.stopping = True
-        for limiter in self.limiters.values():
-            limiter.close()
-        self.budget.wake()
-
-    def out_of_time(self) -> None:
-        """Stop because the time is over."""
-        self.tally.exhausted = "The budget of time is used up."
-        self.stop()
 
     async def _work(self, attempts: Iterator[Attempt]) -> None:
         ahead: list[tuple[Attempt, Call | None]] = []
@@ -173,12 +123,12 @@ class Engine:
             try:
                 await self._attempt(attempt, call, look_ahead)
             except ClosedError as error:  # other accounts go on
-                self.tally.exhausted = self.tally.exhausted or str(error) or None
-            except TooMuchError as error:  # smaller ones go on
-                self.tally.exhausted = f"Task {attempt.task.id} {error}."
+                self.tally.set_reason(self.tally.stop_reason or error.reason)
+            except CallTooLargeError as error:  # smaller ones go on
+                self.tally.set_reason(replace(error.reason, task=attempt.task.id))
             except ExhaustedError as error:
-                self.tally.exhausted = str(error)
-                self.stop()
+                self.tally.set_reason(error.reason)
+                self.workforce.stop()
                 return
 
     def _ready(self, attempt: Attempt, side: Side) -> Call:
@@ -246,38 +196,26 @@ class Engine:
         hundreds: what a crash can lose is what is under way, and no more than half as many again.
         """
         side = self._side_of(attempt)
-        limiter, name = side.limiter, side.model.name
         began, start = time.monotonic(), time.time()
-        tries, since = 0, 0.0
-        while True:
-            await limiter.enter(name)
-            try:
-                if call is None:
-                    if self.tally.stopping:
-                        return
-                    call = self._ready(attempt, side)
-                tries += 1
-                made, rows = await self._called(call)
-                if made.reply:
-                    limiter.succeeded()
-                    row = self._row(call, start, began, tries, made)
-                    await self.writer.put(row, rows, meanwhile, limiter.spare)
-                    return
-                error = made.error
-                assert error is not None
-                limiter.failed(error, name)
-                since = since or time.monotonic()
-                ends = self.tally.stopping or limiter.is_enough(error, tries, since)
-                if ends or not error.retryable:
-                    await self.writer.put(self._row(call, start, began, tries, made), rows)
-                    return
-                await self.writer.put(None, rows)
-            finally:
-                limiter.leave()
-            self.tally.retries += 1
-            self.tally.retried, self.tally.paused_until = error.kind, limiter.paused_until
-            self.tally.said = str(error)
-            await limiter.rest(pause(error, tries, self.jitter))
+        prepared = call
+
+        async def once() -> tuple[Made, list[Row]]:
+            nonlocal prepared
+            if prepared is None:
+                if self.tally.stopping:
+                    raise ClosedError
+                prepared = self._ready(attempt, side)
+            return await self._called(prepared)
+
+        async def finish(made: Made, rows: list[Row], tries: int) -> None:
+            assert prepared is not None
+            row = self._row(prepared, start, began, tries, made)
+            if made.reply:
+                await self.writer.put(row, rows, meanwhile, side.limiter.spare)
+            else:
+                await self.writer.put(row, rows)
+
+        await self.workforce.answered(side.model, once, finish)
 
     async def _called(self, call: Call) -> tuple[Made, list[Row]]:
         """Call once, within the budget; gives the rows of the ledger too."""
@@ -295,10 +233,10 @@ class Engine:
                 call.one,
             )  # fmt: skip
         except (CutError, LateError) as cut:
-            self._cut += call.taken_rows(self._ledger_row(call, cut.made))
+            self.workforce.cut += call.taken_rows(self._ledger_row(call, cut.made))
             raise
         except BaseException:  # a recording that fails, say
-            self._cut += call.taken_rows()
+            self.workforce.cut += call.taken_rows()
             raise
         return made, call.taken_rows(None if made.reply else self._ledger_row(call, made))
 

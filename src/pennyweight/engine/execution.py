@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import Budget
+from pennyweight.engine.ending import TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.resume import begin, held, place_of, settings_of
 from pennyweight.engine.tally import Tally
+from pennyweight.engine.workforce import recorded
 from pennyweight.errors import UsageError
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
@@ -52,7 +54,7 @@ class Outcome:
     @property
     def missing(self) -> int:
         """How many attempts were not made, or failed."""
-        return self.tally.total - self.tally.done + sum(self.tally.errors.values())
+        return self.tally.missing
 
 
 def check_subject(subject: Subject) -> str | None:
@@ -118,7 +120,7 @@ def execute(
     engines: list[Engine] = []
 
     def lost() -> None:
-        lose(tally, [engine.stopping for engine in engines])
+        lose(tally, [engine.workforce.stopping for engine in engines])
 
     with held(store, run.id, lost):
         return _execute(suite, run, store, tally, engines, watch, record, began, fresh=fresh)
@@ -126,8 +128,7 @@ def execute(
 
 def lose(tally: Tally, several: Iterable[Stopping]) -> None:
     """Stop at once, since another process has the run now."""
-    tally.lost = tally.stopping = True
-    tally.exhausted = "Another process went on with this run."
+    tally.stop_reason, tally.stopping = TakenOver(), True
     for stopping in several:
         stopping.lose()
 
@@ -150,27 +151,19 @@ def _execute(
         todo, tally.total = begin(run, suite, store)
     keep(suite, run, store)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
-    recorder = None
-    if record is not None:
-        from pennyweight.models.replay import Recorder  # noqa: PLC0415
-
-        recorder = Recorder(record)
-        models = {name: recorder.wrap(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id), began)
     try:
-        interrupted = asyncio.run(
-            _run(suite, run, store, models, iter(todo), tally, engines, budget, watch)
-        )
+        with recorded(models, record) as own:
+            interrupted = asyncio.run(
+                _run(suite, run, store, own, iter(todo), tally, engines, budget, watch)
+            )
     except BaseException as error:
         patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
         with contextlib.suppress(StoreError):
             store.set_run(run.id, patience=patience, status="failed", ended=time.time())
         raise
-    finally:
-        if recorder:
-            recorder.close()
     whole = tally.done == tally.total and not tally.errors
-    status = "done" if whole else "stopped" if interrupted or tally.exhausted else "failed"
+    status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
     store.set_run(run.id, status=status, ended=time.time())
     broken = 0 if tally.lost else settle(suite, run, store)
     return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted, broken)
@@ -202,13 +195,10 @@ async def _run(
     engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
     engines.append(engine)
     committed([])
-    engine.stopping.listen()
+    engine.workforce.stopping.listen()
     try:
         await engine.make(todo)
-    except asyncio.CancelledError:
-        if not engine.stopping.is_cut:
-            raise
     finally:
         for model in models.values():
             await model.close()
-    return engine.stopping.signals > 0
+    return engine.workforce.stopping.signals > 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SAME = 0.02
 """Seconds in which two signals are one: `timeout` tells a process, and then all of its group."""
 TURNS = 20
-"""How many turns of the loop a task may take to take in an answer that has come."""
+"""Turns of the loop in which a task can take an answer that has arrived."""
 
 
 class Stopping:
@@ -72,16 +72,14 @@ class Stopping:
         self.cut()
 
     def cut(self, turns: int = TURNS) -> None:
-        """Cancel what waits. What has its answer already takes it first, since it is paid for."""
+        """Cancel what is under way, after a few turns of the loop.
+
+        A task whose answer has arrived takes it in these turns: it is paid for.
+        """
         self.is_cut = True
-        left = False
-        for task in self._tasks():
-            waits = getattr(task, "_fut_waiter", None)
-            if task.done() or task.cancelling():
-                continue
-            if turns and (waits is None or waits.done()):
-                left = True
-            else:
-                task.cancel()
-        if left:
+        if turns:
             self._loop.call_soon(self.cut, turns - 1)
+            return
+        for task in self._tasks():
+            if not task.cancelling():
+                task.cancel()

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import ExhaustedError
+from pennyweight.engine.ending import AccountClosed, ClosedBecause
 from pennyweight.models.failure import LONGEST_WAIT, RETRYABLE
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def open_files() -> int:
 
 
 class ClosedError(ExhaustedError):
-    """An account takes no more calls; says why."""
+    """An account takes no more calls."""
 
 
 class Limiter:
@@ -70,8 +71,9 @@ class Limiter:
         self.limit = float(min(fixed or START, self.most))
         self.under_way = 0
         self.account = account or "The provider"
-        self.closed: str | None = None
-        """Why no more calls are made; None while they are."""
+        self.is_closed = False
+        self.reason: AccountClosed | None = None
+        """Why the account was given up; None where the run just stops."""
         self._closing = asyncio.Event()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.paused_until = 0.0
@@ -81,7 +83,7 @@ class Limiter:
         self._in_row = 0
         self._answered = False
         self._refused: dict[str, int] = {}
-        self._unknown: dict[str, str] = {}
+        self._unknown: dict[str, AccountClosed] = {}
         self._old = self._sent_before = 0
         self._window_start = time.monotonic()
         self._window_done = 0
@@ -105,8 +107,8 @@ class Limiter:
     async def enter(self, model: str = "") -> None:
         """Wait for a place; raises ClosedError when there will be none."""
         while True:
-            if self.closed is not None:
-                raise ClosedError(self.closed)
+            if self.is_closed:
+                raise ClosedError(self.reason)
             if model in self._unknown:
                 self._wake()  # the place goes to somebody else
                 raise ClosedError(self._unknown[model])
@@ -126,10 +128,10 @@ class Limiter:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), min(seconds, LONGEST_WAIT))
 
-    def close(self, why: str = "") -> None:
-        """Let nobody in any more, and send away who waits; the first reason stands."""
-        if self.closed is None:
-            self.closed = why
+    def close(self, reason: AccountClosed | None = None) -> None:
+        """Accept no more calls and release those that wait; the first reason is kept."""
+        if not self.is_closed:
+            self.is_closed, self.reason = True, reason
         self._closing.set()
         while self._waiting:
             place = self._waiting.popleft()
@@ -223,23 +225,32 @@ class Limiter:
         if error.kind not in RETRYABLE or error.final:
             return
         if (error.retry_after or 0.0) > LONGEST_WAIT:
-            self.close(f"{self.account} asks to wait {error.retry_after:,.0f} s.")
+            self.close(self._given_up(ClosedBecause.LONG_WAIT, error.retry_after or 0.0))
         self._in_row += 1
         if self._down_since is None:
             self._down_since = now
         if self._in_row >= FEW and now - self._down_since > PATIENCE:
-            self.close(f"{self.account} has answered no call for {PATIENCE / 60:g} min. {error}")
+            self.close(self._given_up(ClosedBecause.SILENT, PATIENCE, error))
 
     def _refuse(self, error: CallError, model: str) -> None:
         """Count a refusal; many in a row close the account, or the one model they concern."""
         self._refused[model] = self._refused.get(model, 0) + 1
         if self._refused[model] < MANY:
             return
-        why = f"{self.account} refused {MANY} calls in a row. {error}"
+        reason = self._given_up(ClosedBecause.REFUSED, MANY, error, model)
         if model:
-            self._unknown.setdefault(model, f"{model}: {why}")
+            self._unknown.setdefault(model, reason)
         else:
-            self.close(why)
+            self.close(reason)
+
+    def _given_up(
+        self,
+        because: ClosedBecause,
+        amount: float,
+        error: CallError | None = None,
+        model: str = "",
+    ) -> AccountClosed:
+        return AccountClosed(self.account, because, amount, str(error or ""), model)
 
     def _pause(self, now: float, seconds: float | None) -> None:
         if seconds:

@@ -6,19 +6,26 @@ import asyncio
 import threading
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pennyweight.store.connection import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from pennyweight.store.store import Row, Store
+    from pennyweight.store.store import Row
 
     Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]
 
 FEW, MANY = 16, 256
 """How many records are worth a commit of their own, and how many are never kept waiting."""
+
+
+class RowStore(Protocol):
+    """Where records, or judgments, are written together with the calls they took."""
+
+    def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
+        """Write all of them in one transaction."""
 
 
 class Writer:
@@ -30,7 +37,7 @@ class Writer:
 
     def __init__(
         self,
-        store: Store,
+        store: RowStore,
         committed: Callable[[list[Row]], None],
         failed: Callable[[], None] = lambda: None,
     ) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import time
-from dataclasses import asdict, dataclass, field
-from itertools import count
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.engine.budget import Amount, ceiling
-from pennyweight.engine.calls import CutError, LateError, call_row, called, cost_of, pause, used_of
+from pennyweight.engine.calls import CutError, LateError, call_row, called, cost_of, used_of
 from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.judges.prompt import again, schema
 from pennyweight.judges.replies import UnreadableError, read
@@ -25,11 +23,9 @@ if TYPE_CHECKING:
 
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.calls import Made
-    from pennyweight.engine.limiter import Limiter
     from pennyweight.engine.tally import Tally
-    from pennyweight.engine.writer import Writer
+    from pennyweight.engine.workforce import Workforce
     from pennyweight.judges.replies import Reading
-    from pennyweight.models.failure import CallError
     from pennyweight.models.model import Message, Model, Reply
     from pennyweight.models.prices import Prices
     from pennyweight.record import AttemptKey
@@ -80,12 +76,17 @@ class Desk:
     run: str
     rubric: Rubric
     prices: Prices
-    budget: Budget
-    tally: Tally
-    writer: Writer
-    cut: list[Row] = field(default_factory=list)
-    """The ledger of calls that were cancelled under way."""
-    jitter: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
+    workforce: Workforce
+
+    @property
+    def budget(self) -> Budget:
+        """The run's budget."""
+        return self.workforce.budget
+
+    @property
+    def tally(self) -> Tally:
+        """What has happened so far."""
+        return self.workforce.tally
 
 
 @dataclass(slots=True)
@@ -113,21 +114,12 @@ class Spent:
         return None if total is None or more is None else total + more
 
 
-class FailedError(Exception):
-    """A call that failed for good, with its row of the ledger."""
-
-    def __init__(self, error: CallError, row: Row) -> None:
-        self.row = row
-        super().__init__(str(error))
-
-
 @dataclass(frozen=True, slots=True)
 class Judge:
     """One judge made ready."""
 
     subject: Subject
     model: Model
-    limiter: Limiter
     settings: Settings
     output: int
     """The most tokens that may come out of a call."""
@@ -136,7 +128,7 @@ class Judge:
     desk: Desk
 
     @classmethod
-    def of(cls, subject: Subject, model: Model, limiter: Limiter, desk: Desk) -> Judge:
+    def of(cls, subject: Subject, model: Model, desk: Desk) -> Judge:
         """Make a judge ready: its output is constrained unless the suite says otherwise."""
         options = dict(subject.settings)
         if not options.keys() & {"schema", "response_format"}:
@@ -145,7 +137,7 @@ class Judge:
         mark = json.dumps([subject.model, subject.base_url, subject.settings], default=str)
         settings = Settings.from_suite(options)
         output = model.most_output(settings) or OUTPUT_TOKENS
-        return cls(subject, model, limiter, settings, output, mark, desk)
+        return cls(subject, model, settings, output, mark, desk)
 
     def fingerprint(self, brief: Brief) -> str:
         """Hash rubric, judge and judged text; the rubric's own mark stands in front."""
@@ -175,57 +167,46 @@ class Judge:
             return standing.score
         asked, spent, reply = brief.asked, Spent(), None
         for number in range(1, ASKS + 1):
-            try:
-                key = brief.key
-                label = f"{key.tier}\0{key.task_id}"
-                request = Request(asked, self.settings, key.attempt, label=label)
-                reply, row = await self._call(brief, request)
-            except FailedError as failed:
-                return await self._put(brief, spent, failed.row, "error", str(failed), reply)
+            key = brief.key
+            label = f"{key.tier}\0{key.task_id}"
+            request = Request(asked, self.settings, key.attempt, label=label)
+            made, row = await self._call(brief, request)
+            if made.reply is None:
+                return await self._put(brief, spent, row, "error", str(made.error), reply)
+            reply = made.reply
             spent.add(reply, cost_of(self.desk.prices, self.subject, reply))
             try:
                 reading = read(reply.text, self.desk.rubric, truncated=reply.truncated)
             except UnreadableError as error:
                 if number == ASKS:
                     return await self._put(brief, spent, row, "invalid", str(error), reply)
-                await self.desk.writer.put(None, [row])
+                await self.desk.workforce.writer.put(None, [row])
                 asked = again(brief.asked, reply.text, str(error))
                 continue
             return await self._put(brief, spent, row, "ok", None, reply, reading)
         raise AssertionError
 
-    async def _call(self, brief: Brief, request: Request) -> tuple[Reply, Row]:
-        """Call, trying again where that can help; gives the reply and its row of the ledger."""
-        desk, most, since = self.desk, self._most(request), 0.0
-        for tries in count(1):
-            await self.limiter.enter(self.model.name)
+    async def _call(self, brief: Brief, request: Request) -> tuple[Made, Row]:
+        """Call, with retries where they can help; return the last call and its ledger row."""
+        desk, most = self.desk, self._most(request)
+
+        async def once() -> tuple[Made, list[Row]]:
             try:
                 made = await called(
                     self.model, request, most, desk.budget, desk.tally,
                     lambda reply: used_of(desk.prices, self.subject, reply),
                 )  # fmt: skip
-                row = self._ledger_row(brief, made, most)
-                if made.reply:
-                    self.limiter.succeeded()
-                    return made.reply, row
-                error = made.error
-                assert error is not None
-                self.limiter.failed(error, self.model.name)
-                since = since or time.monotonic()
-                ends = desk.tally.stopping or self.limiter.is_enough(error, tries, since)
-                desk.tally.said = str(error)
-                if ends or not error.retryable:
-                    raise FailedError(error, row)
-                await desk.writer.put(None, [row])
             except (CutError, LateError) as cut:
-                desk.cut.append(self._ledger_row(brief, cut.made, most))
+                desk.workforce.cut.append(self._ledger_row(brief, cut.made, most))
                 raise
-            finally:
-                self.limiter.leave()
-            desk.tally.retries += 1
-            desk.tally.retried, desk.tally.paused_until = error.kind, self.limiter.paused_until
-            await self.limiter.rest(pause(error, tries, desk.jitter))
-        raise AssertionError
+            return made, [self._ledger_row(brief, made, most)]
+
+        async def finish(made: Made, rows: list[Row], _: int) -> tuple[Made, Row]:
+            if made.error:
+                desk.tally.last_error = str(made.error)
+            return made, rows[0]
+
+        return await desk.workforce.answered(self.model, once, finish)
 
     def _ledger_row(self, brief: Brief, made: Made, most: Amount) -> Row:
         return call_row("judge", brief.key, self.model.name, made, most)
@@ -271,5 +252,5 @@ class Judge:
                 "claimed_passed": reading.claimed_passed,
                 "items": json.dumps(reading.plain()),
             }
-        await self.desk.writer.put(tuple(map(values.get, JUDGMENT_COLUMNS)), [call])
+        await self.desk.workforce.writer.put(tuple(map(values.get, JUDGMENT_COLUMNS)), [call])
         return score

@@ -6,16 +6,15 @@ import asyncio
 import contextlib
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.engine.budget import Budget, ExhaustedError, TooMuchError
+from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
-from pennyweight.engine.interrupts import Stopping
-from pennyweight.engine.limiter import MOST, ClosedError, Limiter
+from pennyweight.engine.limiter import MOST, ClosedError
 from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
-from pennyweight.engine.writer import Writer
+from pennyweight.engine.workforce import Workforce, recorded
 from pennyweight.errors import UsageError
 from pennyweight.judges.judge import Brief, Desk, Judge, Known
 from pennyweight.judges.prompt import Case, messages
@@ -25,7 +24,7 @@ from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import renew
 from pennyweight.store.connection import StoreError
-from pennyweight.store.store import JUDGMENT_COLUMNS, Store
+from pennyweight.store.store import JUDGMENT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 
     from pennyweight.judges.judge import Knowledge
     from pennyweight.models.model import Model
-    from pennyweight.store.store import Row, Run
-    from pennyweight.suite.values import Judging, Limits, Price, Subject
+    from pennyweight.store.store import Row, Run, Store
+    from pennyweight.suite.values import Judging, Limits, Price
 
 _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}
 _KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}
@@ -42,7 +41,7 @@ _STATUS, _NAME = JUDGMENT_COLUMNS.index("status"), JUDGMENT_COLUMNS.index("judge
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgingResult:
     """How judging ended."""
 
     tally: Tally
@@ -57,18 +56,25 @@ class Judged:
     @property
     def valid(self) -> int:
         """How many valid judgments were made."""
-        return self.tally.done - sum(self.tally.errors.values()) - sum(self.invalid.values())
+        return self.tally.done - self.tally.failed - sum(self.invalid.values())
+
+    @property
+    def exit_code(self) -> int:
+        """What `pennyweight judge` exits with."""
+        if self.interrupted:
+            return 130
+        return 4 if self.tally.stop_reason or self.tally.errors or self.unjudged else 0
 
 
-class _Judgments(Store):
-    """A store whose records are judgments, for the writer."""
+@dataclass(frozen=True, slots=True)
+class _JudgmentRows:
+    """The judgments of a store, for the writer."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store.address)
-        self._engine, self.leases, self._file = store.engine, store.leases, store._file
+    store: Store
 
     def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
-        self.write_judgments(records, calls)
+        """Write judgments with their calls."""
+        self.store.write_judgments(records, calls)
 
 
 class _StoppedError(Exception):
@@ -98,7 +104,7 @@ def judge_run(
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None = None,
     began: float | None = None,
-) -> Judged:
+) -> JudgingResult:
     """Judge the attempts of a run that have no valid judgment yet.
 
     `began` is when the run began, for a limit of seconds that holds for all of it. Judges who were
@@ -125,7 +131,7 @@ def _judge(
     record: Path | None,
     began: float | None,
     benches: list[Bench],
-) -> Judged:
+) -> JudgingResult:
     """Judge a run that this process holds."""
     before = store.find(run.id)
     settings = {**before.settings, "judge": judging.plain()}
@@ -135,36 +141,28 @@ def _judge(
         store.set_run(run.id, settings=settings)
 
     models = {s.name: model_of(s, limits.timeout) for s in (*judging.judges, *judging.more)}
-    recorder = None
-    if record is not None:
-        from pennyweight.models.replay import Recorder  # noqa: PLC0415
-
-        recorder = Recorder(record)
-        models = {name: recorder.wrap(model) for name, model in models.items()}
     spent = store.spent(run.id)
     budget = Budget.of(limits, spent, began)
-    known = Prices.with_models(prices, models)
-    bench = Bench(run.id, judging, models, store, known, budget, watch, adopt)
-    benches.append(bench)
     status = "stopped"
     try:
-        if not before.settings.get("judge"):
-            bench.count()
-        interrupted = asyncio.run(bench.sit(limits))
-        if not (interrupted or bench.tally.exhausted):
+        with recorded(models, record) as own:
+            known = Prices.with_models(prices, own)
+            bench = Bench(run.id, judging, own, store, known, budget, watch, adopt)
+            benches.append(bench)
+            if not before.settings.get("judge"):
+                bench.count()
+            interrupted = asyncio.run(bench.sit(limits))
+        if not (interrupted or bench.tally.stop_reason):
             status = "failed" if bench.tally.errors else _settled(before)
     except BaseException as error:
         patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
         with contextlib.suppress(StoreError):
             store.set_run(run.id, patience=patience, status=status)
         raise
-    finally:
-        if recorder:
-            recorder.close()
     store.set_run(run.id, status=status, ended=time.time())
     paid = store.spent(run.id)["usd"]
     usd = None if paid is None else paid - (spent["usd"] or 0.0)
-    return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted, usd)
+    return JudgingResult(bench.tally, bench.invalid, bench.unjudged, interrupted, usd)
 
 
 def _settled(run: Run) -> str:
@@ -191,80 +189,42 @@ class Bench:
     judges: tuple[Judge, ...] = ()
     more: tuple[Judge, ...] = ()
     known: dict[AttemptKey, Knowledge] = field(default_factory=dict)
-    limiters: dict[str, Limiter] = field(default_factory=dict)
-    stopping: Stopping | None = None
+    workforce: Workforce | None = None
 
     async def sit(self, limits: Limits) -> bool:
-        """Judge until all is done or it is interrupted; says whether it was."""
-        fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
-        self.limiters = {
-            m.account: Limiter(fixed, m.limit, m.account) for m in self.models.values()
-        }
-        writer = Writer(_Judgments(self.store), self._committed)
-        cut: list[Row] = []
+        """Judge until all is done or it is interrupted; return whether it was."""
+        workforce = self.workforce = Workforce(
+            self.models.values(), limits, self.budget, self.tally, _JudgmentRows(self.store),
+            self._committed,
+        )  # fmt: skip
         try:
-            rubric = self.judging.rubric
-            desk = Desk(self.run, rubric, self.prices, self.budget, self.tally, writer, cut)
-
-            def ready(subjects: Sequence[Subject]) -> tuple[Judge, ...]:
-                models = [(s, self.models[s.name]) for s in subjects]
-                return tuple(Judge.of(s, m, self.limiters[m.account], desk) for s, m in models)
-
-            self.judges, self.more = ready(self.judging.judges), ready(self.judging.more)
+            desk = Desk(self.run, self.judging.rubric, self.prices, workforce)
+            self.judges, self.more = (
+                tuple(Judge.of(s, self.models[s.name], desk) for s in subjects)
+                for subjects in (self.judging.judges, self.judging.more)
+            )
             wanting = self._plan()
-            most = sum(limiter.places for limiter in self.limiters.values())
-            return await self._together(self._todo(), max(1, min(most, MOST, wanting)))
+            places = sum(limiter.places for limiter in workforce.limiters.values())
+            todo = self._todo()
+            workforce.stopping.listen()
+            workers = max(1, min(places, MOST, wanting))
+            await workforce.run(self._work(todo) for _ in range(workers))
+            return workforce.stopping.signals > 0
         finally:
             try:
-                if cut and not writer.error:
-                    await writer.put(None, cut)
+                await workforce.close()
             finally:
-                try:
-                    await writer.close()
-                finally:
-                    for model in self.models.values():
-                        await model.close()
-
-    async def _together(self, todo: Iterator[Brief], workers: int) -> bool:
-        """Work side by side; the first Ctrl-C ends it in good order, the second at once."""
-        tasks = [asyncio.ensure_future(self._work(todo)) for _ in range(workers)]
-        stopping = self.stopping = Stopping(self.tally, self.stop, lambda: tasks)
-        stopping.listen()
-        if self.tally.stopping:
-            self.stop()
-        left = self.budget.left
-        loop = asyncio.get_running_loop()
-        timer = None if left is None else loop.call_later(left, self._out_of_time)
-        try:
-            await asyncio.gather(*tasks)
-        except BaseException as error:
-            self.stop()  # what is under way is paid for: it is ended and written
-            cancelled = isinstance(error, asyncio.CancelledError)
-            if isinstance(error, StoreError) or (cancelled and not stopping.is_cut):
-                for task in tasks:
-                    task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if not (cancelled and stopping.is_cut):
-                raise
-        finally:
-            if timer:
-                timer.cancel()
-        return stopping.signals > 0
+                for model in self.models.values():
+                    await model.close()
 
     def lose(self) -> None:
         """Stop at once, since another process has the run now; called from any thread."""
-        lose(self.tally, [self.stopping] if self.stopping else ())
+        lose(self.tally, [self.workforce.stopping] if self.workforce else ())
 
     def stop(self) -> None:
-        """Ask nobody else; what is under way is ended and written."""
-        self.tally.stopping = True
-        for limiter in self.limiters.values():
-            limiter.close()
-        self.budget.wake()
-
-    def _out_of_time(self) -> None:
-        self.tally.exhausted = "The budget of time is used up."
-        self.stop()
+        """Ask nobody else; what is under way is completed and written."""
+        if self.workforce:
+            self.workforce.stop()
 
     def count(self) -> None:
         """Make these judges those who count."""
@@ -353,10 +313,11 @@ class Bench:
                 await self._attempt(brief)
             except _StoppedError:
                 return
-            except TooMuchError as error:  # smaller ones go on
-                self.tally.exhausted = f"Judging task {brief.key.task_id} {error}."
+            except CallTooLargeError as error:  # smaller ones go on
+                task = brief.key.task_id
+                self.tally.set_reason(replace(error.reason, task=task, judging=True))
             except ExhaustedError as error:
-                self.tally.exhausted = str(error)
+                self.tally.set_reason(error.reason)
                 self.stop()
                 return
 
@@ -381,7 +342,7 @@ class Bench:
         except ClosedError as error:
             if self.tally.stopping:
                 raise _StoppedError from error
-            self.tally.exhausted = str(error)  # the others are asked all the same
+            self.tally.set_reason(error.reason)  # the others are asked all the same
             return None
 
 

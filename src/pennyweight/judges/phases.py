@@ -1,11 +1,9 @@
-"""What judges are asked after the attempts were made: scores by a rubric, then sentences.
-
-`pennyweight run`, the page and the pytest plugin all go through the same phases.
-"""
+"""The phases of a run: attempts, scores by a rubric, questions about behaviours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pennyweight.judges.judging import judge_run
@@ -13,68 +11,80 @@ from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pennyweight.engine.budget import Budget
-    from pennyweight.engine.execution import Outcome
     from pennyweight.engine.tally import Tally
-    from pennyweight.judges.judging import Judged
-    from pennyweight.store.store import Row, Store
-    from pennyweight.suite.values import Suite
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.store.store import Row, Run, Store
+    from pennyweight.suite.values import Judging, Price, Suite
 
-    Watch = Callable[[Tally, Budget, list[Row]], None]
+    Progress = Callable[[Tally, Budget, list[Row]], None]
+
+
+class PhaseKind(StrEnum):
+    """What a phase of a run does."""
+
+    ATTEMPTS = "attempts"
+    SCORES = "scores"
+    """Judges score attempts by a rubric."""
+    BEHAVIOURS = "behaviours"
+    """Judges say whether sentences about attempts are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One round of questions: what it is, and how it is carried out."""
+    """A phase that begins."""
 
-    title: str
-    carry_out: Callable[[Watch], Judged | None]
+    kind: PhaseKind
+    run: str
+    suite: Suite | None = None
+    """The attempts that are made."""
+    judges: tuple[str, ...] = ()
+    rubric: str = ""
+    behaviours: int = 0
+    """How many behaviours the judges are asked about."""
+
+    @classmethod
+    def scores(cls, run: str, judging: Judging) -> Phase:
+        """Describe scoring by a rubric."""
+        judges = tuple(judge.name for judge in judging.judges)
+        return cls(PhaseKind.SCORES, run, judges=judges, rubric=judging.rubric.name)
 
 
-def phases(
-    outcome: Outcome,
+def judge_phases(
     suite: Suite,
+    run: Run,
     store: Store,
     *,
+    progress: Progress,
     record: Path | None = None,
     began: float | None = None,
-) -> Iterator[Phase]:
-    """Give what is asked of the judges, one round after the other.
+) -> Iterator[tuple[Phase, Callable[[], JudgingResult | None]]]:
+    """Yield what the judges of a suite are asked, and the function that asks it.
 
     A judge whose scores could not be read is asked about the sentences all the same.
     """
-    judging, run = suite.judge, outcome.run
-    if judging is None or outcome.interrupted or outcome.tally.exhausted:
-        return
-    if judging.scores:
-        who = ", ".join(s.name for s in judging.judges)
-
-        def by_rubric(watch: Watch) -> Judged:
-            return judge_run(
-                run, judging, store, limits=suite.limits, prices=suite.prices, watch=watch,
-                record=record, began=began,
-            )  # fmt: skip
-
-        yield Phase(f"Judging run {run.id} by the rubric {judging.rubric.name}: {who}.", by_rubric)
-    count = sum(map(len, questions_of(suite).values()))
-    if count:
-
-        def by_sentence(watch: Watch) -> Judged | None:
-            return ask(suite, run, store, watch=watch, record=record, began=began)
-
-        behaviours = "1 behaviour" if count == 1 else f"{count:,} behaviours"
-        yield Phase(f"Asking the judges about {behaviours}.", by_sentence)
-
-
-def unpriced(suite: Suite) -> list[str]:
-    """Say of which judges the price is not known."""
     judging = suite.judge
     if judging is None:
-        return []
-    missing = Prices(suite.prices).unknown((*judging.judges, *judging.more))
-    return [
-        f"The price of {model} is not known: what it costs as a judge is null." for model in missing
-    ]
+        return
+    if judging.scores:
+        yield (
+            Phase.scores(run.id, judging),
+            lambda: judge_run(
+                run, judging, store, limits=suite.limits, prices=suite.prices, watch=progress,
+                record=record, began=began,
+            ),
+        )  # fmt: skip
+    if count := sum(map(len, questions_of(suite).values())):
+        yield (
+            Phase(PhaseKind.BEHAVIOURS, run.id, behaviours=count),
+            lambda: ask(suite, run, store, watch=progress, record=record, began=began),
+        )
+
+
+def unpriced_judges(judging: Judging, prices: Mapping[str, Price]) -> list[str]:
+    """Return a note for each judge whose price is unknown."""
+    missing = Prices(prices).unknown((*judging.judges, *judging.more))
+    return [f"The price of the judge {model} is unknown: its cost is null." for model in missing]

@@ -16,8 +16,9 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.resume import held
+from pennyweight.engine.workforce import recorded
 from pennyweight.judges.judge import Judge
-from pennyweight.judges.judging import Bench, Judged
+from pennyweight.judges.judging import Bench, JudgingResult
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
@@ -63,7 +64,7 @@ def ask(
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None = None,
     began: float | None = None,
-) -> Judged | None:
+) -> JudgingResult | None:
     """Ask what was not asked yet; None where there is nothing to ask."""
     questions = questions_of(suite)
     if not questions or suite.judge is None:
@@ -74,24 +75,15 @@ def ask(
         more=(),
     )
     models = {s.name: model_of(s, suite.limits.timeout) for s in judging.judges}
-    recorder = None
-    if record is not None:
-        from pennyweight.models.replay import Recorder  # noqa: PLC0415
-
-        recorder = Recorder(record)
-        models = {name: recorder.wrap(model) for name, model in models.items()}
     budget = Budget.of(suite.limits, store.spent(run.id), began)
-    prices = Prices.with_models(_renamed(suite.prices, suite.judge.judges), models)
-    bench = _Hearing(run.id, judging, models, store, prices, budget, watch, questions=questions)
-    try:
+    with recorded(models, record) as own:
+        prices = Prices.with_models(_renamed(suite.prices, suite.judge.judges), own)
+        bench = _Hearing(run.id, judging, own, store, prices, budget, watch, questions=questions)
         with held(store, run.id, bench.lose):
             interrupted = asyncio.run(bench.sit(suite.limits))
             if not bench.tally.lost:
                 bench.keep(run)
-    finally:
-        if recorder:
-            recorder.close()
-    return Judged(bench.tally, bench.invalid, bench.unjudged, interrupted)
+    return JudgingResult(bench.tally, bench.invalid, bench.unjudged, interrupted)
 
 
 def _renamed(prices: Mapping[str, Price], judges: Iterable[Subject]) -> dict[str, Price]:
@@ -113,8 +105,7 @@ class _Hearing(Bench):
         if several and task not in self.panels:
             rubric = sentences_rubric(several)
             self.panels[task] = tuple(
-                Judge.of(j.subject, j.model, j.limiter, replace(j.desk, rubric=rubric))
-                for j in self.judges
+                Judge.of(j.subject, j.model, replace(j.desk, rubric=rubric)) for j in self.judges
             )
         return self.panels.get(task, ())
 

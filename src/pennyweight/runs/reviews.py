@@ -1,12 +1,14 @@
-"""What a person is still to be asked about a run, and what they say."""
+"""Questions that a run leaves to a person, and the answers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import Observer, given_by, rows_of, said_of
+from pennyweight.runs.transcript import calls_of, turns_of
 from pennyweight.store.verdicts import keep_verdicts
 
 if TYPE_CHECKING:
@@ -16,34 +18,46 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Run, Store
 
 
-def waiting(
-    run: Run, store: Store, who: str, *, again: bool = False
-) -> Iterator[tuple[Mapping[str, Any], str, Behaviour]]:
-    """Give each attempt with a behaviour that this person has not spoken about yet, and its role.
+@dataclass(frozen=True, slots=True)
+class ReviewQuestion:
+    """A behaviour of one attempt that a person is asked about."""
 
-    With `again`, also what they have spoken about.
-    """
+    run: Run
+    reviewer: str
+    record: Mapping[str, Any]
+    role: str
+    """`expected`, `must_not` or `checks`."""
+    behaviour: Behaviour
+
+    @property
+    def transcript(self) -> list[tuple[str, str]]:
+        """What was asked and done, part by part; of a conversation every turn."""
+        if turns := turns_of(self.record):
+            return [(role.capitalize(), text) for role, text in turns]
+        parts = [("Prompt", self.record.get("input") or "")]
+        parts.append(("Response", self.record.get("response") or ""))
+        calls = calls_of(self.record.get("tool_calls"))
+        return [*parts, ("Tools", "\n".join(calls))] if calls else parts
+
+    def answer(self, store: Store, *, holds: bool, note: str = "") -> None:
+        """Store the verdict of the reviewer."""
+        verdict = given_by(self.reviewer, self.record, self.behaviour, CheckResult(holds, note))
+        keep_verdicts(store, [verdict])
+
+
+def review_questions(
+    run: Run, store: Store, reviewer: str, *, again: bool = False
+) -> Iterator[ReviewQuestion]:
+    """Yield what this person has not answered yet; with `again`, also what they have."""
     observer = Observer.of(run, store)
     if observer is None:
         return
     for row in rows_of(run, store):
         about = said_of(row)
         given = observer.given.get(AttemptKey.of(row), ())
-        said = {g.mark for g in given if g.who == who and g.said_of == about}
+        answered = {g.mark for g in given if g.who == reviewer and g.said_of == about}
         scenario = observer.scenarios.get(row["task_id"])
-        for role, one in scenario.all() if scenario else ():
-            asked = not one.problem and one.check.by == "person"
-            if asked and (again or one.mark not in said):
-                yield row, role, one
-
-
-def say(
-    store: Store,
-    row: Mapping[str, Any],
-    behaviour: Behaviour,
-    who: str,
-    holds: bool,
-    note: str = "",
-) -> None:
-    """Keep what a person says, with who and when."""
-    keep_verdicts(store, [given_by(who, row, behaviour, CheckResult(holds, note))])
+        for role, behaviour in scenario.all() if scenario else ():
+            asked = not behaviour.problem and behaviour.check.by == "person"
+            if asked and (again or behaviour.mark not in answered):
+                yield ReviewQuestion(run, reviewer, row, role, behaviour)

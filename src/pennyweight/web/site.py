@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.api.status import INTERRUPTED, status_of
 from pennyweight.errors import NotFoundError
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
@@ -39,7 +40,6 @@ LISTED = (
 )
 COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd")
 _RECORDS, _STATUS = kept.LISTED.index("records"), kept.LISTED.index("status")
-INTERRUPTED = "interrupted"
 """The status of a run that nobody makes any more, though nobody ended it."""
 FRESH = 10.0
 """Seconds that a process has to take the run that it has just made an entry for."""
@@ -174,8 +174,7 @@ class Site:
         """Say how a run is: one that nobody makes and nobody ended was interrupted."""
         if run.status != "running" or self.jobs.running(run.id):
             return run.status
-        young = time.time() - run.created < FRESH
-        return "running" if young or self.store.is_made(run.id) else INTERRUPTED
+        return status_of(run, self.store, starting=FRESH)
 
     def left_behind(self, run: Run) -> int | None:
         """Give the process of a run that an earlier server began, and that outlived it."""

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from pennyweight.api import records as api_records
 from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES
 from pennyweight.api.remarks import VERDICTS, remarks
+from pennyweight.api.status import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts
@@ -29,7 +30,7 @@ from pennyweight.web.addresses import (
     write_place,
 )
 from pennyweight.web.record_rows import TEXT, table_rows
-from pennyweight.web.site import INTERRUPTED, mark
+from pennyweight.web.site import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

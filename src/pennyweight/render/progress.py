@@ -11,11 +11,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
+from pennyweight.engine.live_accuracy import count_correct
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.tally import Tally
+    from pennyweight.judges.phases import Phase
     from pennyweight.store.store import Row
 
 FAST, SLOW = 0.25, 10.0
@@ -138,6 +141,14 @@ class Progress(io.TextIOBase):
             self._write("\r\x1b[K")
         if self.printed:
             self.write("\n")
+
+
+def progress_of(phase: Phase) -> Progress:
+    """Return the progress of a phase; that of attempts also counts right answers."""
+    suite = phase.suite
+    if suite is None:
+        return Progress(lambda _: (0, 0))
+    return Progress(lambda rows: count_correct(rows, suite))
 
 
 def _is_terminal(out: TextIO | None) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pennyweight.engine import progress as module
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.progress import FAST, FEW, SLOW, SOON, Progress
 from pennyweight.engine.tally import Tally
+from pennyweight.render import progress as module
+from pennyweight.render.progress import FAST, FEW, SLOW, SOON, Progress
 from pennyweight.suite.values import Limits
 
 

@@ -1,0 +1,74 @@
+"""Judge the attempts of a stored run, without making them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pennyweight.api.sources import open_store
+from pennyweight.api.watcher import Watcher
+from pennyweight.errors import UsageError
+from pennyweight.judges.judging import judge_run
+from pennyweight.judges.phases import Phase, unpriced_judges
+from pennyweight.suite.loader import load_judging
+from pennyweight.suite.rubric import DEFAULT, load_rubric
+from pennyweight.suite.values import Judging, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.store.store import Run, Store
+    from pennyweight.suite.values import Limits, Price
+
+
+def judge(
+    run: str = "latest",
+    *,
+    rubric: str | Path | None = None,
+    models: Sequence[str] = (),
+    usd: float | None = None,
+    record: Path | None = None,
+    store: str | Store | None = None,
+    watch: Watcher | None = None,
+) -> JudgingResult:
+    """Ask the judges of a run about every attempt that has no valid judgment yet.
+
+    A judgment is reused while the rubric, the judge and the judged text are the same. `rubric` and
+    `models` replace those of the suite, `usd` its limit for the whole run.
+    """
+    watch, at = watch or Watcher(), open_store(store)
+    found = at.find(run)
+    judging, limits, prices = _chosen(found, rubric, models)
+    limits = limits if usd is None else replace(limits, usd=usd)
+    watch.begin(Phase.scores(found.id, judging))
+    for note in unpriced_judges(judging, prices):
+        watch.note(note)
+    try:
+        return judge_run(
+            found, judging, at, limits=limits, prices=prices, watch=watch.progress, record=record
+        )
+    finally:
+        watch.end()
+
+
+def _chosen(
+    run: Run, rubric: str | Path | None, models: Sequence[str]
+) -> tuple[Judging, Limits, Mapping[str, Price]]:
+    """Combine the suite's judges with the options, which take precedence."""
+    own, limits, prices = load_judging(run.path, None if Path(run.path).is_file() else run.text)
+    if not own and not models:
+        raise UsageError(
+            f"The suite of run {run.id} names no judge. Name one with --model, or add 'judge:' "
+            f"to {run.place}."
+        )
+    known = {s.name: s for s in (*own.judges, *own.more)} if own else {}
+    judges = tuple(known.get(name) or Subject(name, name) for name in models)
+    judging = own or Judging(judges, DEFAULT)
+    if judges:
+        more = tuple(s for s in judging.more if s not in judges)
+        judging = replace(judging, judges=judges, more=more)
+    if rubric:
+        judging = replace(judging, rubric=load_rubric(str(rubric)))
+    return judging, limits, prices

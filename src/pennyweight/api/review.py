@@ -1,0 +1,34 @@
+"""Collect the verdicts of a person on what a suite leaves to people (`human` checks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pennyweight.api.sources import open_store
+from pennyweight.errors import UsageError
+from pennyweight.runs.reviews import review_questions
+
+if TYPE_CHECKING:
+    from pennyweight.runs.reviews import ReviewQuestion
+    from pennyweight.store.store import Store
+
+
+def questions(
+    run: str = "latest",
+    *,
+    reviewer: str,
+    again: bool = False,
+    store: str | Store | None = None,
+) -> list[ReviewQuestion]:
+    """List what a person has not answered yet about a run; with `again`, also what they have."""
+    if not reviewer.strip():
+        raise UsageError("--as needs a name.")
+    at = open_store(store)
+    return list(review_questions(at.find(run), at, reviewer.strip(), again=again))
+
+
+def answer(
+    question: ReviewQuestion, *, holds: bool, note: str = "", store: str | Store | None = None
+) -> None:
+    """Store a person's verdict with their name and the time; it counts from then on."""
+    question.answer(open_store(store), holds=holds, note=note)

@@ -1,0 +1,399 @@
+"""Carry out a run: make the attempts, run the checks, ask the judges, decide a policy early."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pennyweight.api.watcher import Watcher
+from pennyweight.engine.advice import ANSWERED_BY, shared
+from pennyweight.engine.early_stop import GrowingSuite
+from pennyweight.engine.ending import EndKind, RunEnd
+from pennyweight.engine.execution import execute, model_of, new_run, open_suite
+from pennyweight.engine.preflight import fetched, warnings
+from pennyweight.engine.resume import difference, held, renew
+from pennyweight.errors import UsageError, unknown
+from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
+from pennyweight.runs.failures import failures
+from pennyweight.runs.observations import keep
+from pennyweight.runs.plan import EarlyStop
+from pennyweight.store.connection import StoreError
+from pennyweight.store.store import Store
+from pennyweight.suite.plan import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pennyweight.engine.execution import Outcome
+    from pennyweight.gates.policy import Policy
+    from pennyweight.gates.records import Records
+    from pennyweight.gates.verdict import Verdict
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.runs.failures import Failure
+    from pennyweight.store.settings import Spending
+    from pennyweight.store.store import Run
+    from pennyweight.suite.values import Suite, Task
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A policy that ends a run as soon as it is decided."""
+
+    policy: str | Path | Sequence[str | Path]
+    baseline: str | None = None
+    """A file, a run or a named baseline that the policy compares with."""
+    version: str | None = None
+    """The evaluated version, for progressive thresholds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to. Its records are in the store: `pennyweight.score(result.run.id)`."""
+
+    run: Run
+    store: str
+    """The address of the store."""
+    ended: RunEnd
+    """How making the attempts ended; each of `judgings` has an end of its own."""
+    attempts: int
+    """How many attempts were to be made, now; a resumed run has fewer."""
+    made: int
+    """How many of them were answered."""
+    errors: Mapping[str, int]
+    """How many of them failed, by the kind of error."""
+    missing: int
+    """How many of them have no answer: failed, or not tried."""
+    retries: int
+    last_error: str
+    """The last error that was retried."""
+    failures: tuple[Failure, ...]
+    """An example of each kind of error."""
+    spent: Spending
+    """What the whole run cost so far, judges included."""
+    broken_checks: int = 0
+    """How many checks raised an error."""
+    judgings: tuple[JudgingResult, ...] = ()
+    verdict: Verdict | None = None
+    """The verdict of the policy, for a run that ends when it is decided."""
+    is_early_stopping: bool = False
+    has_judges: bool = False
+    """Whether the suite names judges."""
+    notes: tuple[str, ...] = ()
+    """Advice that follows from the records."""
+
+    @property
+    def exit_code(self) -> int:
+        """What `pennyweight run` exits with."""
+        if self.ended.kind is EndKind.INTERRUPTED:
+            return 130
+        judging = next((j.exit_code for j in reversed(self.judgings) if j.exit_code), 0)
+        if self.is_early_stopping:
+            return judging or (self.verdict.exit_code if self.verdict else 4)
+        return 4 if self.missing else judging
+
+
+def run(
+    suite: str | Path,
+    *,
+    store: str | Store | None = None,
+    text: str | None = None,
+    tasks: Collection[str] | None = None,
+    record: Path | None = None,
+    by: Sequence[str] = (),
+    watch: Watcher | None = None,
+    until: Until | None = None,
+) -> RunResult:
+    """Make the attempts of a suite, check and judge them, and store their records.
+
+    `text` replaces the content of the suite's file. `tasks` names the tasks to try, all of them by
+    default. `record` names a file that `replay:FILE` answers from later. `by` names columns the
+    records will be grouped by; unknown ones are refused before the first call.
+    """
+    watch = watch or Watcher()
+    whole = open_suite(suite, text, by)
+    chosen = whole if tasks is None else replace(whole, tasks=_chosen(whole, tasks))
+    return _outside_a_loop(
+        lambda: _Job.prepared(chosen, new_run(chosen), store, watch, record).carry_out(until)
+    )
+
+
+def resume(
+    run: str | Path = "latest",
+    *,
+    store: str | Store | None = None,
+    record: Path | None = None,
+    by: Sequence[str] = (),
+    watch: Watcher | None = None,
+    until: Until | None = None,
+    as_stored: bool = False,
+) -> RunResult:
+    """Continue a run: make the attempts that are missing, failed, or changed in the suite.
+
+    `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
+    `as_stored` takes the suite's text from the run instead of its file.
+    """
+    watch, at = watch or Watcher(), _opened(store)
+    found, suite = _resumed(run, at, by, watch, as_stored=as_stored)
+    return _outside_a_loop(
+        lambda: _Job.prepared(suite, found, at, watch, record, fresh=False).carry_out(until)
+    )
+
+
+def plan(
+    suite: str | Path | None,
+    *,
+    resume: bool = False,
+    store: str | Store | None = None,
+    by: Sequence[str] = (),
+    watch: Watcher | None = None,
+) -> Suite:
+    """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
+    watch = watch or Watcher()
+    if resume:
+        _, loaded = _resumed(suite or "latest", _opened(store), by, watch)
+    else:
+        loaded = open_suite(suite or "suite.yaml", by=by)
+    for note in warnings(loaded, model_of):
+        watch.note(note)
+    return loaded
+
+
+def _chosen(suite: Suite, ids: Collection[str]) -> tuple[Task, ...]:
+    known = {task.id: task for task in suite.tasks}
+    for name in ids:
+        if name not in known:
+            raise UsageError(unknown("Task", name, known, f"They are in {suite.path}."))
+    return tuple(task for task in suite.tasks if task.id in ids)
+
+
+def _opened(store: str | Store | None) -> Store:
+    return store if isinstance(store, Store) else Store(store)
+
+
+def _outside_a_loop(call: Callable[[], T]) -> T:
+    """Call in a thread where an event loop runs here already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return call()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(contextvars.copy_context().run, call).result()
+
+
+def _resumed(
+    name: str | Path, store: Store, by: Sequence[str], watch: Watcher, *, as_stored: bool = False
+) -> tuple[Run, Suite]:
+    """Find the run to continue and the suite as it is now; ask whether changes are intended."""
+    path = Path(name)
+    if path.is_file():
+        same = (r for r in store.runs() if Path(r.path).resolve() == path.resolve())
+        run = next(same, None) or store.find(str(path))
+    else:
+        run = store.find(str(name))
+    exists = Path(run.path).is_file()
+    if not exists and not as_stored:
+        watch.note(f"{run.path} does not exist; the suite is taken from run {run.id}.")
+    suite = open_suite(run.path, run.text if as_stored or not exists else None, by)
+    if not watch.approve(run, difference(run, suite, store)):
+        raise UsageError("Nothing was changed. --yes continues without asking.")
+    return run, suite
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A run that is carried out."""
+
+    suite: Suite
+    run: Run
+    store: Store
+    watch: Watcher
+    record: Path | None
+    fresh: bool
+    began: float
+    """When it began, for a limit of seconds that covers attempts and judges."""
+
+    @classmethod
+    def prepared(
+        cls,
+        suite: Suite,
+        run: Run,
+        store: str | Store | None,
+        watch: Watcher,
+        record: Path | None,
+        *,
+        fresh: bool = True,
+    ) -> _Job:
+        """Check what can be checked before the first call."""
+        for note in warnings(suite, model_of):
+            watch.note(note)
+        at = _opened(store)
+        if record:
+            _check_recording(record, at)
+        try:
+            _ = at.engine
+        except StoreError as error:
+            raise StoreError(f"{error} Nothing was called; --store names another.") from error
+        for note in fetched(suite):
+            watch.note(note)
+        return cls(suite, run, at, watch, record, fresh, time.monotonic())
+
+    def carry_out(self, until: Until | None) -> RunResult:
+        """Make the attempts and ask the judges, until all is done or the policy is decided."""
+        if until:
+            return self._until(until)
+        self._start(count(self.suite))
+        outcome = self._attempts(self.suite)
+        judgings = self._judgings(self.suite, outcome)
+        return self._result(outcome, judgings, self._notes(outcome))
+
+    def _start(self, attempts: int) -> None:
+        if self.fresh:
+            self.store.add_run(self.run)
+        self.watch.start(self.run, attempts)
+
+    def _attempts(self, suite: Suite) -> Outcome:
+        self.watch.begin(Phase(PhaseKind.ATTEMPTS, self.run.id, suite))
+        try:
+            return execute(
+                suite, self.run, self.store, watch=self.watch.progress, record=self.record,
+                fresh=False, began=self.began,
+            )  # fmt: skip
+        finally:
+            self.watch.end()
+
+    def _judgings(self, suite: Suite, outcome: Outcome) -> tuple[JudgingResult, ...]:
+        """Ask the judges, unless the attempts were stopped."""
+        if suite.judge is None or outcome.interrupted or outcome.tally.stop_reason:
+            return ()
+        results: list[JudgingResult] = []
+        for note in unpriced_judges(suite.judge, suite.prices):
+            self.watch.note(note)
+        for phase, ask in judge_phases(
+            suite, outcome.run, self.store, progress=self.watch.progress, record=self.record,
+            began=self.began,
+        ):  # fmt: skip
+            self.watch.begin(phase)
+            result = None
+            try:
+                result = ask()
+            finally:
+                self.watch.end(result)
+            if result:
+                results.append(result)
+                if result.interrupted or result.tally.stop_reason:
+                    break
+        return tuple(results)
+
+    def _notes(self, outcome: Outcome) -> tuple[str, ...]:
+        if outcome.tally.done < 2:
+            return ()
+        note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY))
+        return (note,) if note else ()
+
+    def _until(self, until: Until) -> RunResult:
+        """Make ever larger parts of the suite until the policy is decided."""
+        stored = None if self.fresh else EarlyStop.of(self.run)
+        version = until.version or (stored.version if stored else None)
+        policy = _policy(until, version)
+        growing = GrowingSuite.of(
+            self.suite,
+            policy,
+            _baseline(until, policy, self.store),
+            seed=stored.seed if stored else None,
+            version=version,
+        )
+        if not self.fresh:
+            with held(self.store, self.run.id):
+                renew(self.run.id, growing.suite, self.store)
+        run = replace(self.run, settings={**self.run.settings, **growing.settings()})
+        job = replace(self, run=run)
+        job._start(len(self.suite.tasks) * self.suite.runs)
+        verdict: Verdict | None = None
+        for part in growing.parts():
+            outcome = job._attempts(part)
+            keep(growing.suite, run, self.store)
+            judgings = job._judgings(growing.suite, outcome)
+            made = sum(self.store.statuses(run.id).values())
+            verdict = growing.look(run, self.store) if made else verdict
+            stops = outcome.interrupted or outcome.tally.stop_reason
+            if stops or any(judging.exit_code for judging in judgings):
+                break
+            if verdict is None or verdict.verdict != "inconclusive":
+                break
+            if policy.errors.exceeded(verdict.errors, verdict.records):
+                break  # more attempts cannot make it a pass
+        settings = {**self.store.find(run.id).settings, **growing.settings()}
+        self.store.set_run(run.id, attempts=made, settings=settings)
+        result = job._result(outcome, judgings, (), verdict, is_early_stopping=True)
+        if result.ended.kind is EndKind.DECIDED:
+            self.store.set_run(run.id, status="done")
+        return replace(result, attempts=len(self.suite.tasks) * self.suite.runs, made=made)
+
+    def _result(
+        self,
+        outcome: Outcome,
+        judgings: tuple[JudgingResult, ...],
+        notes: tuple[str, ...],
+        verdict: Verdict | None = None,
+        *,
+        is_early_stopping: bool = False,
+    ) -> RunResult:
+        tally, ended = outcome.tally, outcome.tally.end
+        if outcome.interrupted and not (tally.missing or self.suite.judge or is_early_stopping):
+            ended = RunEnd(EndKind.DONE)  # nothing was left to do
+        interrupted = ended.kind is EndKind.INTERRUPTED or any(j.interrupted for j in judgings)
+        if verdict and verdict.verdict != "inconclusive" and not interrupted:
+            ended = RunEnd(EndKind.DECIDED, ended.reason)
+        return RunResult(
+            run=self.store.find(self.run.id),
+            store=self.store.address,
+            ended=ended,
+            attempts=tally.total,
+            made=tally.done - tally.failed,
+            errors=dict(tally.errors),
+            missing=tally.missing,
+            retries=tally.retries,
+            last_error=tally.last_error,
+            failures=tuple(failures(self.run.id, self.store)) if tally.errors else (),
+            spent=self.store.spent(self.run.id),
+            broken_checks=outcome.broken,
+            judgings=judgings,
+            verdict=verdict,
+            is_early_stopping=is_early_stopping,
+            has_judges=self.suite.judge is not None,
+            notes=notes,
+        )
+
+
+def _check_recording(path: Path, store: Store) -> None:
+    """Refuse a recording that cannot be written."""
+    from pennyweight.models.replay import Recorder  # noqa: PLC0415
+
+    if path.resolve() == Path(store.address).resolve():
+        raise UsageError(f"--record {path}: this is the store. Name another file.")
+    Recorder(path).close()
+
+
+def _policy(until: Until, version: str | None) -> Policy:
+    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
+
+    several = until.policy
+    paths = [several] if isinstance(several, str | Path) else list(several)
+    return load_policies(paths, version)
+
+
+def _baseline(until: Until, policy: Policy, store: Store) -> Records | None:
+    """Read the records that the policy compares with."""
+    if until.baseline is None:
+        return None
+    from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
+    from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
+
+    return baseline_records(until.baseline, needed_metrics(policy), policy.options, store=store)

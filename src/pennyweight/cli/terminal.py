@@ -1,0 +1,143 @@
+"""A run on a terminal: notes, questions, a progress line and the end of each phase."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pennyweight.api.watcher import Watcher
+from pennyweight.render.progress import progress_of
+from pennyweight.render.run_end import (
+    broken_sentence,
+    counted,
+    difference_sentences,
+    end_sentences,
+    failure_sentences,
+    judging_sentences,
+    made_sentence,
+    phase_title,
+    resume_command,
+    retry_sentence,
+)
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pennyweight.api.run import RunResult
+    from pennyweight.engine.budget import Budget
+    from pennyweight.engine.resume import Difference
+    from pennyweight.engine.tally import Tally
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.judges.phases import Phase
+    from pennyweight.render.progress import Progress
+    from pennyweight.store.store import Row, Run, Store
+
+
+class Terminal(Watcher, io.TextIOBase):
+    """Shows a run on standard error.
+
+    It is also a stream: standard output is for results, so what functions of the suite print is
+    redirected to it, above the progress line.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        record: Path | None = None,
+        by: Sequence[str] = (),
+        *,
+        yes: bool = False,
+        at_most: bool = False,
+    ) -> None:
+        self._store, self._record, self._by = store, record, by
+        self._yes, self._at_most = yes, at_most
+        self._line: Progress | None = None
+        self._run = ""
+
+    def write(self, text: str) -> int:
+        """Print what a function of the suite printed."""
+        if self._line:
+            return self._line.write(text)
+        click.echo(text, nl=False, err=True)
+        return len(text)
+
+    def note(self, text: str) -> None:
+        """Print a note."""
+        _tell(f"Note: {clean(text)}")
+
+    def approve(self, run: Run, difference: Difference) -> bool:
+        """Print what a resumed run reuses; ask where the suite has changed."""
+        for sentence in difference_sentences(run.id, difference):
+            _tell(sentence)
+        if not difference.asks or self._yes:
+            return True
+        return sys.stdin.isatty() and click.confirm("Continue?", err=True)
+
+    def start(self, run: Run, attempts: int) -> None:
+        """Announce the run."""
+        self._run = run.id
+        most = "at most " if self._at_most else ""
+        _tell(f"Run {run.id}: {most}{counted(attempts, 'attempt')} of {clean(run.suite)}.")
+
+    def begin(self, phase: Phase) -> None:
+        """Begin a line of progress."""
+        if phase.suite is None:
+            _tell(phase_title(phase))
+        self._line = progress_of(phase)
+
+    def progress(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
+        """Renew the line of progress."""
+        if self._line:
+            self._line(tally, budget, rows)
+
+    def end(self, result: JudgingResult | None = None) -> None:
+        """End the line of progress; print what became of a phase of judges."""
+        if self._line:
+            self._line.end()
+            self._line = None
+        if result:
+            for sentence in judging_sentences(result, self.command):
+                _tell(sentence)
+
+    @property
+    def command(self) -> str:
+        """The command that continues the run as it was asked for."""
+        return resume_command(self._store.address, self._run, self._record, self._by)
+
+    def result(self, result: RunResult) -> None:
+        """Print how the run ended and how to continue it."""
+        run, ended = result.run.id, result.ended
+        failed = sum(result.errors.values())
+        if result.broken_checks:
+            _tell(broken_sentence(run, result.broken_checks))
+        for note in result.notes:
+            self.note(note)
+        if result.is_early_stopping:
+            most = counted(result.attempts, "attempt")
+            _tell(f"{result.made:,} of at most {most} made. Run {run}.")
+        else:
+            made, spent, judged = result.made, result.spent, result.has_judges
+            _tell(made_sentence(run, result.attempts, made, failed, spent, judged=judged))
+        if result.errors:
+            for sentence in failure_sentences(run, result.errors, result.failures):
+                _tell(sentence)
+        if ended.reason or result.exit_code == 130:
+            _tell(retry_sentence(ended, result.retries, result.last_error))
+        for sentence in end_sentences(
+            ended,
+            self.command,
+            missing=result.missing,
+            answered=result.made,
+            last_error=result.last_error,
+        ):
+            _tell(sentence)
+
+
+def _tell(sentence: str) -> None:
+    if sentence:
+        click.echo(sentence, err=True)

@@ -1,0 +1,147 @@
+"""Workers that share accounts, a budget, a writer and one way to stop: for attempts and judges."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import contextmanager
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from pennyweight.engine.calls import pause
+from pennyweight.engine.ending import Limit
+from pennyweight.engine.interrupts import Stopping
+from pennyweight.engine.limiter import Limiter
+from pennyweight.engine.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+    from pathlib import Path
+
+    from pennyweight.engine.budget import Budget
+    from pennyweight.engine.calls import Made
+    from pennyweight.engine.tally import Tally
+    from pennyweight.engine.writer import RowStore
+    from pennyweight.models.model import Model
+    from pennyweight.store.store import Row
+    from pennyweight.suite.values import Limits
+
+T = TypeVar("T")
+
+
+@contextmanager
+def recorded(models: dict[str, Model], record: Path | None) -> Iterator[dict[str, Model]]:
+    """Record the replies of models to a file while they are used; without one, give them as is."""
+    if record is None:
+        yield models
+        return
+    from pennyweight.models.replay import Recorder  # noqa: PLC0415
+
+    recorder = Recorder(record)
+    try:
+        yield {name: recorder.wrap(model) for name, model in models.items()}
+    finally:
+        recorder.close()
+
+
+class Workforce:
+    """Runs workers side by side until they end, a limit is reached, or somebody stops them."""
+
+    def __init__(
+        self,
+        models: Iterable[Model],
+        limits: Limits,
+        budget: Budget,
+        tally: Tally,
+        store: RowStore,
+        committed: Callable[[list[Row]], None],
+    ) -> None:
+        fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
+        self.limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in models}
+        self.budget, self.tally = budget, tally
+        self.writer = Writer(store, committed, self._cancel)
+        self.cut: list[Row] = []
+        """The ledger of calls that were cancelled under way."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
+        self.stopping = Stopping(tally, self.stop, lambda: self._tasks)
+
+    async def run(self, workers: Iterable[Coroutine[None, None, None]]) -> None:
+        """Run workers; what is under way when they stop is completed and written."""
+        self._tasks = [asyncio.create_task(worker) for worker in workers]
+        if self.tally.stopping:
+            self.stop()
+        left = self.budget.left
+        loop = asyncio.get_running_loop()
+        timer = None if left is None else loop.call_later(left, self._out_of_time)
+        try:
+            await asyncio.gather(*self._tasks)
+        except BaseException as error:
+            self.stop()  # what is under way is paid for: it is completed and written
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if self.writer.error or (cancelled and not self.stopping.is_cut):
+                self._cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            if not (cancelled and self.stopping.is_cut):
+                raise
+        finally:
+            if timer:
+                timer.cancel()
+
+    async def close(self) -> None:
+        """Write what is left, the cancelled calls included."""
+        try:
+            if self.cut and not self.writer.error:
+                await self.writer.put(None, self.cut)
+        finally:
+            await self.writer.close()
+
+    def stop(self) -> None:
+        """Begin no new call; those under way are completed and written."""
+        self.tally.stopping = True
+        for limiter in self.limiters.values():
+            limiter.close()
+        self.budget.wake()
+
+    def _out_of_time(self) -> None:
+        self.tally.set_reason(self.budget.reached(Limit.SECONDS))
+        self.stop()
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def answered(
+        self,
+        model: Model,
+        call: Callable[[], Awaitable[tuple[Made, list[Row]]]],
+        finish: Callable[[Made, list[Row], int], Awaitable[T]],
+    ) -> T:
+        """Call until there is an answer or another try cannot help; return what `finish` gives.
+
+        `call` makes one call and returns the rows of its ledger. `finish` receives the last call,
+        its rows and the number of tries, and writes them: the place is given back after that.
+        """
+        limiter, tally, first_failure = self.limiters[model.account], self.tally, 0.0
+        for tries in count(1):
+            await limiter.enter(model.name)
+            try:
+                made, rows = await call()
+                error = made.error
+                if error is None:
+                    limiter.succeeded()
+                    return await finish(made, rows, tries)
+                limiter.failed(error, model.name)
+                first_failure = first_failure or monotonic()
+                enough = tally.stopping or limiter.is_enough(error, tries, first_failure)
+                if enough or not error.retryable:
+                    return await finish(made, rows, tries)
+                await self.writer.put(None, rows)
+            finally:
+                limiter.leave()
+            tally.retries += 1
+            tally.retried, tally.paused_until = error.kind, limiter.paused_until
+            tally.last_error = str(error)
+            await limiter.rest(pause(error, tries, self._jitter))
+        raise AssertionError

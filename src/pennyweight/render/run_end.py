@@ -1,0 +1,234 @@
+"""How a run begins and ends, in sentences: the same for terminal, page and pytest."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from pennyweight.engine.ending import (
+    AccountClosed,
+    CallTooLarge,
+    ClosedBecause,
+    EndKind,
+    Limit,
+    LimitReached,
+    TakenOver,
+)
+from pennyweight.judges.phases import PhaseKind
+from pennyweight.render.plain import cost_text, one_line
+from pennyweight.store.connection import again
+from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pennyweight.engine.ending import RunEnd, StopReason
+    from pennyweight.engine.resume import Difference
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.judges.phases import Phase
+    from pennyweight.runs.failures import Failure
+    from pennyweight.store.settings import Spending
+
+_MESSAGE_WIDTH = 300
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "attempt"), counted(1200, "attempt")
+    ('1 attempt', '1,200 attempts')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def stop_sentence(reason: StopReason) -> str:
+    """Write why a run stopped, in one or two sentences."""
+    match reason:
+        case LimitReached():
+            return _limit_sentence(reason)
+        case CallTooLarge(limit, maximum, needed, task):
+            what = "Judging task" if reason.judging else "Task"
+            may = "cost" if limit is Limit.USD else "use"
+            return (
+                f"{what} {one_line(task)} may {may} {_amount(limit, needed)}, more than "
+                f"limits.{limit} ({_amount(limit, maximum, unit=False)})."
+            )
+        case AccountClosed(account, because, amount, error, model):
+            name = f"{model}: {account}" if model else account
+            if because is ClosedBecause.LONG_WAIT:
+                return clean(f"{name} asks to wait {amount:,.0f} s.")
+            if because is ClosedBecause.SILENT:
+                return clean(f"{name} has not answered any call for {amount / 60:g} min. {error}")
+            return clean(f"{name} refused {amount:,.0f} calls in a row. {error}")
+        case TakenOver():
+            return "Another process continued this run."
+
+
+def _limit_sentence(reached: LimitReached) -> str:
+    limit = reached.limit
+    if limit is Limit.SECONDS:
+        return f"Time limit reached ({reached.maximum:g} s)."
+    name = "Cost" if limit is Limit.USD else "Token"
+    used = "spent" if limit is Limit.USD else "used"
+    spent, of = _amount(limit, reached.spent, unit=False), _amount(limit, reached.maximum)
+    text = f"{name} limit reached: {spent} of {of} {used}"
+    if reached.held:
+        held = _amount(limit, reached.held)
+        return (
+            f"{text}, and {held} reserved for calls that reported no usage and may be charged "
+            "(timeouts, for example)."
+        )
+    if reached.next_call is None:
+        return f"{text}."
+    may = "cost" if limit is Limit.USD else "use"
+    return (
+        f"{text}, and the next call may {may} up to {_amount(limit, reached.next_call)}. A smaller "
+        "max_tokens makes calls smaller."
+    )
+
+
+def _amount(limit: Limit, value: float, *, unit: bool = True) -> str:
+    if limit is Limit.USD:
+        return f"${value:.4g}"
+    return f"{value:,.0f} tokens" if unit else f"{value:,.0f}"
+
+
+def resume_command(address: str, run: str, record: Path | None, by: Sequence[str]) -> str:
+    """Write the command that continues a run with the same options."""
+    options = ["--record", str(record)] if record else []
+    options += [part for columns in by for part in ("--by", columns)]
+    return " ".join([again(address, run), *map(shlex.quote, options)])
+
+
+def end_sentences(
+    ended: RunEnd, command: str, *, missing: int, answered: int, last_error: str = ""
+) -> Iterator[str]:
+    """Write why a run ended and how to continue it with a command; nothing if it is complete."""
+    if ended.kind is EndKind.INTERRUPTED:
+        yield f"Interrupted. Continue with: {command}"
+    elif ended.reason:
+        yield f"{stop_sentence(ended.reason)} {_next_step(ended, command, answered, last_error)}"
+    elif missing:
+        yield f"Retry them with: {command}"
+
+
+def _next_step(ended: RunEnd, command: str, answered: int, last_error: str) -> str:
+    if not ended.is_limit:
+        return f"Continue later with: {command}"
+    if last_error and not answered:
+        return f"No call was answered. When that is fixed, continue with: {command}"
+    return f"Raise the limits in the suite, then: {command} --yes"
+
+
+def retry_sentence(ended: RunEnd, retries: int, last_error: str) -> str:
+    """Write which calls failed and were retried when the run ended; nothing if none were."""
+    told = ended.reason.error if isinstance(ended.reason, AccountClosed) else ""
+    if not last_error or last_error == told:
+        return ""
+    calls = "1 call failed and was" if retries == 1 else f"{retries:,} calls failed and were"
+    return f"{calls} retried. The last error: {one_line(last_error, _MESSAGE_WIDTH)}"
+
+
+def made_sentence(
+    run: str, attempts: int, made: int, failed: int, spent: Spending, *, judged: bool
+) -> str:
+    """Write how many attempts were made, and what the run cost."""
+    cost = cost_text(spent)
+    paid = f", {cost}" if cost else ""
+    missing = f", {failed:,} failed" if failed else ""
+    text = f"{made:,} of {counted(attempts, 'attempt')} made{missing}"
+    if not attempts:
+        text = "No attempt was left to make" if judged else "Nothing was left to make"
+    return f"{text}{paid}. Run {run}."
+
+
+def failure_sentences(
+    run: str, errors: Mapping[str, int], failures: Sequence[Failure]
+) -> Iterator[str]:
+    """Write why attempts failed: the count and one example of each kind of error."""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(errors.items()))
+    yield f"Failed attempts: {kinds}. For example:"
+    shown = [one for one in failures if one.kind in errors]
+    for one in shown:
+        message = one_line(one.message, _MESSAGE_WIDTH)
+        yield f"  {one.kind}, task {one_line(one.task)}: {message}"
+    if shown:
+        yield f"'pennyweight show {run} {one_line(shown[0].task)}' shows one in full."
+
+
+def broken_sentence(run: str, broken: int) -> str:
+    """Write how many checks raised an error."""
+    return f"{counted(broken, 'check')} failed to run; 'pennyweight show {run} TASK' shows why."
+
+
+def phase_title(phase: Phase) -> str:
+    """Write what a phase of judges does."""
+    if phase.kind is PhaseKind.BEHAVIOURS:
+        return f"Asking the judges about {counted(phase.behaviours, 'behaviour')}."
+    judges = ", ".join(phase.judges)
+    return clean(f"Judging run {phase.run} by the rubric {phase.rubric}: {judges}.")
+
+
+def judging_sentences(judged: JudgingResult, command: str) -> Iterator[str]:
+    """Write how a phase of judges ended, and how to continue it."""
+    tally = judged.tally
+    paid = f", ${judged.usd:.4g}" if judged.usd else ""
+    yield f"{judged.valid:,} of {counted(tally.total, 'judgment')} made{paid}."
+    for judge, number in sorted(judged.invalid.items()):
+        verb = "is" if number == 1 else "are"
+        yield (
+            f"{counted(number, 'judgment')} {verb} invalid: the replies of {clean(judge)} could "
+            "not be read."
+        )
+    if tally.failed:
+        last = one_line(tally.last_error, _MESSAGE_WIDTH)
+        yield f"Failed judgments: {tally.failed:,}." + (f" For example: {last}" if last else "")
+    if judged.unjudged:
+        yield f"Attempts without any valid judgment: {judged.unjudged:,}."
+    ended = tally.end
+    if ended.kind is EndKind.STOPPED:
+        if retried := retry_sentence(ended, tally.retries, tally.last_error):
+            yield retried
+        reason = ended.reason
+        step = "Raise the limits in the suite, then" if ended.is_limit else "Continue later with"
+        yield f"{stop_sentence(reason)} {step}: {command}" if reason else ""
+        return
+    if ended.kind is EndKind.INTERRUPTED:
+        yield f"Interrupted. Continue with: {command}"
+    elif judged.exit_code:
+        yield f"Retry them with: {command}"
+
+
+def summary_sentences(
+    ended: RunEnd, errors: Mapping[str, int], judgings: Sequence[JudgingResult]
+) -> Iterator[str]:
+    """Write only what went wrong, for a page that shows the rest itself."""
+    if ended.reason:
+        yield stop_sentence(ended.reason)
+    if errors:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(errors.items()))
+        yield f"Failed attempts: {kinds}."
+    for judged in judgings:
+        if reason := judged.tally.stop_reason:
+            yield stop_sentence(reason)
+        if judged.unjudged:
+            yield f"Attempts without any valid judgment: {judged.unjudged:,}."
+
+
+def difference_sentences(run: str, found: Difference) -> Iterator[str]:
+    """Write what a resumed run reuses, retries and makes."""
+    for change in found.texts:
+        yield f"Changed since run {run} began: {change}."
+    yield (
+        f"{counted(found.reused, 'attempt')} reused, {found.failed:,} to retry, {found.new:,} "
+        f"still to make, {found.changed:,} invalidated by changes to the suite."
+    )
+    if found.gone:
+        records = "1 record is" if found.gone == 1 else f"{found.gone:,} records are"
+        yield f"{records} no longer part of the suite."
+    if found.gone or found.changed:
+        yield (
+            "Records that the suite no longer asks for are set aside: no score counts them, and "
+            "they return with the suite that made them."
+        )
