@@ -74,7 +74,7 @@ def test_a_real_agent_in_two_tiers_and_two_runs(tmp_path):
         assert group["metrics"]["pass_rate"] == pytest.approx(sum(passed) / 6)
     again = pennyweight(tmp_path, "run", "--resume")
     assert again.returncode == 0, again.stderr
-    assert "12 attempts stand" in again.stderr
+    assert "12 attempts reused" in again.stderr
 
 
 SCRIPTED = """\

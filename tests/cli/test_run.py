@@ -143,7 +143,7 @@ def test_a_resumed_run_says_its_new_number_and_where_its_suite_is_from(folder: P
     result = run("--resume", "--yes")
     assert ": 6 attempts of s." in result.err
     Path("s.yaml").unlink()
-    assert "s.yaml is gone; the suite is taken as run" in run("--resume").err
+    assert "s.yaml does not exist; the suite is taken from run" in run("--resume").err
 
 
 def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
     run("s.yaml")
     write(answer="last_line", prompt="'{{ input }}!'")
     said = refused("run", "--resume")
-    assert "Nothing was done. --yes goes on without asking." in said
+    assert "Nothing was changed. --yes continues without asking." in said
     assert "Usage:" not in said
 
 

@@ -81,7 +81,7 @@ def test_a_second_resume_makes_nothing(tmp_path, address):
     before = calls(address)
     again = run(tmp_path, "run", "--resume")
     assert again.returncode == 0, again.stderr
-    assert "10 attempts stand" in again.stderr
+    assert "10 attempts reused" in again.stderr
     assert calls(address) == before
 
 
@@ -92,7 +92,7 @@ def test_a_changed_prompt_is_told_and_made_anew_only_when_agreed(tmp_path, addre
     before = calls(address)
     refused = run(tmp_path, "run", "--resume")
     assert refused.returncode == 2
-    assert "10 changed" in refused.stderr
+    assert "10 invalidated" in refused.stderr
     assert calls(address) == before
     agreed = run(tmp_path, "run", "--resume", "--yes")
     assert agreed.returncode == 0, agreed.stderr

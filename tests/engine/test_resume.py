@@ -56,7 +56,7 @@ def test_a_corrected_target_is_scored_without_a_call(folder):
     assert run(address, "run", "--resume")[0] == 2
     code, said = run(address, "run", "--resume", "--yes")
     assert code == 0, said
-    assert "2 attempts stand" in said
+    assert "2 attempts reused" in said
     rows, spent = kept(address)
     assert [(r["target"], r["category"], r["extra"]) for r in rows] == [
         ("4", "easy", '{"hint": "two"}'),
@@ -90,7 +90,7 @@ def test_what_the_suite_no_longer_asks_for_does_not_count_and_comes_back(tmp_pat
     write(tmp_path, {**first[0], "target": "5"}, first[1], more=whole)
     code, said = run(store_address, "run", "--resume", "--yes", **at)
     assert code == 0, said
-    assert "8 attempts stand" in said
+    assert "8 attempts reused" in said
     rows, spent = kept(store_address)
     assert (len(rows), spent["calls"]) == (8, 9), "nothing is paid for twice"
     assert scored(store_address) == (0.0, 8), "by the targets of today"
@@ -136,7 +136,7 @@ def test_a_run_that_was_whole_when_it_was_interrupted_has_ended_well(folder):
     (folder / "resumed_agent.py").write_text(interrupting)
     code, said = run(address, "run", "s.yaml")
     assert "1 of 1 attempt made" in said
-    assert (code, "go on with" in said) == (0, False)
+    assert (code, "Continue with" in said) == (0, False)
 
 
 def test_probabilities_that_are_wanted_later_are_asked_for_anew(folder):
@@ -169,7 +169,7 @@ def test_more_runs_are_asked_about(folder):
     write(folder, FOUR, more="runs: 50")
     code, said = run(address, "run", "--resume")
     assert code == 2
-    assert "49 are still to be made" in said
+    assert "49 still to make" in said
     assert kept(address)[1]["calls"] == 1
 
 
@@ -231,7 +231,7 @@ def test_a_run_is_resumed_from_another_folder_with_its_own_suite(folder):
     (elsewhere / "resumed_agent.py").write_text(AGENT)
     code, said = run(address, "run", "--resume", cwd=elsewhere)
     assert code == 0, said
-    assert "1 attempt stands, 0 failed and are tried again, 0 are still to be made" in said
+    assert "1 attempt reused, 0 to retry, 0 still to make" in said
     assert "there is a change" not in said
 
 

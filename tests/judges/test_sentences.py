@@ -118,3 +118,22 @@ def test_a_judge_of_sentences_costs_what_the_suite_says_of_its_name(tmp_path):
         run = store.find("latest").id
         assert store.judgments(run)["cost_usd"].to_list() == [pytest.approx(0.01)] * 3
         assert store.spent(run)["usd"] == pytest.approx(0.03)
+
+
+def test_a_reply_that_could_not_be_read_is_said_to_be_unreadable(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "def answer(text):\n    return 'Hello!'\n\ndef judge(request):\n    return 'Well.'\n"
+    )
+    (tmp_path / "suite.yaml").write_text(
+        "suite: s\nsubjects: ['python:agent:answer']\njudge: 'python:agent:judge'\n"
+        "tasks: [{id: KIND, input: a, expected_behaviors: [It greets.]}]\n"
+    )
+    pennyweight(tmp_path, "run", "suite.yaml", code=4)
+    row = rows(tmp_path)["KIND"]
+    (check,) = json.loads(row["checks"])
+    assert "reply could not be read" in check["why"]
+    assert row["undecided"] == ["It greets."]
+    agent = AGENT.replace('return "Hello! " + text', "return 'Hello!'")
+    (tmp_path / "agent.py").write_text(agent)
+    pennyweight(tmp_path, "run", "--resume")
+    assert rows(tmp_path)["KIND"]["observed_behaviors"] == ["It greets."]

@@ -239,7 +239,8 @@ class _Job:
         try:
             _ = at.engine
         except StoreError as error:
-            raise StoreError(f"{error} Nothing was called; --store names another.") from error
+            advice = "Nothing was called; --store names another."
+            raise StoreError(error.problem, advice) from error
         for note in fetched(suite):
             watch.note(note)
         return cls(suite, run, at, watch, record, fresh, time.monotonic())

@@ -23,7 +23,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
 from pennyweight.runs.observations import given_by, rows_of
-from pennyweight.store.verdicts import keep_verdicts
+from pennyweight.store.verdicts import keep_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ YES, NO = 0.75, 0.25
 """From which and up to which part of a point it is a yes, or a no."""
 _SAID = {*KEY, "judge", "fingerprint", "status", "items"}
 _UNCLEAR = "what is shown does not tell whether it is true"
+_UNREAD = {
+    "invalid": CheckResult(None, "its reply could not be read", error=True),
+    "error": CheckResult(None, "it could not be asked", error=True),
+}
+"""Verdicts of judges that gave none, by the status of the judgment."""
 
 
 def questions_of(suite: Suite) -> dict[str, tuple[Behaviour, ...]]:
@@ -110,22 +115,33 @@ class _Hearing(Bench):
         return self.panels.get(task, ())
 
     def keep(self, run: Run) -> None:
-        """Keep what the judges said as verdicts about the behaviours."""
-        said = {
-            (AttemptKey.of(one), one["judge"], one["fingerprint"]): one["items"]
+        """Store the judges' replies as verdicts about the behaviours.
+
+        A reply that could not be read is stored as such, unless the judge has answered before.
+        """
+        judgments = {
+            (AttemptKey.of(one), one["judge"], one["fingerprint"]): (one["status"], one["items"])
             for one in self.store.judgments(self.run, _SAID).iter_rows(named=True)
-            if one["status"] == "ok"
+        }
+        answered = {
+            (one.key, one.mark, one.who, one.said_of)
+            for one in verdicts_of(self.store, self.run)
+            if not one.error
         }
         given: list[Given] = []
         for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
             for judge in self.panel(brief.key.task_id):
                 name = judge.subject.name
-                items = json.loads(said.get((brief.key, name, judge.fingerprint(brief))) or "null")
-                if items is not None:
-                    given += [
-                        given_by(name.removesuffix(ABOUT), row, b, _verdict(items.get(b.mark, {})))
-                        for b in self.questions[brief.key.task_id]
-                    ]
+                found = judgments.get((brief.key, name, judge.fingerprint(brief)))
+                if found is None:
+                    continue
+                status, items = found[0], json.loads(found[1] or "{}")
+                for behaviour in self.questions[brief.key.task_id]:
+                    result = _UNREAD.get(status) or _verdict(items.get(behaviour.mark, {}))
+                    one = given_by(name.removesuffix(ABOUT), row, behaviour, result)
+                    known = (one.key, one.mark, one.who, one.said_of) in answered
+                    if not (one.error and known):
+                        given.append(one)
             if len(given) >= BATCH:
                 keep_verdicts(self.store, given)
                 given.clear()

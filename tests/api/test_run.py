@@ -1,0 +1,137 @@
+"""Runs from Python: one function carries them out, and returns what they came to."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import pennyweight
+from pennyweight.api.run import Until, plan, resume, run
+from pennyweight.api.runs import delete_run, find_run, list_runs, scores_of_run
+from pennyweight.api.watcher import Watcher
+from pennyweight.engine.ending import EndKind, Limit, LimitReached
+from pennyweight.errors import UsageError
+
+MODEL = """\
+def answer(text):
+    if "fail" in text:
+        raise RuntimeError("no")
+    return "FINAL_ANSWER: 4"
+
+def judge(request):
+    return '{"items": {"good": {"evidence": "e", "score": "1"}}, "confidence": "1"}'
+"""
+SUITE = """\
+suite: s
+prompt: "{{ input }} End with FINAL_ANSWER:"
+subjects: ["python:told_model:answer"]
+tasks: [{id: a, input: x, target: "4"}, {id: b, input: y, target: "5"}]
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENNYWEIGHT_STORE", str(tmp_path / "store.db"))
+    (tmp_path / "told_model.py").write_text(MODEL)
+    path = tmp_path / "s.yaml"
+    path.write_text(SUITE)
+    return path
+
+
+class Events(Watcher):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.phases: list[str] = []
+        self.started: list[tuple[str, int]] = []
+
+    def note(self, text):  # type: ignore[no-untyped-def]
+        self.notes.append(text)
+
+    def start(self, run, attempts):  # type: ignore[no-untyped-def]
+        self.started.append((run.id, attempts))
+
+    def begin(self, phase):  # type: ignore[no-untyped-def]
+        self.phases.append(phase.kind)
+
+
+def test_a_run_returns_what_it_came_to(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = Events()
+    result = run(suite, watch=events)
+    assert (result.attempts, result.made, result.missing, result.exit_code) == (2, 2, 0, 0)
+    assert result.ended.kind is EndKind.DONE
+    assert events.started == [(result.run.id, 2)]
+    assert events.phases == ["attempts"]
+    assert find_run().status == "done"
+    scores, _ = scores_of_run(result.run)
+    assert scores is not None
+    assert scores.groups[0].estimates["accuracy"].value == 0.5
+    assert capsys.readouterr() == ("", "")
+    delete_run(result.run.id)
+    assert not list_runs()
+
+
+def test_the_public_name_is_the_function(suite: Path) -> None:
+    assert pennyweight.run is run
+    assert pennyweight.run(suite, tasks={"b"}).attempts == 1
+
+
+def test_it_works_where_a_loop_runs_already(suite: Path) -> None:
+    async def main() -> int:
+        return run(suite).made
+
+    assert asyncio.run(main()) == 2
+
+
+def test_failures_are_values_and_are_retried(suite: Path) -> None:
+    suite.write_text(SUITE.replace("input: y", "input: fail"))
+    result = run(suite)
+    assert (result.made, result.missing, dict(result.errors)) == (1, 1, {"function": 1})
+    assert (result.ended.kind, result.exit_code) == (EndKind.INCOMPLETE, 4)
+    assert [(one.kind, one.task) for one in result.failures] == [("function", "b")]
+    suite.write_text(SUITE)
+    again = resume(suite)
+    assert (again.run.id, again.attempts, again.made) == (result.run.id, 1, 1)
+
+
+def test_a_limit_is_a_value(suite: Path) -> None:
+    suite.write_text(SUITE + "limits: {seconds: 0.000001}\n")
+    result = run(suite)
+    assert isinstance(result.ended.reason, LimitReached)
+    assert result.ended.reason.limit is Limit.SECONDS
+    assert (result.ended.is_limit, result.exit_code) == (True, 4)
+
+
+def test_an_unknown_task_is_refused_before_the_first_call(suite: Path) -> None:
+    with pytest.raises(UsageError, match="'c' is not known"):
+        run(suite, tasks=["a", "c"])
+    assert not list_runs()
+
+
+def test_a_plan_calls_nothing(suite: Path) -> None:
+    assert [task.id for task in plan(suite).tasks] == ["a", "b"]
+    assert not list_runs()
+
+
+def test_judges_are_a_phase(suite: Path) -> None:
+    rubric = "{categories: {c: {items: [{id: good, text: Good., points: 1}]}}}"
+    suite.write_text(SUITE + f"judge: {{model: 'python:told_model:judge', rubric: {rubric}}}\n")
+    events = Events()
+    result = run(suite, watch=events)
+    assert events.phases == ["attempts", "scores"]
+    assert [one.valid for one in result.judgings] == [2]
+    assert pennyweight.judge(result.run.id).valid == 0, "valid judgments are reused"
+
+
+def test_a_decided_run_ends(suite: Path) -> None:
+    tasks = ", ".join(f"{{id: t{n}, input: x, target: '4'}}" for n in range(60))
+    suite.write_text(SUITE.partition("tasks:")[0] + f"tasks: [{tasks}]\n")
+    Path("p.yaml").write_text(
+        "policy: p\ngates: [{metric: accuracy, threshold: '>= 0.5', on: confident}]\n"
+    )
+    result = run(suite, until=Until("p.yaml"))
+    assert result.verdict is not None
+    assert (result.verdict.verdict, result.exit_code) == ("pass", 0)
+    assert result.ended.kind is EndKind.DECIDED
+    assert result.made < result.attempts == 60
+    assert find_run().status == "done"
