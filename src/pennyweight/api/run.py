@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pennyweight.engine.execution import Outcome
     from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import Records
+    from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Verdict
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.runs.failures import Failure
@@ -390,7 +390,7 @@ def _policy(until: Until, version: str | None) -> Policy:
     return load_policies(paths, version)
 
 
-def _baseline(until: Until, policy: Policy, store: Store) -> Records | None:
+def _baseline(until: Until, policy: Policy, store: Store) -> GateRecords | None:
     """Read the records that the policy compares with."""
     if until.baseline is None:
         return None
