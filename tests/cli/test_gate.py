@@ -123,7 +123,7 @@ def test_github_gets_annotations_and_a_summary(tmp_path, records, policy, monkey
     done = pennyweight("gate", records, "--policy", made, "--format", "json")
     assert done.code == 1
     assert done.json["verdict"] == "fail"
-    assert f"::error file={made},line=2,title=Pennyweight%3A pass_rate::90 %25 misses" in done.err
+    assert f"::error file={made},line=2,title=Pennyweight%3A pass_rate::90.0 %25 misses" in done.err
     assert "## ✗ Pennyweight: failed" in summary.read_text()
     shown = pennyweight("gate", records, "--policy", made, "--format", "github")
     assert shown.out.startswith("::error")

@@ -32,8 +32,8 @@ def test_a_failure_names_the_tasks_that_became_worse():
     before = share(90, 100)
     found = verdict(NO_WORSE, moved(before, 30), before)
     only = found.deciding[0]
-    assert only.why.startswith("30 points worse (90 % → 60 %), at best")
-    assert (only.scenarios[0].id, only.scenarios[0].why) == ("t0", "100 % → 0 %")
+    assert only.why.startswith("30.0 points worse (90.0 % → 60.0 %), at best")
+    assert (only.scenarios[0].id, only.scenarios[0].why) == ("t0", "100.0 % → 0.0 %")
 
 
 def test_better_has_to_be_shown():
@@ -87,7 +87,7 @@ def test_lower_is_better_for_some_and_other_metrics_take_a_share_or_an_amount():
     bad = [{"task_id": str(i), **(wrong if i < 60 else right)} for i in range(300)]
     assert verdict(errors, good, bad).verdict == "pass"
     found = verdict(errors, bad, good)
-    assert (found.verdict, found.gates[0].scenarios[0].why) == ("fail", "0 % → 100 %")
+    assert (found.verdict, found.gates[0].scenarios[0].why) == ("fail", "0.0 % → 100.0 %")
 
 
 def test_numbers_that_do_not_vary_need_more_than_a_few_tasks():
@@ -123,7 +123,7 @@ def test_tasks_count_by_their_weight():
     assert (found.verdict, only.weighted) == ("fail", True)
     assert only.value == pytest.approx((-0.9 + 0.2) / 2)
     assert only.baseline == pytest.approx(0.75)
-    assert only.why.startswith("35 points worse (75 % → 40 %)")
+    assert only.why.startswith("35.0 points worse (75.0 % → 40.0 %)")
     assert verdict(heavy, before, before).verdict == "pass"
 
 

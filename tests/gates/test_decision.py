@@ -159,7 +159,7 @@ def test_scores_below_one_another_are_told_with_the_scenarios_that_decided():
     rows = [*behaviours(8, 8), {"task_id": "worst", "expected": 4, "observed": 1}]
     found = verdict({"thresholds": {"behavior_coverage": 95}}, rows)
     assert [(s.id, s.why) for s in found.deciding[0].scenarios] == [
-        ("worst", "behavior_coverage 25 %")
+        ("worst", "behavior_coverage 25.0 %")
     ]
 
 
@@ -245,7 +245,7 @@ def test_slips_of_the_pen_are_told():
     assert found.notes == (
         "weights.by_category: no record has 'adverserial' (did you mean 'adversarial'?). "
         "The records have adversarial, edge.",
-        "pass_rate of hapy_path: any value meets ≥ 0 %.",
+        "pass_rate of hapy_path: any value meets ≥ 0.0 %.",
         "optional_scenarios: no record has 't99'.",
     )
     assert gate(found, "pass_rate of hapy_path").why == (

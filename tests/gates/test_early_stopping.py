@@ -57,7 +57,7 @@ def test_the_thresholds_sign_says_what_is_better(hits, word):
     assert (found.verdict, verdict(given, rows).verdict) == (word, word)
     only = found.deciding[0] if word == "fail" else found.gates[0]
     assert only.low <= only.value <= only.high
-    assert "(indifference zone 20 % to 25 %)" in only.why
+    assert "(indifference zone 20.0 to 25.0 %)" in only.why
 
 
 CLOSE = {"gates": [{"metric": "accuracy", "threshold": ">= 55%", "on": "confident",

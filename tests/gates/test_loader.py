@@ -43,7 +43,7 @@ weights: {accuracy: much}
         "Did you mean 'ids'?",
         "Did you mean 'overall'?",
         "accuracy needs 'threshold', 'no_worse_than' or 'better: true'",
-        "no number of attempts can show ≥ 100 %; write 'on: value'",
+        "no number of attempts can show ≥ 100.0 %; write 'on: value'",
         "on must be 'value' or 'confident', not 'sure'",
         "weights.accuracy must be a number of at least 0, not 'much'",
     ):
@@ -70,7 +70,10 @@ weights: {accuracy: much}
         ("thresholds: {accuracy: 80}\nerror_rate: 0", "above 0 and below 50 %"),
         ("optional_scenarios: [A]", "the policy has no gate"),
         ("gates: [{metric: pass_rate, better: false}]", "needs .* or 'better: true'"),
-        ("gates: [{metric: ece, threshold: '= 10%', on: confident}]", "no interval can show = 10"),
+        (
+            "gates: [{metric: ece, threshold: '= 10%', on: confident}]",
+            "no interval can show = 0.1;",
+        ),
         ("gates: [{metric: accuracy, threshold: 50, name: must_not}]", "'must_not' is the name"),
         ("gates: [{metric: latency_p95, no_worse_than: 10%}]", "not a mean.*use latency_mean_ms"),
         ("gates: [{metric: ece, better: true}]", "is not a mean"),
@@ -194,8 +197,8 @@ def test_the_weights_of_a_composite_are_shares_and_every_rule_counts():
     text = "composite: |\n  s = accuracy × 1\n  pass = s ≥ 0.5\n  pass = safety_rate = 1\n"
     rules = load_policy("p.yaml", None, text).gates
     assert [(g.metric, str(g.threshold)) for g in rules] == [
-        ("s", "≥ 50 %"),
-        ("safety_rate", "= 100 %"),
+        ("s", "≥ 0.5"),
+        ("safety_rate", "= 100.0 %"),
     ]
 
 

@@ -147,8 +147,8 @@ def test_what_cannot_be_raised_is_told(tmp_path):
     turned = ratchet(decided(path, answers(9, 10)), 0.01)
     assert turned.raised == ()
     assert [why.split(": ", 1)[1] for why in turned.left] == [
-        "accuracy stays at ≥ 50 %: its layout cannot be kept.",
-        "s stays at ≥ 50 %: it stands in a formula; raise it there.",
+        "accuracy stays at ≥ 50.0 %: its layout cannot be kept.",
+        "s stays at ≥ 0.5: it stands in a formula; raise it there.",
     ]
     assert path.read_text() == before
 

@@ -91,7 +91,8 @@ def test_a_run_is_decided_as_soon_as_the_evidence_is_there():
     found = verdict(made, rows[:26], plan=plan(100))
     assert found.verdict == "pass"
     assert (
-        "after 26 of 100 tasks the evidence against 80 % or worse is 21 to 1" in found.gates[0].why
+        "after 26 of 100 tasks the evidence against 80.0 % or worse is 21 to 1"
+        in found.gates[0].why
     )
     bad = [{**row, "passed": False} for row in rows]
     assert verdict(made, bad[:5], plan=plan(100)).verdict == "fail"
@@ -101,7 +102,7 @@ def test_tasks_count_in_the_order_of_the_plan_and_not_as_they_come_in():
     made = policy(SURE)
     late = [row for row in share(100, 100) if row["task_id"] != "t3"]
     found = verdict(made, late, plan=plan(100))
-    assert (found.verdict, gate(found, "pass_rate").why.startswith("100 %; after 3 of")) == (
+    assert (found.verdict, gate(found, "pass_rate").why.startswith("100.0 %; after 3 of")) == (
         "inconclusive",
         True,
     )
@@ -137,6 +138,6 @@ def test_a_comparison_is_decided_task_by_task_too():
     before = share(400, 400)
     found = verdict(made, before[:120], before, plan=plan(400))
     assert found.verdict == "pass"
-    assert "a difference of −10 points or worse" in found.gates[0].why
+    assert "a difference of −10.0 points or worse" in found.gates[0].why
     worse = [{**row, "passed": i % 3 > 0} for i, row in enumerate(before)]
     assert verdict(made, worse[:120], before, plan=plan(400)).verdict == "fail"

@@ -50,8 +50,8 @@ def test_a_metric_has_its_own_direction_and_its_own_unit():
         ("5 kg", P95, "takes ms or s"),
         (3, STEPS, "write a sign"),
         (1.5, ACCURACY, "could be a share or a percentage; write 1.5%"),
-        ("<= 60", ACCURACY, "is better when higher, so ≤ 60 % asks for bad values.*'≥ 60 %'"),
-        (">= 5s", P95, "is better when lower.*'≤ 5000 ms'"),
+        ("<= 60", ACCURACY, "is better when higher, so ≤ 60.0 % asks for bad values.*'≥ 60.0 %'"),
+        (">= 5s", P95, "is better when lower.*'≤ 5,000 ms'"),
         (1, ERRORS, "1 means 100 %, which every value meets; write 1% or 100%"),
     ],
 )

@@ -10,11 +10,12 @@ import numpy as np
 
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import changed
-from pennyweight.gates.threshold import Threshold, shown
+from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
 from pennyweight.gates.threshold_tests import more, wanted
-from pennyweight.gates.verdict import Decision, counted, points
+from pennyweight.gates.verdict import Decision, counted
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval
+from pennyweight.text.format import points
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
@@ -154,16 +155,17 @@ class BaselineTest:
         """Write a difference in words."""
         word = "better" if difference > 0 else "worse"
         if self.gate.kind == "rate":
-            return f"{points(difference)} {word}" if difference else "no change"
+            size = points(abs(difference), signed=False)
+            return f"{size} {word}" if difference else "no change"
         return f"{shown(abs(difference), self.gate.kind)} {word}" if difference else "no change"
 
     def worst(self, low: float) -> str:
         """Say how bad it may be."""
-        return f"at worst {self.change(low)}, where {self.gate.margin} is allowed"
+        return f"at worst {self.change(low)}, with {self.gate.margin} allowed"
 
     def best(self, high: float) -> str:
         """Say how good it may be."""
-        allowed = f", where {self.gate.margin} is allowed" if self.gate.margin else ""
+        allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
         return f"at best {self.change(high)}{allowed}"
 
     def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
@@ -207,5 +209,5 @@ class BaselineTest:
         """Give the values before and now as the metric has them."""
         if METRICS[self.gate.metric].better != "lower":
             return list(self.before), list(self.now)
-        turn = 1.0 if self.gate.kind == "rate" else 0.0
+        turn = 1.0 if self.gate.kind in FRACTIONS else 0.0
         return list(turn - self.before), list(turn - self.now)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pennyweight.catalogue import METRICS
-from pennyweight.gates.threshold import shown
+from pennyweight.gates.threshold import kind_of, shown
 from pennyweight.gates.verdict import Decider
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
         return ()
     up = METRICS[metric].better != "lower"
     units = records.units(metric).drop_nulls("task_id").sort("value", descending=not up)
-    kind = gate.kind if metric == gate.metric or gate.kind == "ms" else "rate"
+    kind = gate.kind if metric == gate.metric else kind_of(METRICS[metric])
     if METRICS[metric].range == (0, 1):
         units = units.filter(pl.col("value") < 1 if up else pl.col("value") > 0)
     elif gate.threshold:
@@ -45,7 +46,7 @@ def changed(tasks: Sequence[str], old: Sequence[float], new: Sequence[float], ki
 
 
 def _said(task: str, value: float, tries: float, metric: str, kind: str) -> Decider:
-    times = f" in {tries:.0f} attempts" if tries > 1 else ""
+    times = f" in {plural(round(tries), 'attempt')}" if tries > 1 else ""
     if metric == "pass_rate" and value == 0:
         return Decider(task, f"did not pass{times}")
     return Decider(task, f"{metric} {shown(value, kind)}{times}")

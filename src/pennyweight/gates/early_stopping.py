@@ -14,8 +14,8 @@ from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.sequential import Looked, bounds, look
-from pennyweight.gates.threshold import shown
-from pennyweight.gates.verdict import points
+from pennyweight.gates.threshold import shown, unit_of
+from pennyweight.text.format import count, difference, interval, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -207,14 +207,14 @@ class Sequential:
         """Say what was found."""
         gate = self.test.gate
         good, bad = (self.scaled(x) for x in self.claims)
-        after = f"after {found.tasks:,} of {len(self.tasks):,} tasks"
+        after = f"after {count(found.tasks)} of {plural(len(self.tasks), 'task')}"
         if math.isinf(found.for_pass):
             why = f"{after} {self.test.gate.threshold} is met, whatever the others are worth."
         elif found.verdict == "pass":
-            why = f"{after} the evidence against {bad} or worse is {found.for_pass:,.0f} to 1"
+            why = f"{after} the evidence against {bad} or worse is {round(found.for_pass):,} to 1"
             why += f" ({self.zone_text()})."
         elif found.verdict == "fail":
-            why = f"{after} the evidence against {good} or better is {found.for_fail:,.0f} to 1"
+            why = f"{after} the evidence against {good} or better is {round(found.for_fail):,} to 1"
             why += f" ({self.zone_text()})."
         else:
             why = f"{after} neither {good} or better nor {bad} or worse can be ruled out"
@@ -247,18 +247,15 @@ class Sequential:
         """Write the indifference zone."""
         low, high = self.zone
         if not self.test.gate.paired:
-            return f"indifference zone {shown(low, 'rate')} to {shown(high, 'rate')}"
-        signs = ("+" if end > 0 else "−" if end < 0 else "" for end in (low, high))
-        first, last = (f"{s}{abs(x) * 100:.2g}" for s, x in zip(signs, (low, high), strict=True))
-        return f"indifference zone {first} to {last} points"
+            return f"indifference zone {interval(low, high, unit_of(self.test.gate.kind))}"
+        return f"indifference zone {interval(low, high, unit_of(self.test.gate.kind), signed=True)}"
 
     def scaled(self, claim: float) -> str:
         """Write a claim in words."""
         value = self.unscaled(claim)
         if not self.test.gate.paired:
-            return shown(value, "rate")
-        sign = "+" if value > 0 else "−" if value < 0 else ""
-        return f"a difference of {sign}{points(value)}"
+            return shown(value, self.test.gate.kind)
+        return f"a difference of {difference(value, unit_of(self.test.gate.kind))}"
 
     def unscaled(self, value: float) -> float:
         """Turn the scale of the test back into the metric's."""

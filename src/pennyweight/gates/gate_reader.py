@@ -65,12 +65,12 @@ class GateReader:
         return name
 
     def kind(self, metric: str) -> str:
-        """Return the kind of a metric's thresholds: `rate`, or a unit."""
+        """Return the kind of a metric's thresholds: `rate`, `score`, or a unit."""
         if metric in self.composites:
-            return "rate"
+            return "score"
         parts = self.weighted if metric == "weighted_score" else ()
-        rates = all(n in METRICS and METRICS[n].range == (0, 1) for n in parts)
-        return kind_of(METRICS[metric], parts_are_rates=rates)
+        fractions = all(n in METRICS and METRICS[n].range == (0, 1) for n in parts)
+        return kind_of(METRICS[metric], parts_are_fractions=fractions)
 
     def read(
         self,

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.errors import InputError, UsageError
-from pennyweight.gates.threshold import Quantity, Threshold, shown
+from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold, unit_of
+from pennyweight.text.format import declared, declared_points
+from pennyweight.text.notation import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,14 +46,16 @@ class Margin:
             raise UsageError(
                 f"no_worse_than of {metric} takes an amount such as '2%', without a sign."
             )
-        if kind == "rate" and not amount.unit and amount.number == 1:
+        if kind in FRACTIONS and not amount.unit and amount.number == 1:
             raise UsageError(f"no_worse_than of {metric}: 1 means 100 points; write 1% or 100%.")
-        if kind != "rate" and amount.unit == "%":
+        if kind not in FRACTIONS and amount.unit == "%":
             return cls(amount.number / 100, relative=True, kind=kind)
         return cls(amount.value(metric, kind), relative=False, kind=kind)
 
     def __str__(self) -> str:
-        return shown(self.value, "rate" if self.relative else self.kind)
+        if self.kind == "rate" and not self.relative:
+            return declared_points(self.value)
+        return declared(self.value, SHARE if self.relative else unit_of(self.kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class ErrorLimit:
         return errors > (self.value * attempts if self.share else self.value)
 
     def __str__(self) -> str:
-        return shown(self.value, "rate") if self.share else f"{self.value:g}"
+        return declared(self.value, SHARE if self.share else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import yaml
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import InputError, PennyweightError, UsageError
-from pennyweight.gates.threshold import Quantity, Threshold
+from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold
 from pennyweight.gates.versions import version_key
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def risen(decision: Decision, margin: float) -> float | None:
         reached = decision.low if threshold.upwards else decision.high
     if reached is None or not math.isfinite(reached) or threshold.sign == "=":
         return None
-    less = margin if threshold.kind == "rate" else margin * abs(reached)
+    less = margin if threshold.kind in FRACTIONS else margin * abs(reached)
     new = reached - less if threshold.upwards else reached + less
     return new if threshold.effect(new) > 0 else None
 
@@ -192,7 +192,7 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
     number = (math.floor if old.upwards else math.ceil)(round(value / scale * step, 6)) / step
     figures = f"{number:.{max(digits, 0)}f}"
     figures = figures.rstrip("0").rstrip(".") if "." in figures else figures
-    if old.kind == "rate" and not amount.unit and scale != 1 and number < 2:
+    if old.kind in FRACTIONS and not amount.unit and scale != 1 and number < 2:
         figures += "%"
     found = _NUMBER.search(written)
     assert found is not None
@@ -201,7 +201,7 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
 
 def _scale(amount: Quantity, old: Threshold) -> tuple[float, int]:
     """Say what 1 in the notation stands for, and how many decimals to keep."""
-    if old.kind == "rate":
+    if old.kind in FRACTIONS:
         return (0.01, 1) if amount.unit == "%" or amount.number > 1 else (1.0, 3)
     scale = _TIMES.get(amount.unit.lower(), 1.0)
     size = abs(old.value / scale)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.errors import UsageError
 from pennyweight.schema.tree import Written
+from pennyweight.text.format import declared, with_unit
+from pennyweight.text.notation import SHARE
 
 if TYPE_CHECKING:
     from pennyweight.define import Metric
@@ -19,6 +21,8 @@ _SIGNS: dict[str, Sign] = {
     "=": "=", "==": "=",
 }  # fmt: skip
 SHOWN = {">=": "≥", "<=": "≤"}
+FRACTIONS = ("rate", "score")
+"""Kinds of values from 0 to 1: rates are written in percent, scores such as ECE as decimals."""
 
 _FORM = re.compile(
     r"\s*(>=|=>|<=|=<|==|[≥≤<>=])?\s*(\$)?\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
@@ -51,18 +55,20 @@ class Quantity:
         return cls(_SIGNS.get(sign or ""), float(number), "$" if dollar else unit)
 
     def value(self, metric: str, kind: str) -> float:
-        """Convert to the unit of a metric; `kind` is `rate`, or that unit."""
+        """Convert to the unit of a metric; `kind` is `rate`, `score`, or that unit."""
         number, unit = self.number, self.unit.lower()
-        if kind == "rate":
+        if kind in FRACTIONS:
             if unit not in {"", "%"}:
-                raise UsageError(f"{metric} is a rate; its unit is %, not {self.unit!r}.")
+                raise UsageError(f"{metric} is from 0 to 1; its unit is %, not {self.unit!r}.")
             if not unit and 1 < number < 2:
                 text = f"{number:g}"
                 what = f"{text} could be a share or a percentage"
                 raise UsageError(f"{metric}: {what}; write {text}% for a percentage.")
             number = number / 100 if unit or number > 1 else number
             if not 0 <= number <= 1:
-                raise UsageError(f"{metric} is a rate; {self.number:g} is not between 0 and 100 %.")
+                raise UsageError(
+                    f"{metric} is from 0 to 1; {self.number:g} is not between 0 and 100 %."
+                )
             return number
         if kind == "ms" and unit in _TIMES:
             return number * _TIMES[unit]
@@ -88,9 +94,9 @@ class Threshold:
         >>> from pennyweight.catalogue import metric_named
         >>> accuracy, slow = metric_named("accuracy"), metric_named("latency_p95_ms")
         >>> {str(Threshold.parse(t, accuracy)) for t in ("≥ 85%", ">= 0.85", 85, 0.85)}
-        {'≥ 85 %'}
+        {'≥ 85.0 %'}
         >>> [str(Threshold.parse(t, slow)) for t in ("< 5000ms", "5s")]
-        ['< 5000 ms', '≤ 5000 ms']
+        ['< 5,000 ms', '≤ 5,000 ms']
         """
         amount = Quantity.parse(written)
         kind = kind or kind_of(metric)
@@ -135,34 +141,31 @@ class Threshold:
     @property
     def extreme(self) -> bool:
         """Whether it is the best possible rate, which no sample can prove."""
-        return self.kind == "rate" and (
+        return self.kind in FRACTIONS and (
             (self.upwards and self.value >= 1) or (not self.upwards and self.value <= 0)
         )
 
     @property
     def vacuous(self) -> bool:
         """Whether every possible rate meets it."""
-        return self.kind == "rate" and (self.sign, self.value) in {(">=", 0), ("<=", 1)}
+        return self.kind in FRACTIONS and (self.sign, self.value) in {(">=", 0), ("<=", 1)}
 
     def __str__(self) -> str:
-        return f"{SHOWN.get(self.sign, self.sign)} {shown(self.value, self.kind)}"
+        return f"{SHOWN.get(self.sign, self.sign)} {declared(self.value, unit_of(self.kind))}"
 
 
-def kind_of(metric: Metric, parts_are_rates: bool = False) -> str:
-    """Return the kind of a metric's thresholds: `rate`, or a unit."""
-    if metric.range == (0, 1) or (metric.open_parts and parts_are_rates):
-        return "rate"
+def kind_of(metric: Metric, parts_are_fractions: bool = False) -> str:
+    """Return the kind of a metric's thresholds: `rate`, `score`, or a unit."""
+    if metric.range == (0, 1) or (metric.open_parts and parts_are_fractions):
+        return "rate" if metric.unit == SHARE else "score"
     return metric.unit
 
 
+def unit_of(kind: str) -> str:
+    """Return the unit in which values of a kind are written."""
+    return {"rate": SHARE, "score": ""}.get(kind, kind)
+
+
 def shown(value: float, kind: str) -> str:
-    """Write a number with its unit."""
-    if kind == "rate":
-        return f"{round(value * 100, 10):.4g} %"
-    if kind == "US$":
-        return f"${value:.4g}"
-    return f"{_number(value)} {kind}".strip()
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    """Write a measured value with its unit."""
+    return with_unit(value, unit_of(kind))

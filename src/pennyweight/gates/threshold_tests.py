@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import deciders
 from pennyweight.gates.one_sided import mean_ends
-from pennyweight.gates.threshold import Threshold, shown
+from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
 from pennyweight.gates.verdict import Decision
 from pennyweight.stats.resample import CLUSTER
+from pennyweight.text.format import points
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,8 +54,8 @@ class ThresholdTest:
         why = f"{self.said(self.value)} {'meets' if held else 'misses'} {self.threshold}"
         gap = abs(self.threshold.effect(self.value))
         if gap > 1e-12 and math.isfinite(gap):
-            points = f"{gap * 100:.3g} point{'s' * (gap != 0.01)}"
-            why += f" by {points if self.gate.kind == 'rate' else shown(gap, self.gate.kind)}"
+            rate = self.gate.kind == "rate"
+            why += f" by {points(gap, signed=False) if rate else shown(gap, self.gate.kind)}"
         why += "."
         return self.decision(word, why, self.estimate.low, self.estimate.high)
 
@@ -135,7 +136,7 @@ class ThresholdTest:
 
     def said(self, value: float) -> str:
         """Write a value of this metric."""
-        return shown(value, self.gate.kind) if math.isfinite(value) else "∞"
+        return shown(value, self.gate.kind)
 
     def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
                  needed: int | None = None) -> Decision:  # fmt: skip
@@ -169,7 +170,7 @@ class ThresholdTest:
         """Whether it could still hold, had so many more attempts gone as well as they can."""
         if not missing:
             return False
-        rate = self.gate.kind == "rate" and self.records.values(self.gate.metric) is not None
+        rate = self.gate.kind in FRACTIONS and self.records.values(self.gate.metric) is not None
         if not rate or self.records.weighs(self.gate.metric):
             return True
         records = self.estimate.records

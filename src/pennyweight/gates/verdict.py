@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.scoring.scores import json_value
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
@@ -24,17 +25,7 @@ def counted(number: int, one: str, several: str) -> str:
     >>> counted(1, "attempt has", "attempts have"), counted(2, "attempt has", "attempts have")
     ('1 attempt has', '2 attempts have')
     """
-    return f"{number:,} {one if number == 1 else several}"
-
-
-def points(share: float) -> str:
-    """Write a difference of shares in percentage points, without its sign.
-
-    >>> points(0.01), points(-0.125)
-    ('1 point', '12 points')
-    """
-    number = f"{abs(share) * 100:.2g}"
-    return f"{number} point" if number == "1" else f"{number} points"
+    return plural(number, one, several)
 
 
 @dataclass(frozen=True, slots=True)

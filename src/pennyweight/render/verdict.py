@@ -9,7 +9,18 @@ import textwrap
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from pennyweight.gates.threshold import SHOWN, shown
+from pennyweight.gates.threshold import SHOWN, unit_of
+from pennyweight.render.format import (
+    MISSING,
+    count,
+    declared,
+    declared_points,
+    difference,
+    estimate,
+    interval,
+    plural,
+    quantity,
+)
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text, one_line, unheard
 from pennyweight.text.safe import clean
 
@@ -20,15 +31,15 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "markdown", "junit", "github")
 MARK = "<!-- pennyweight gate -->"
-"""By which a comment on a pull request is found again."""
+"""Marks the comment on a pull request, so that the next run can replace it."""
 TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
 _SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _WIDTH = 80
-OPEN = 3
-"""So many scenarios are shown in a comment without being unfolded."""
-MOST = 10
-"""How many of the scenarios that decided a gate are shown to people; JSON and JUnit have all."""
+MAX_UNFOLDED = 3
+"""Scenarios that a comment shows without folding them."""
+MAX_SCENARIOS = 10
+"""Scenarios of a gate that are shown to people; JSON and JUnit have all."""
 
 
 def render(verdict: Verdict, format: str) -> str:  # noqa: A002
@@ -44,34 +55,30 @@ def render(verdict: Verdict, format: str) -> str:  # noqa: A002
 
 
 def as_json(verdict: Verdict) -> str:
-    """Write strict JSON; the one bracket that a CI runner could hear is escaped."""
+    """Write strict JSON; the bracket of `##[`, a command to some CI runners, is escaped."""
     text = json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
     return text.replace("##[", "##\\u005b") + "\n"
 
 
 def as_table(verdict: Verdict) -> str:
-    """Write a line for each gate, and below those that did not pass why and by which scenarios.
+    """Write a line for each gate, and below it why it did not pass and which scenarios decided.
 
-    No text of a record is taken for a command of the CI system that shows it.
+    No text of a record can act as a command of the CI system that shows it.
     """
     head = ("  gate", "value", "interval", "threshold", "effect")
     rows = [
-        (
-            f"{sign(g)} {one_line(name_of(g), 36)}",
-            value_of(g),
-            ends_of(g),
-            threshold_of(g),
-            effect_of(g),
-        )
+        (f"{sign(g)} {one_line(name_of(g), 36)}", *estimate_of(g), threshold_of(g), effect_of(g))
         for g in verdict.gates
     ]
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     lines = [_line(head, widths)]
     for gate, row in zip(verdict.gates, rows, strict=True):
         lines.append(_line(row, widths))
+        if gate.verdict == "pass" and (test := test_of(gate)):
+            lines += _wrapped(test, "    ")
         if gate.verdict != "pass":
             lines += _wrapped(gate.why, "    ")
-            for one in gate.scenarios[:MOST]:
+            for one in gate.scenarios[:MAX_SCENARIOS]:
                 lines += _wrapped(f"{one.id}: {one.why}", "    · ")
             lines += [f"    · {more}" for more in _more(gate)]
     lines += ["", *_wrapped(headline(verdict), "")]
@@ -81,86 +88,99 @@ def as_table(verdict: Verdict) -> str:
 
 
 def _more(gate: Decision) -> list[str]:
-    """Say how many scenarios are not shown, if any."""
-    left = len(gate.scenarios) - MOST
-    return [f"… and {left:,} more"] if left > 0 else []
+    """Write how many scenarios are not shown, if any."""
+    left = len(gate.scenarios) - MAX_SCENARIOS
+    return [f"… and {count(left)} more"] if left > 0 else []
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Put cells under each other, names and thresholds to the left, numbers to the right."""
+    """Align cells in columns: names and thresholds left, numbers right."""
     sides = ("<", ">", ">", "<", ">")
     padded = (f"{c:{side}{w}}" for c, side, w in zip(cells, sides, widths, strict=True))
     return "  ".join(padded).rstrip()
 
 
 def headline(verdict: Verdict) -> str:
-    """Say in one sentence what the policy came to."""
-    counts = "1 record" if verdict.records == 1 else f"{verdict.records:,} records"
+    """Write the result of a policy in one sentence."""
+    return f"{TITLES[verdict.verdict]}: {clean(verdict.policy)} {summary(verdict)}"
+
+
+def summary(verdict: Verdict) -> str:
+    """Write what a policy was applied to, and how many gates failed or are undecided."""
+    records = plural(verdict.records, "record")
     if verdict.errors:
-        counts += f", {verdict.errors:,} of them errors"
+        records += f", including {plural(verdict.errors, 'error')}"
     blocking = [gate.verdict for gate in verdict.gates if gate.level == "blocking"]
-    words = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
-    warned = len(verdict.warnings)
-    gates = f"{len(verdict.gates)} gates" if len(verdict.gates) != 1 else "1 gate"
-    parts = [f"{TITLES[verdict.verdict]}: {clean(verdict.policy)} on {counts}"]
-    told = ", ".join(f"{number} {word}" for word, number in words.items() if number)
-    parts.append(f"{told} of {gates}" if told else gates)
-    if warned:
-        parts.append(f"{warned} warning{'s' if warned > 1 else ''}")
+    numbers = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
+    open_ = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    gates = plural(len(verdict.gates), "gate")
+    parts = [f"on {records}", f"{open_} of {gates}" if open_ else gates]
+    if verdict.warnings:
+        parts.append(plural(len(verdict.warnings), "warning"))
     if verdict.baseline:
         parts.append(f"compared with {clean(verdict.baseline)}")
     return "; ".join(parts) + "."
 
 
 def sign(gate: Decision) -> str:
-    """Mark how a gate ended."""
+    """Return the sign of a gate's verdict."""
     return "!" if gate.level == "warning" and gate.verdict != "pass" else _SIGNS[gate.verdict]
 
 
 def name_of(gate: Decision) -> str:
-    """Name a gate; a weighted rate says so, since it is not what `pennyweight score` shows."""
+    """Name a gate; a weighted rate says so, because it is not what `pennyweight score` shows."""
     return f"{gate.name} (weighted)" if gate.weighted else gate.name
 
 
-def value_of(gate: Decision) -> str:
-    """Write a gate's value."""
-    return amount(gate, gate.value)
-
-
-def ends_of(gate: Decision) -> str:
-    """Write a gate's interval."""
-    if gate.low is None:
-        return ""
-    low, high = amount(gate, gate.low), amount(gate, gate.high)
-    return f"{low.removesuffix(' pp')} … {high}"
+def estimate_of(gate: Decision) -> tuple[str, str]:
+    """Write a gate's value and its interval."""
+    unit, paired = unit_of(gate.kind), _is_paired(gate)
+    if gate.value is None or gate.low is None or gate.high is None:
+        return amount(gate, gate.value), ""
+    if math.isinf(gate.value):
+        return amount(gate, gate.value), interval(gate.low, gate.high, unit, signed=paired)
+    return estimate(gate.value, gate.low, gate.high, unit, signed=paired)
 
 
 def effect_of(gate: Decision) -> str:
     """Write by how much a gate's value is better than it has to be."""
     if gate.effect is None or not math.isfinite(gate.effect):
         return ""
-    return amount(gate, gate.effect, difference=True)
+    return difference(gate.effect, unit_of(gate.kind))
 
 
 def threshold_of(gate: Decision) -> str:
     """Write a gate's threshold."""
     if gate.threshold is None:
-        return "—"
-    return f"{SHOWN.get(gate.sign or '', gate.sign)} {amount(gate, gate.threshold)}"
+        return MISSING
+    points = _is_paired(gate) and gate.kind == "rate"
+    value = (
+        declared_points(gate.threshold) if points else declared(gate.threshold, unit_of(gate.kind))
+    )
+    return f"{SHOWN.get(gate.sign or '', gate.sign)} {value}"
 
 
-def amount(gate: Decision, value: float | None, *, difference: bool = False) -> str:
-    """Write a value; a difference of rates has a sign and is in percentage points."""
-    if value is None:
-        return "—"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    paired = difference or (gate.rule is not None and gate.rule.paired)
-    text = shown(abs(value), gate.kind)
-    if gate.kind == "rate":
-        unit = "pp" if paired else "%"
-        text = f"{abs(value) * 100:.1f}".removesuffix(".0") + f" {unit}"
-    return f"−{text}" if value < 0 else f"+{text}" if paired and value > 0 else text
+def test_of(gate: Decision) -> str:
+    """Describe a sequential test, whose interval may cross the threshold although it passed."""
+    if gate.test != "sequential" or gate.indifference is None:
+        return ""
+    zone = interval(*gate.indifference, unit_of(gate.kind), signed=_is_paired(gate))
+    parts = [
+        f"Sequential test after {count(gate.tasks)} of {plural(gate.planned_tasks or 0, 'task')}"
+    ]
+    if gate.evidence is not None and math.isfinite(gate.evidence):
+        parts.append(f"evidence {round(gate.evidence):,} to 1")
+    return f"{'; '.join(parts)}; indifference zone {zone}."
+
+
+def amount(gate: Decision, value: float | None) -> str:
+    """Write a value on the scale of a gate's value."""
+    unit = unit_of(gate.kind)
+    return difference(value, unit) if _is_paired(gate) else quantity(value, unit)
+
+
+def _is_paired(gate: Decision) -> bool:
+    return gate.rule is not None and gate.rule.paired
 
 
 def _wrapped(text: str, first: str) -> list[str]:
@@ -174,19 +194,19 @@ def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
     rows = [["", "gate", "value", "interval", "threshold", "effect"]]
     for gate in verdict.gates:
-        cells = [value_of(gate), ends_of(gate), threshold_of(gate), effect_of(gate)]
+        cells = [*estimate_of(gate), threshold_of(gate), effect_of(gate)]
         mark = sign(gate).replace("!", "⚠")
         rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
     word = TITLES[verdict.verdict]
     title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {word.lower()}\n"
-    said = headline(verdict).removeprefix(f"{word}: {clean(verdict.policy)} ")
-    parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(said)}\n"]
+    parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(summary(verdict))}\n"]
     parts.append(markdown_table(rows, right=(2, 3, 5)))
     for gate in verdict.gates:
-        if gate.verdict == "pass":
+        text = test_of(gate) if gate.verdict == "pass" else gate.why
+        if not text:
             continue
-        level = " (warning)" if gate.level == "warning" else ""
-        parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(gate.why)}\n")
+        level = " (warning)" if gate.level == "warning" and gate.verdict != "pass" else ""
+        parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(text)}\n")
         if gate.scenarios:
             parts.append(_markdown_list(gate))
     parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
@@ -196,10 +216,10 @@ def as_markdown(verdict: Verdict) -> str:
 def _markdown_list(gate: Decision) -> str:
     """List the scenarios that decided a gate; a long list is folded."""
     named = [f"- {markdown_code(one.id)}: {markdown_text(one.why)}" for one in gate.scenarios]
-    lines = "\n".join([*named[:MOST], *(f"- {more}" for more in _more(gate))]) + "\n"
-    if len(named) <= OPEN:
+    lines = "\n".join([*named[:MAX_SCENARIOS], *(f"- {more}" for more in _more(gate))]) + "\n"
+    if len(named) <= MAX_UNFOLDED:
         return lines
-    head = f"<details><summary>{len(named):,} scenarios</summary>"
+    head = f"<details><summary>{plural(len(named), 'scenario')}</summary>"
     return f"{head}\n\n{lines}\n</details>\n"
 
 
@@ -251,7 +271,7 @@ def as_github(verdict: Verdict) -> str:
         level = "warning" if gate.level == "warning" else "error"
         where = f"file={_property(place.file)},line={place.line}," if place else ""
         word = "" if gate.verdict == "fail" else " (inconclusive)"
-        told = [f"{one.id}: {one.why}" for one in gate.scenarios[:MOST]]
+        told = [f"{one.id}: {one.why}" for one in gate.scenarios[:MAX_SCENARIOS]]
         named = "".join(f"\n{line}" for line in (*told, *_more(gate)))
         title = _property(f"Pennyweight: {gate.name}{word}")
         lines.append(f"::{level} {where}title={title}::{_message(gate.why + named)}")

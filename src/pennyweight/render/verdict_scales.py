@@ -5,33 +5,38 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.gates.threshold import FRACTIONS
 from pennyweight.render import verdict as writing
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Decision, Verdict
 
 WIDTH = 220
+MAX_SCENARIOS = 50
 
 
 def shown(verdict: Verdict) -> dict[str, Any]:
     """Arrange a verdict for a page or a report."""
-    rows = [
-        {
-            "name": writing.name_of(gate),
-            "level": gate.level,
-            "verdict": gate.verdict,
-            "sign": writing.sign(gate),
-            "value": writing.value_of(gate),
-            "interval": writing.ends_of(gate).replace(" … ", " to "),
-            "threshold": writing.threshold_of(gate),
-            "why": gate.why,
-            "scenarios": gate.scenarios[:50],
-            "failing": len(gate.scenarios),
-            "scale": scale(gate),
-        }
-        for gate in verdict.gates
-    ]
-    return {"verdict": verdict, "headline": writing.headline(verdict), "gates": rows}
+    gates = [_row(gate) for gate in verdict.gates]
+    return {"verdict": verdict, "headline": writing.headline(verdict), "gates": gates}
+
+
+def _row(gate: Decision) -> dict[str, Any]:
+    value, interval = writing.estimate_of(gate)
+    return {
+        "name": writing.name_of(gate),
+        "level": gate.level,
+        "verdict": gate.verdict,
+        "sign": writing.sign(gate),
+        "value": value,
+        "interval": interval,
+        "threshold": writing.threshold_of(gate),
+        "why": gate.why,
+        "test": writing.test_of(gate),
+        "scenarios": gate.scenarios[:MAX_SCENARIOS],
+        "failing": len(gate.scenarios),
+        "scale": scale(gate),
+    }
 
 
 def scale(gate: Decision) -> dict[str, Any] | None:
@@ -41,7 +46,7 @@ def scale(gate: Decision) -> dict[str, Any] | None:
     if gate.value is None or gate.threshold is None or len(known) < 2:
         return None
     first, last = (
-        (0.0, 1.0) if gate.kind == "rate" else (min(0.0, *known), max(known) * 1.15 or 1.0)
+        (0.0, 1.0) if gate.kind in FRACTIONS else (min(0.0, *known), max(known) * 1.15 or 1.0)
     )
     first, last = min([first, *known]), max([last, *known])
     span = (last - first) or 1.0

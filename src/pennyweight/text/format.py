@@ -222,7 +222,7 @@ def declared_points(difference: float) -> str:
     ('1 point', '2.5 points', '2 points')
     """
     text = fixed(difference * 100, exact_places(difference * 100))
-    return f"{text} {'point' if text == '1' else 'points'}"
+    return f"{text} {'point' if text in {'1', '−1'} else 'points'}"
 
 
 def difference(value: float | None, unit: str = "") -> str:
