@@ -1,7 +1,13 @@
 """The use cases: one verb per file. Command line, page and pytest plugin call these functions.
 
 Tested elsewhere:
+    baseline.py: tests/cli/test_gate.py
+    columns.py: tests/cli/test_score.py
+    compare.py: tests/scoring/test_comparison.py
+    ratchet.py: tests/gates/test_ratchet.py
+    report.py: tests/api/test_agreement.py
     run_verdicts.py: tests/web/test_gates.py
+    score.py: tests/cli/test_score.py
     store.py: tests/store/test_store.py
     suites.py: tests/web/test_rest.py
     uploads.py: tests/web/test_rest.py

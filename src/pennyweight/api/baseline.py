@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.sources import resolve, runs_of, unmixed
 from pennyweight.errors import InputError, unknown
-from pennyweight.gates.baseline import Baseline, described, is_baseline, load, names, save
+from pennyweight.gates.baseline import (
+    Baseline,
+    baselines,
+    described,
+    is_baseline,
+    load,
+    names,
+    remove,
+    save,
+)
 from pennyweight.gates.records import narrowed, one_side, read_records
 
 if TYPE_CHECKING:
@@ -20,6 +29,9 @@ if TYPE_CHECKING:
     from pennyweight.runs.source import RunSource
     from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
+
+
+__all__ = ["SetBaseline", "baseline_records", "baselines", "remove", "set_baseline"]
 
 
 @dataclass(frozen=True, slots=True)

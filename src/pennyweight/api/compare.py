@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.score import rescored
+from pennyweight.api.score import rescored, rules
 from pennyweight.api.sources import resolve
 from pennyweight.scoring import comparison
 
@@ -30,6 +30,8 @@ def compare(
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     prices: str | Path | None = None,
+    answer: str | None = None,
+    match: str | None = None,
     store: str | Store | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
@@ -60,5 +62,6 @@ def compare(
         skip_bad=skip_bad,
         progress=progress,
         **options,
+        **rules(answer, match),
     )
     return replace(compared, unpriced=unpriced)

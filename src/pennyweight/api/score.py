@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.sources import resolve, runs_of
 from pennyweight.api.status import status_of
+from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline
 from pennyweight.sources.source import FileSource
+from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from pennyweight.scoring.scores import Scores
     from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
-    from pennyweight.text.extraction import AnswerRule
 
 
 def score(
@@ -35,6 +37,8 @@ def score(
     per_task: str | Path | None = None,
     prices: str | Path | None = None,
     checks: str | Path | None = None,
+    answer: str | None = None,
+    match: str | None = None,
     store: str | Store | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
@@ -45,8 +49,9 @@ def score(
     a Polars frame or an iterable of dicts. `by` names columns to group by, `metrics` the metrics
     to compute (default: all). `map` names the foreign column behind a column of the record.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
-    and `checks` name a price list and a suite by which runs are priced and checked again. Other
-    keywords are options of metrics, such as `positive="yes"` or `weights={"accuracy": 1}`.
+    and `checks` name a price list and a suite by which runs are priced and checked again. `answer`
+    and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
+    suite. Other keywords are options of metrics, such as `positive="yes"`.
 
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
@@ -65,6 +70,7 @@ def score(
         per_task=per_task,
         progress=progress,
         **options,
+        **rules(answer, match),
     )
     return replace(scores, unpriced=unpriced)
 
@@ -119,6 +125,24 @@ def rescored(
     return [again.get(id(one), one) for one in sources], tuple(dict.fromkeys(unpriced))
 
 
+def rules(answer: str | None, match: str | None) -> dict[str, Any]:
+    """Read the rules that replace those of a run's suite, as options of measures."""
+    options: dict[str, Any] = {}
+    if answer is not None:
+        options["answer_rule"] = AnswerRule.parse(answer)
+    if match is not None:
+        options["match_rule"] = MatchRule.parse(match)
+        if missing := options["match_rule"].missing():
+            raise UsageError(missing)
+    return options
+
+
+def option_defaults() -> dict[str, Any]:
+    """Return the options of measures and metrics with their defaults."""
+    declared = (*MEASURES.values(), *METRICS.values())
+    return {name: default for one in declared for name, default in one.options.items()}
+
+
 def _refuse_overwriting(sources: Sequence[Source], per_task: str | Path | None) -> None:
     """Raise UsageError if the file to write is one of those being read."""
     if per_task is None:
@@ -150,10 +174,11 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
     return found
 
 
-def unanswered(sources: Iterable[Source], rule: AnswerRule | None = None) -> list[str]:
+def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str]:
     """Say in which runs the answer rule finds hardly any answer: then accuracy means nothing."""
     from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
 
+    rule = AnswerRule.parse(answer) if answer is not None else None
     notes = (
         unanswered(
             source.store.records(source.run.id, LOOKS_AT), rule or source.options()["answer_rule"]

@@ -1,4 +1,11 @@
-"""The command line: one command a file, loaded when it is used."""
+"""The command line: one command a file, loaded when it is used.
+
+Tested elsewhere:
+    baseline.py: tests/cli/test_gate.py
+    export.py: tests/api/test_export.py
+    notes.py: tests/cli/test_score.py
+    report.py: tests/render/test_report.py
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def set_(
 @format_option
 def list_(format: str) -> None:
     """List the baselines with where they came from."""
-    from pennyweight.gates.baseline import baselines  # noqa: PLC0415
+    from pennyweight.api.baseline import baselines  # noqa: PLC0415
     from pennyweight.render.plain import csv_table, markdown_table  # noqa: PLC0415
 
     found, problems = baselines()
@@ -93,7 +93,7 @@ def list_(format: str) -> None:
 @click.argument("names", nargs=-1, required=True)
 def rm(names: tuple[str, ...]) -> None:
     """Delete baselines."""
-    from pennyweight.gates.baseline import remove  # noqa: PLC0415
+    from pennyweight.api.baseline import remove  # noqa: PLC0415
 
     for name in names:
         remove(name)

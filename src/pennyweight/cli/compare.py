@@ -57,7 +57,7 @@ def command(
     from pennyweight.api.sources import resolve  # noqa: PLC0415
     from pennyweight.render.comparison import render  # noqa: PLC0415
 
-    options = scoring_options(set, positive, weight, answer, match)
+    options = scoring_options(set, positive, weight)
     resolved = resolve(sources, store)
     comparison = compare(
         resolved,
@@ -70,6 +70,8 @@ def command(
         map=pairs("--map", map),
         skip_bad=skip_bad,
         prices=prices,
+        answer=answer,
+        match=match,
         progress=ReadingProgress() if sys.stderr.isatty() else None,
         **options,
     )

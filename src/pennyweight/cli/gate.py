@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennyweight.cli.options import baseline_options, pairs, store_option
-from pennyweight.errors import InputError, UsageError
+from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -32,7 +32,13 @@ Examples:
     "gate", epilog=EPILOG, context_settings={"max_content_width": 80}, no_args_is_help=True
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--policy", multiple=True, required=True, metavar="FILE", help="What has to hold.")
+@click.option(
+    "--policy",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File of gates; several are joined.",
+)
 @baseline_options
 @click.option(
     "--format",
@@ -40,7 +46,7 @@ Examples:
     type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="How to print.",
+    help="Output format.",
 )
 @click.option(
     "--report",
@@ -49,7 +55,7 @@ Examples:
     help="Also write a file: .xml (JUnit), .md, .json or .txt.",
 )
 @click.option("--ratchet", is_flag=True, help="Raise passed thresholds in the policy's file.")
-@click.option("--margin", metavar="SHARE", default="1%", show_default=True, help="Of --ratchet.")
+@click.option("--margin", metavar="SHARE", default="1%", show_default=True, help="For --ratchet.")
 @click.option(
     "--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="As in pennyweight score."
 )
@@ -77,12 +83,12 @@ def command(
     policies are joined.
     """
     from pennyweight.api.gate import gate, keep  # noqa: PLC0415
-    from pennyweight.store.connection import StoreError  # noqa: PLC0415
+    from pennyweight.api.ratchet import margin_share  # noqa: PLC0415
 
     for path in report:
         if path.suffix not in SUFFIXES:
             raise UsageError(f"--report {path}: the name must end in {', '.join(SUFFIXES)}.")
-    share = _margin(margin)
+    share = margin_share(margin)
     verdict = gate(
         sources,
         policy,
@@ -97,7 +103,7 @@ def command(
     note_evidence(verdict, baseline)
     try:
         keep(verdict, store)
-    except StoreError as error:
+    except PennyweightError as error:
         click.echo(f"The verdict was not kept with the run: {error}", err=True)
     show(verdict, format, report)
     if ratchet:
@@ -136,26 +142,17 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
             file.write(render(verdict, "markdown") + "\n")
 
 
-def _margin(text: str) -> float:
-    from pennyweight.gates.threshold import Quantity  # noqa: PLC0415
+def _ratchet(verdict: Verdict, share: float) -> None:
+    from pennyweight.api.ratchet import raise_thresholds  # noqa: PLC0415
 
-    amount = Quantity.parse(text)
-    if amount.sign or amount.unit not in {"", "%"} or amount.number < 0:
-        raise UsageError(f"--margin {text}: it must be a share such as 1%.")
-    return amount.number / 100 if amount.unit or amount.number >= 1 else amount.number
-
-
-def _ratchet(verdict: Verdict, margin: float) -> None:
-    from pennyweight.gates.ratchet import ratchet  # noqa: PLC0415
-
-    if verdict.verdict != "pass":
+    raised = raise_thresholds(verdict, share)
+    if raised is None:
         click.echo("No threshold was raised: the policy did not pass.", err=True)
         return
-    turned = ratchet(verdict, margin)
-    for one in turned.raised:
+    for one in raised.raised:
         text = f"{one.file}, line {one.line}: {one.gate} {one.before} → {one.after}"
         click.echo(clean(text), err=True)
-    for why in turned.left:
+    for why in raised.left:
         click.echo(clean(why), err=True)
-    if not turned.raised and not turned.left:
+    if not raised.raised and not raised.left:
         click.echo("No threshold was raised: none was exceeded by more than the margin.", err=True)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pennyweight.scoring.comparison import Comparison
     from pennyweight.scoring.scores import Scores
     from pennyweight.sources.source import Source
-    from pennyweight.text.extraction import AnswerRule
 
 LISTED_PROBLEMS = 5
 LISTED_COLUMNS = 12
@@ -60,9 +59,9 @@ def note_unfinished(sources: Iterable[Source]) -> None:
         click.echo(f"Note: {of} {'is' if run.made == 1 else 'are'} made ({run.status}).", err=True)
 
 
-def note_unanswered(sources: Iterable[Source], rule: AnswerRule | None = None) -> None:
+def note_unanswered(sources: Iterable[Source], answer: str | None = None) -> None:
     """Tell in which runs the answer rule finds hardly any answer: then accuracy means nothing."""
     from pennyweight.api.score import unanswered  # noqa: PLC0415
 
-    for note in unanswered(sources, rule):
+    for note in unanswered(sources, answer):
         click.echo(f"Note: {clean(note)}", err=True)

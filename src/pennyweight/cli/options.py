@@ -88,27 +88,14 @@ def share(confidence: float) -> float:
 
 
 def scoring_options(
-    set: tuple[str, ...],
-    positive: str | None,
-    weight: tuple[str, ...],
-    answer: str | None,
-    match: str | None,
+    set: tuple[str, ...], positive: str | None, weight: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Read the options of metrics, and the rules that replace those of a run's suite."""
-    from pennyweight.text.extraction import AnswerRule  # noqa: PLC0415
-    from pennyweight.text.matching import MatchRule  # noqa: PLC0415
-
+    """Read the options of metrics."""
     options = settings(set)
     if positive is not None:
         options["positive"] = positive
     if weight:
         options["weights"] = numbers("--weight", weight)
-    if answer is not None:
-        options["answer_rule"] = AnswerRule.parse(answer)
-    if match is not None:
-        options["match_rule"] = MatchRule.parse(match)
-        if missing := options["match_rule"].missing():
-            raise UsageError(missing)
     return options
 
 
@@ -137,11 +124,9 @@ def numbers(option: str, values: tuple[str, ...]) -> dict[str, float]:
 
 def settings(values: tuple[str, ...]) -> dict[str, Any]:
     """Read `--set` entries, each by the type of the option it sets."""
-    from pennyweight.define import MEASURES, METRICS  # noqa: PLC0415 - it loads polars
+    from pennyweight.api.score import option_defaults  # noqa: PLC0415 - it loads polars
 
-    defaults = {
-        n: d for one in (*MEASURES.values(), *METRICS.values()) for n, d in one.options.items()
-    }
+    defaults = option_defaults()
     return {n: _typed(n, text, defaults.get(n)) for n, text in pairs("--set", values).items()}
 
 

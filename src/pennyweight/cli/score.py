@@ -6,12 +6,12 @@ import sys
 
 import click
 
+from pennyweight.api.columns import ALIASES
 from pennyweight.cli.notes import ReadingProgress, note_reading, note_unanswered, note_unfinished
 from pennyweight.cli.options import names, pairs, record_options, scoring_options, share
 from pennyweight.errors import InputError
-from pennyweight.record import COLUMNS
 
-ALIASES = "; ".join(f"{c.name} ← {', '.join(c.aliases)}" for c in COLUMNS if c.aliases)
+KNOWN_NAMES = "; ".join(f"{name} ← {', '.join(others)}" for name, others in ALIASES.items())
 
 EPILOG = f"""\b
 Examples:
@@ -20,7 +20,7 @@ Examples:
   pennyweight score log.csv --map answer=output --map task_id=case
   zcat log.jsonl.gz | pennyweight score -
 
-Names that are understood: {ALIASES}.
+Names that are understood: {KNOWN_NAMES}.
 """
 
 
@@ -62,7 +62,7 @@ def command(
     from pennyweight.api.sources import resolve  # noqa: PLC0415
     from pennyweight.render.scores import render  # noqa: PLC0415
 
-    options = scoring_options(set, positive, weight, answer, match)
+    options = scoring_options(set, positive, weight)
     resolved = resolve(sources, store)
     scores = score(
         resolved,
@@ -75,6 +75,8 @@ def command(
         per_task=per_task,
         prices=prices,
         checks=checks,
+        answer=answer,
+        match=match,
         progress=ReadingProgress() if sys.stderr.isatty() else None,
         **options,
     )
@@ -84,6 +86,6 @@ def command(
     click.echo(render(scores, format), nl=False)
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
-        note_unanswered(resolved, options.get("answer_rule"))
+        note_unanswered(resolved, answer)
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)

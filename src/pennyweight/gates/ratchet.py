@@ -43,7 +43,7 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class Ratcheted:
     """What the ratchet did: thresholds raised, and those that it could not write."""
 
     raised: tuple[Raised, ...] = ()
@@ -60,7 +60,7 @@ class _Edit:
     told: Raised
 
 
-def ratchet(verdict: Verdict, margin: float) -> Turned:
+def ratchet(verdict: Verdict, margin: float) -> Ratcheted:
     """Raise the thresholds of passed gates to what they reached, less a margin.
 
     The margin is in points of a rate, and a share of other values. A gate on an interval reaches
@@ -73,13 +73,13 @@ def ratchet(verdict: Verdict, margin: float) -> Turned:
         _one_file(file, [d for d, own in places if own == file], margin)
         for file in dict.fromkeys(file for _, file in places)
     ]
-    return Turned(
+    return Ratcheted(
         tuple(one for each in found for one in each.raised),
         tuple(one for each in found for one in each.left),
     )
 
 
-def _one_file(file: str, decisions: Sequence[Decision], margin: float) -> Turned:
+def _one_file(file: str, decisions: Sequence[Decision], margin: float) -> Ratcheted:
     path = Path(file).resolve()
     whole = path.read_bytes().decode("utf-8")
     text = whole.removeprefix("\ufeff")
@@ -108,7 +108,7 @@ def _one_file(file: str, decisions: Sequence[Decision], margin: float) -> Turned
         fresh.write_bytes(("\ufeff" * whole.startswith("\ufeff") + text).encode("utf-8"))
         shutil.copymode(path, fresh)
         fresh.replace(path)
-    return Turned(tuple(one.told for one in edits.values()), tuple(left))
+    return Ratcheted(tuple(one.told for one in edits.values()), tuple(left))
 
 
 def _composed(file: str, text: str) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pennyweight.gates.verdict import Word
     from pennyweight.scoring.estimates import Estimate, Value
 
-MOST = 1_000_000
+MAX_NEEDED = 1_000_000
 """Beyond so many attempts a gate is too close to call."""
 
 
@@ -123,16 +123,16 @@ class ThresholdTest:
 
         low, high = records, 2 * records
         while not enough(high):
-            if high - records > MOST:
+            if high - records > MAX_NEEDED:
                 return None
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
         found = rounded_up(high - records)
-        while found <= MOST and not enough(records + found):  # hits are whole numbers
+        while found <= MAX_NEEDED and not enough(records + found):  # hits are whole numbers
             found = rounded_up(found + 1)
-        return found if found <= MOST else None
+        return found if found <= MAX_NEEDED else None
 
     def said(self, value: float) -> str:
         """Write a value of this metric."""
@@ -181,10 +181,10 @@ class ThresholdTest:
 def more(records: int, value: float, end: float, threshold: Threshold) -> int | None:
     """Say about how many more records would bring an end of an interval to the threshold."""
     gap, half = abs(value - threshold.value), abs(value - end)
-    if not math.isfinite(half) or gap <= half / math.sqrt(MOST):
+    if not math.isfinite(half) or gap <= half / math.sqrt(MAX_NEEDED):
         return None
     needed = records * ((half / gap) ** 2 - 1)
-    return None if needed > MOST else rounded_up(needed)
+    return None if needed > MAX_NEEDED else rounded_up(needed)
 
 
 def rounded_up(number: float) -> int:

@@ -4,7 +4,6 @@
 
 Tested elsewhere:
     attempts.py: tests/cli/test_show.py
-    bins.py: tests/web/test_charts.py
     chart.py: tests/web/test_charts.py
     charts.py: tests/web/test_charts.py
     comparison.py: tests/cli/test_compare.py

@@ -26,8 +26,7 @@ SOURCE = "source"
 ASKED = ("tier", "subject")
 """The columns that tell sides apart when nothing was said, the first that can."""
 
-MOST = 100
-"""So many sides a report can hold."""
+MAX_SIDES = 100
 
 _HELP = "--by COLUMN says what to compare; several sources are compared with each other."
 
@@ -95,9 +94,11 @@ class Sides:
             what = ", ".join(columns)
             only = f": {order[0]!r}" if order else ""
             raise UsageError(f"There is only one side to compare by {what}{only}. {_HELP}")
-        if len(order) > MOST:
+        if len(order) > MAX_SIDES:
             what = ", ".join(columns)
-            raise UsageError(f"{what} has {len(order):,} values; at most {MOST} can be compared.")
+            raise UsageError(
+                f"{what} has {len(order):,} values; at most {MAX_SIDES} can be compared."
+            )
         kept = named.drop_nulls(SIDE).with_columns(pl.col(SIDE).cast(pl.Enum(order)))
         return columns, kept
 
