@@ -65,10 +65,41 @@ def test_python_runs(page, tmp_path):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("page", [*PAGES, *(ROOT / "docs").rglob("*/*.md")], ids=lambda p: p.name)
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*/*.md")]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, _, anchor in (
+        link.partition("#")
+        for link in re.findall(r"\]\((?!https?:)([^)]+)", page.read_text("utf-8"))
+    ):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+OLD_NAME = "as" + "say"
+
+
+def test_the_old_name_is_in_the_changelog_alone():
+    """The project had another name; only the changelog says so."""
+    kinds = {".py", ".md", ".yaml", ".yml", ".toml", ".sh", ".json", ".html", ".js", ".css", ""}
+    folders = ["src", "tests", "docs", "tools", "bench", "examples", ".github", ".ci"]
+    files = [f for name in folders for f in (ROOT / name).rglob("*") if f.suffix in kinds]
+    files += [f for f in ROOT.iterdir() if f.suffix in kinds]
+    named = {
+        str(file.relative_to(ROOT))
+        for file in files
+        if file.is_file() and OLD_NAME in file.read_text("utf-8", errors="ignore").lower()
+    }
+    assert named == {"CHANGELOG.md"}
 
 
 def test_generated_pages_are_fresh():
