@@ -17,7 +17,7 @@ RULES = {
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr("pennyweight.store.store.ROWS", 10)
+    monkeypatch.setattr("pennyweight.store.store.READ_BATCH", 10)
     made = Store(str(tmp_path / "s.db"))
     made.add_run(run(settings={**RULES, "match": {**RULES["match"], "kind": "exact"}}))
     yield made

@@ -7,7 +7,7 @@ from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.queries import Filter
 from pennyweight.store.remarks import add_remark, of_runs, remarks
-from pennyweight.store.verdicts import Given, keep_verdicts
+from pennyweight.store.verdicts import BehaviourVerdict, keep_verdicts
 from store.samples import RUN, call, record, run
 
 DIGEST = {
@@ -65,18 +65,18 @@ def test_what_ended_or_got_other_rules_since_its_digest_is_outdated(store):
 
 
 def test_the_last_verdict_of_each_policy_on_each_side_is_kept(store):
-    assert kept.decisions(store) == ()
+    assert kept.policy_verdicts(store) == ()
     store.add_run(run())
     kept.keep_digest(store, RUN, **DIGEST)
     kept.keep_decision(store, RUN, **{**DECISION, "verdict": "pass"})
     kept.keep_decision(store, RUN, **DECISION)
     kept.keep_decision(store, RUN, **{**DECISION, "side": "T1", "verdict": "pass"})
-    first, second = kept.decisions(store)
+    first, second = kept.policy_verdicts(store)
     assert (first.side, first.verdict, first.current) == ("T0", "fail", True)
     assert (second.side, second.verdict) == ("T1", "pass")
-    assert kept.decisions(store, "another") == ()
+    assert kept.policy_verdicts(store, "another") == ()
     kept.keep_digest(store, RUN, **{**DIGEST, "stamp": "later"})
-    assert not any(d.current for d in kept.decisions(store, RUN))
+    assert not any(d.current for d in kept.policy_verdicts(store, RUN))
 
 
 def test_the_state_changes_with_what_is_written(store):
@@ -87,7 +87,7 @@ def test_the_state_changes_with_what_is_written(store):
     store.write([record("t99")], [call("t99")])
     marks.append(kept.stamp(store, run()))
     key = AttemptKey(RUN, "m", "T0", "t99", 1)
-    given = Given(key, "mark", "Ada", "r", holds=True, why="", at=5.0)
+    given = BehaviourVerdict(key, "mark", "Ada", "r", holds=True, why="", at=5.0)
     keep_verdicts(store, [given])
     marks.append(kept.stamp(store, run()))
     store.set_run(RUN, status="done", settings={"match": {"kind": "exact"}})
@@ -116,4 +116,4 @@ def test_a_run_is_removed_with_all_that_is_kept_of_it(store):
     assert remarks(store, RUN) == []
     assert of_runs(store) == ()
     assert kept.digest(store, RUN) is None
-    assert kept.decisions(store) == ()
+    assert kept.policy_verdicts(store) == ()

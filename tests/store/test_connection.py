@@ -85,7 +85,7 @@ def test_what_is_no_store_is_told_and_kept(tmp_path):
 
 def test_a_store_in_a_file_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         Store(str(tmp_path / "file" / "store.db")).add_run(run())
 
 

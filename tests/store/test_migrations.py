@@ -63,7 +63,7 @@ def test_a_store_of_a_later_pennyweight_is_refused_and_stays_as_it_is(store_addr
     execute(store_address, OLD + "UPDATE pennyweight_meta SET version = 99;")
     store = Store(store_address)
     with pytest.raises(
-        UsageError, match=r"version 99, this Pennyweight knows up to \d+; update Pennyweight"
+        UsageError, match=r"version 99, but .* supports up to \d+\. Update Pennyweight"
     ):
         store.runs()
     store.close()
@@ -125,6 +125,6 @@ def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
     store.close()
     again = Store(store_address)
     kept.keep_decision(again, RUN, **{**values, "side": "T1", "verdict": "pass"})
-    found = [(d.side, d.verdict) for d in kept.decisions(again)]
+    found = [(d.side, d.verdict) for d in kept.policy_verdicts(again)]
     assert found == [("T0", "fail"), ("T1", "pass")]
     again.close()

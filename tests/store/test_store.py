@@ -73,7 +73,7 @@ def test_every_type_comes_back_and_missing_stays_missing(store):
 
 
 def test_records_come_in_the_order_of_code_points_in_parts(store, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "READ_BATCH", 4)
     names = ["a", "B", "b", "ä", "Z", "10", "9", "t-1", "t1", "_"]
     store.write([record(n) for n in names] + [record("a", run_id="other")], [])
     parts = list(store.records(RUN))
@@ -165,7 +165,7 @@ def test_a_group_whose_commit_was_not_heard_of_is_not_paid_for_twice(store, monk
         plain(connection, table, columns, group)
         if table is module.CALL and not heard:
             heard.append(connection.commit())
-            raise StoreError("The connection is gone.", passing=True)
+            raise StoreError("The connection is gone.", transient=True)
 
     monkeypatch.setattr(module, "insert", insert)
     store.write([record("a")], [call("a", cost_usd=None, at=2.25)])

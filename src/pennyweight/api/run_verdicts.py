@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pennyweight.errors import PennyweightError, UsageError
-from pennyweight.store.cache import Decision, decisions
+from pennyweight.store.cache import PolicyVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Run, Store
 
-__all__ = ["Decision", "baseline_choices", "decide_run", "decisions", "first_side"]
+__all__ = ["PolicyVerdict", "baseline_choices", "decide_run", "first_side", "policy_verdicts"]
 
 MAX_ATTEMPTS = 200_000
 """Larger runs are decided in the terminal."""

@@ -22,7 +22,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
-from pennyweight.store.bills import renew
+from pennyweight.store.bills import make_latest
 from pennyweight.store.connection import StoreError
 from pennyweight.store.store import JUDGMENT_COLUMNS
 
@@ -252,7 +252,7 @@ class Bench:
                 for judge in (*panel, *self.more)
                 if judge.outdated(brief)
             ]
-        renew(self.store, older)
+        make_latest(self.store, older)
         if standing or not wanting:
             self.count()
         return wanting

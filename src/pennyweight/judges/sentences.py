@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pennyweight.checks.behaviour import Behaviour
     from pennyweight.engine.tally import Tally
     from pennyweight.store.store import Row, Run, Store
-    from pennyweight.store.verdicts import Given
+    from pennyweight.store.verdicts import BehaviourVerdict
     from pennyweight.suite.values import Price, Subject, Suite
 
 ABOUT = " on behaviours"
@@ -128,7 +128,7 @@ class _Hearing(Bench):
             for one in verdicts_of(self.store, self.run)
             if not one.error
         }
-        given: list[Given] = []
+        given: list[BehaviourVerdict] = []
         for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
             for judge in self.panel(brief.key.task_id):
                 name = judge.subject.name

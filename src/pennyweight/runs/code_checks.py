@@ -19,7 +19,7 @@ from pennyweight.store.verdicts import keep_verdicts, verdicts_of
 if TYPE_CHECKING:
     from pennyweight.checks.behaviour import Behaviour
     from pennyweight.store.store import Run, Store
-    from pennyweight.store.verdicts import Given
+    from pennyweight.store.verdicts import BehaviourVerdict
     from pennyweight.suite.values import Suite
 
 BATCH = 200
@@ -36,7 +36,7 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
         return 0
     given = verdicts_of(store, run.id)
     broken = 0
-    waiting: list[Given] = []
+    waiting: list[BehaviourVerdict] = []
     with suite_folder(Path(suite.path).parent):
         changed = {b.mark: written_at(b) for several in tasks.values() for b in several}
         known = {

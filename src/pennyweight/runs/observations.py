@@ -20,7 +20,7 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
-from pennyweight.store.verdicts import Given, keep_scenarios, scenarios_of, verdicts_of
+from pennyweight.store.verdicts import BehaviourVerdict, keep_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Observer:
     """Looks at the records of a run with the scenarios of its suite."""
 
     scenarios: Mapping[str, Scenario]
-    given: Mapping[AttemptKey, list[Given]] = field(default_factory=dict)
+    given: Mapping[AttemptKey, list[BehaviourVerdict]] = field(default_factory=dict)
     rule: AnswerRule = field(default_factory=AnswerRule)
     live: bool = False
     """Whether the code of the suite's writer is run here and now: only for a suite at hand."""
@@ -74,7 +74,7 @@ class Observer:
             scenarios = {task.id: task.scenario for task in other.tasks if task.scenario}
         if not scenarios:
             return None
-        given: dict[AttemptKey, list[Given]] = {}
+        given: dict[AttemptKey, list[BehaviourVerdict]] = {}
         for one in verdicts_of(store, run.id):
             given.setdefault(one.key, []).append(one)
         rule = other.answer if other else AnswerRule.of(run.settings)
@@ -127,7 +127,7 @@ class Observer:
         """Take what was said about this very response."""
         about = said_of(row)
         key = AttemptKey.of(row)
-        own: dict[str, list[Given]] = {}
+        own: dict[str, list[BehaviourVerdict]] = {}
         for one in self.given.get(key, ()):
             if one.said_of == about:
                 own.setdefault(one.mark, []).append(one)
@@ -146,10 +146,10 @@ def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult) -> Given:
+def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult) -> BehaviourVerdict:
     """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
     told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
-    return Given(
+    return BehaviourVerdict(
         key=AttemptKey.of(row),
         mark=behaviour.mark,
         who=who,
@@ -168,7 +168,7 @@ def said_of(row: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _agreed(given: list[Given]) -> CheckResult:
+def _agreed(given: list[BehaviourVerdict]) -> CheckResult:
     """Make one verdict of what several said: the one that most of them gave."""
     votes = Counter(one.holds for one in given if one.holds is not None).most_common()
     why = "; ".join(map(_told, given))
@@ -183,7 +183,7 @@ def _agreed(given: list[Given]) -> CheckResult:
 _WORDS = {True: "yes", False: "no", None: "cannot say"}
 
 
-def _told(one: Given) -> str:
+def _told(one: BehaviourVerdict) -> str:
     """Write who said what, with the reason if there is one.
 
     Code and judges say it in their reason already.

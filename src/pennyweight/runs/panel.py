@@ -9,7 +9,7 @@ import polars as pl
 
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.consensus import consensus, differs, passes
-from pennyweight.store.bills import bills_of
+from pennyweight.store.bills import judging_costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,7 +46,9 @@ class Panel:
             return None
         counts = pl.col("judge").is_in([*rules["judges"], *rules["more"]])
         counts &= pl.col("fingerprint").str.starts_with(rules["mark"])
-        return cls(rules, store.judgments(run.id, _READ).filter(counts), bills_of(store, run.id))
+        return cls(
+            rules, store.judgments(run.id, _READ).filter(counts), judging_costs(store, run.id)
+        )
 
     def join(self, records: pl.DataFrame) -> pl.DataFrame:
         """Add the consensus to records; where no judgment is valid, the list of scores is empty."""

@@ -97,9 +97,9 @@ class RunSource(Source):
         """Read the records with what judges cost who were only asked about sentences."""
         if names is not None and "judge_cost_usd" not in names:
             return self._frames(names)
-        from pennyweight.store.bills import bills_of  # noqa: PLC0415
+        from pennyweight.store.bills import judging_costs  # noqa: PLC0415
 
-        bills = bills_of(self.store, self.run.id)
+        bills = judging_costs(self.store, self.run.id)
         if bills.is_empty():
             return self._frames(names)
         frames = self._frames(None if names is None else {*names, *KEY_IN_RUN})

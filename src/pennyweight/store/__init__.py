@@ -1,1 +1,10 @@
-"""The store: runs, their records and what was paid, in SQLite or PostgreSQL."""
+"""The store: runs, records, judgments, remarks and the ledger, in SQLite or PostgreSQL.
+
+Tested elsewhere:
+    bills.py: tests/judges/test_judging.py
+    bulk_insert.py: tests/store/test_store.py
+    remarks.py: tests/api/test_remarks.py
+    settings.py: tests/store/test_store.py
+    tables.py: tests/store/test_migrations.py
+    verdicts.py: tests/runs/test_observations.py
+"""

@@ -1,4 +1,4 @@
-"""What judging cost, by the ledger; and which of a judge's judgments was taken up last."""
+"""What judging cost according to the ledger, and which judgment of a judge is the latest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, select, update
 
 from pennyweight.record import KEY, KEY_IN_RUN
 from pennyweight.store.connection import guarded
-from pennyweight.store.store import ROWS, now
+from pennyweight.store.store import READ_BATCH, now
 from pennyweight.store.tables import CALL, JUDGMENT
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _SCHEMA = dict(
 )
 
 
-def bills_of(store: Store, run: str) -> pl.DataFrame:
-    """Add up what the judges of each attempt were paid; null if an answer's cost is not known."""
+def judging_costs(store: Store, run: str) -> pl.DataFrame:
+    """Sum the judging cost of each attempt; null if the cost of a reply is not known."""
     c = CALL.c
     unknown = func.count().filter(c.status == "ok", c.cost_usd.is_(None))
     query = (
@@ -38,14 +38,14 @@ def bills_of(store: Store, run: str) -> pl.DataFrame:
     )
     parts = [pl.DataFrame(schema=_SCHEMA)]
     with guarded(store.address), store.engine.connect() as connection:
-        for part in connection.execution_options(yield_per=ROWS).execute(query).partitions():
+        for part in connection.execution_options(yield_per=READ_BATCH).execute(query).partitions():
             rows = [(*row[:4], None if row[5] else row[4]) for row in part]
             parts.append(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
     return pl.concat(parts)
 
 
-def renew(store: Store, judgments: Sequence[tuple[AttemptKey, str, str]]) -> None:
-    """Take up judgments again that stand: each becomes the latest of its judge."""
+def make_latest(store: Store, judgments: Sequence[tuple[AttemptKey, str, str]]) -> None:
+    """Make each of these judgments the latest of its judge."""
     c = JUDGMENT.c
     names = (*KEY, "judge", "fingerprint")
     same = [c[name] == bindparam(f"of_{name}") for name in names]

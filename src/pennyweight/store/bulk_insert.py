@@ -1,4 +1,4 @@
-"""Write many rows at once, in the way each database takes them fastest."""
+"""Write many rows at once, in the way that is fastest for each database."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 Row = tuple[Any, ...]
-STEP, MOST = 8, 256
-"""SQLite takes up to so many rows in one statement, and any number below the first of them."""
+GROUP_STEP, MAX_GROUP = 8, 256
+"""Rows in one statement for SQLite: a multiple of the step, or fewer than the step."""
 
 
 def insert(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
-    """Insert rows; one whose key is there is replaced. Rows without a key are added.
+    """Insert rows. A row replaces the one with the same key; rows without a key are added.
 
-    An error replaces nothing but an error: what is there was paid for.
+    An error replaces only an error: other records were paid for.
 
-    SQLite gets many rows as one statement: it is left and entered again, with the interpreter's
-    lock to wait for, once a group and not once a row. Groups are multiples of eight, and the rest:
-    few enough statements to be kept prepared. psycopg has a way of its own to send a statement
-    many times.
+    SQLite gets many rows in one statement, so that the interpreter's lock is released once per
+    group instead of once per row. Group sizes are multiples of eight, plus the remainder, so that
+    there are few enough statements to keep them prepared. psycopg has its own way to send a
+    statement many times.
     """
     names = tuple(columns)
     if connection.dialect.name != "sqlite":
@@ -38,7 +38,7 @@ def insert(
     at = 0
     while at < len(rows):
         left = len(rows) - at
-        size = left if left < STEP else min(MOST, left - left % STEP)
+        size = left if left < GROUP_STEP else min(MAX_GROUP, left - left % GROUP_STEP)
         values = tuple(chain.from_iterable(rows[at : at + size]))
         connection.exec_driver_sql(_statement(table, names, "?", size), values)
         at += size
@@ -59,8 +59,8 @@ def _statement(table: Table, columns: tuple[str, ...], mark: str, rows: int) -> 
     return f"{text} WHERE excluded.status <> 'error' OR {table.name}.status = 'error'"
 
 
-def is_there(connection: Connection, table: Table, columns: Sequence[str], row: Row) -> bool:
-    """Whether a table has this very row."""
+def has_row(connection: Connection, table: Table, columns: Sequence[str], row: Row) -> bool:
+    """Whether a table contains exactly this row."""
     same = [
         table.c[name].is_not_distinct_from(value) for name, value in zip(columns, row, strict=True)
     ]

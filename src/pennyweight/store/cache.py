@@ -1,4 +1,7 @@
-"""What is kept of runs beside their records: measures for filters, digests for pages, verdicts."""
+"""Cached results of runs: measures for filters, digests for pages, verdicts of policies.
+
+All of it can be computed again from the records.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ if TYPE_CHECKING:
 
     Row = tuple[Any, ...]
 
-BATCH = 5_000
-"""Rows that SQLite gets in one transaction, so that no run waits for long."""
-LARGE = 50_000
-"""Rows that PostgreSQL gets in one: there nobody waits."""
+SQLITE_BATCH = 5_000
+"""Rows per transaction in SQLite, small enough that a run does not wait long for it."""
+POSTGRES_BATCH = 50_000
+"""Rows per transaction in PostgreSQL, where writers do not block each other."""
 
 _BRIEF = tuple(c for c in DIGEST.c if c.name not in {"run", "data"})
 _RUN: BindParameter[str] = bindparam("run")
@@ -58,18 +61,18 @@ _DECIDED_OF = _DECIDED.where(DECISION.c.run == _RUN)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """A run as it is now, and of which state of it there is a digest."""
+class RunState:
+    """The current state of a run, and which state its digest was computed from."""
 
     run: Run
     stamp: str
     kept: str | None
     said: int | None
-    """The newest remark about the run."""
+    """The id of the newest remark about the run."""
 
 
-def state(store: Store, name: str) -> State | None:
-    """Find a run by its whole id, with the mark of its state, in one query."""
+def state(store: Store, name: str) -> RunState | None:
+    """Find a run by its full id and return it with its stamp, in one query."""
     if not store.exists:
         return None
     rows = fetch(store, _STATE, {"run": name})
@@ -79,27 +82,27 @@ def state(store: Store, name: str) -> State | None:
     told: dict[str, Any] = dict(zip((c.name for c in RUN_COLUMNS), values, strict=True))
     run = Run(**{**told, "settings": json.loads(told["settings"])})
     first, last = _stamped(run.status, run.ended, run.settings)
-    return State(run, f"{first}{json.dumps([newest, spoken])[1:-1]}{last}", kept, said)
+    return RunState(run, f"{first}{json.dumps([newest, spoken])[1:-1]}{last}", kept, said)
 
 
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:
-    """Write how a stamp begins and ends; between them stand the newest call and verdict."""
+    """Return the start and the end of a stamp; the newest call and verdict stand between them."""
     rules = [settings.get(n) for n in ("answer", "match", "confidence", "judge")]
     return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
 
 
 def stamp(store: Store, run: Run) -> str:
-    """Mark the state of a run: it changes with every call and verdict, and with its rules."""
+    """Return the stamp of a run, which changes with its calls, verdicts and rules."""
     found = state(store, run.id)
     return found.stamp if found else ""
 
 
 LISTED = tuple(_LISTED.selected_columns.keys())
-"""The columns of what `listed` gives."""
+"""The columns of the rows that `listed` returns."""
 
 
 def listed(store: Store) -> tuple[Row, ...]:
-    """List the runs, the newest first, each with what is kept of it; without long texts."""
+    """List the runs, newest first, each with its digest, without long texts."""
     if not store.exists:
         return ()
     return tuple(fetch(store, _LISTED))
@@ -107,9 +110,9 @@ def listed(store: Store) -> tuple[Row, ...]:
 
 @lru_cache(4)
 def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
-    """Name the runs that ended, or got other rules, after what is kept of them was computed.
+    """Return the runs that ended, or whose rules changed, after their digest was computed.
 
-    It is told from what `listed` gave, so that a list needs no query for each of its runs.
+    It works on the rows of `listed`, so that a list does not need a query for each of its runs.
     """
     names = ("id", "status", "ended", "settings", "stamp")
     places = [LISTED.index(name) for name in names]
@@ -124,8 +127,8 @@ def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The verdict of a policy on a side of a run; `current` unless the run went on since."""
+class PolicyVerdict:
+    """The verdict of a policy on a side of a run; `current` unless the run has changed since."""
 
     run: str
     policy: str
@@ -134,33 +137,33 @@ class Decision:
     current: bool
 
 
-def decisions(store: Store, run: str | None = None) -> tuple[Decision, ...]:
-    """Read the verdicts that gates gave, on one run or on all."""
+def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict, ...]:
+    """Read the stored verdicts of policies, on one run or on all."""
     if not store.exists:
         return ()
     query = _DECIDED if run is None else _DECIDED_OF
     rows = fetch(store, query, {"run": run})
-    return tuple(Decision(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
+    return tuple(PolicyVerdict(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
 
 
 def keep_measured(
     store: Store, run: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """Keep measures: rows of the columns named. A row that is there is replaced."""
+    """Store measures, given as rows of the named columns. Existing rows are replaced."""
     columns = ("run", *names)
     lite = store.engine.dialect.name == "sqlite"
-    size = BATCH if lite else LARGE
+    size = SQLITE_BATCH if lite else POSTGRES_BATCH
     for start in range(0, len(rows), size):
         part = [(run, *row) for row in rows[start : start + size]]
         with guarded(store.address), store.engine.begin() as connection:
-            if lite or len(part) < BATCH:
+            if lite or len(part) < SQLITE_BATCH:
                 insert(connection, MEASURED, columns, part)
             else:
                 _copy(connection, columns, part)
 
 
 def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Give PostgreSQL many rows in the way it takes them fastest."""
+    """Write many rows to PostgreSQL with COPY."""
     names = ", ".join(columns)
     key = [c.name for c in MEASURED.primary_key]
     sets = ", ".join(f"{n} = excluded.{n}" for n in columns if n not in key)
@@ -179,7 +182,7 @@ def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequenc
 
 
 def settle(store: Store) -> None:
-    """Let PostgreSQL look at what was written, so that it plans by what is there."""
+    """Update PostgreSQL's statistics after many rows were written."""
     if store.engine.dialect.name == "sqlite":
         return
     with guarded(store.address), store.engine.begin() as connection:
@@ -187,7 +190,7 @@ def settle(store: Store) -> None:
 
 
 def keep_digest(store: Store, run: str, **values: Any) -> None:
-    """Keep the digest of a run."""
+    """Store the digest of a run."""
     names = tuple(DIGEST.c.keys())
     row = tuple({**values, "run": run}[n] for n in names)
     with guarded(store.address), store.engine.begin() as connection:
@@ -203,7 +206,7 @@ def digest(store: Store, run: str) -> str | None:
 def keep_decision(
     store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
 ) -> None:
-    """Keep the verdict of a policy on a side of a run, with the state of the run it is about."""
+    """Store the verdict of a policy on a side of a run, with the stamp of the run's state."""
     names = tuple(DECISION.c.keys())
     values: dict[str, Any] = {"run": run, "policy": policy, "side": side, "at": now()}
     values |= {"verdict": verdict, "stamp": stamp}

@@ -1,4 +1,4 @@
-"""Open the database at an address, and say what is wrong with it in words a person can use."""
+"""Open the database at an address, and turn its errors into messages with advice."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
 
 DEFAULT = ".pennyweight/pennyweight.db"
-BUSY = 30.0
+BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that writes to the same file."""
-REACH = 10
-"""Seconds to wait for a server to answer."""
-PASSING = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
-"""What PostgreSQL says when it is enough to try again: deadlocks, restarts, too many clients."""
+CONNECT_TIMEOUT = 10
+"""Seconds to wait for a server to accept a connection."""
+TRANSIENT_STATES = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
+"""The SQLSTATEs of PostgreSQL that a retry can solve: deadlocks, restarts, too many clients."""
 
 
 class StoreError(PennyweightError):
@@ -35,16 +35,16 @@ class StoreError(PennyweightError):
 
     exit_code = 4
 
-    def __init__(self, problem: str, advice: str = "", *, passing: bool = False) -> None:
+    def __init__(self, problem: str, advice: str = "", *, transient: bool = False) -> None:
         super().__init__(f"{problem} {advice}".rstrip())
         self.problem = problem
         """What is wrong, without the advice that follows it in the message."""
-        self.passing = passing
+        self.transient = transient
         """Whether the problem may disappear by itself, such as a server that restarts."""
 
 
 def connect(address: str) -> Engine:
-    """Connect and upgrade; a path is an SQLite file, synced to the disk at every commit."""
+    """Connect and upgrade the schema. A path is an SQLite file, synced to disk at every commit."""
     url = _url(address)
     lite = url.drivername.startswith("sqlite")
     try:
@@ -56,7 +56,7 @@ def connect(address: str) -> Engine:
         else:
             engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
     except OSError as error:
-        raise StoreError(f"The store {address} cannot be made: {error.strerror}.") from error
+        raise StoreError(f"The store {address} cannot be created: {error.strerror}.") from error
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise _wrong(address, str(error)) from None
     try:
@@ -73,7 +73,7 @@ def connect(address: str) -> Engine:
 
 
 def connect_reader(engine: Engine) -> Engine:
-    """Connect to the same for reading: without transactions, and without a question before each."""
+    """Connect to the same database for reading, without transactions and without a ping."""
     if engine.dialect.name == "sqlite":
         return engine
     url = engine.url
@@ -83,11 +83,11 @@ def connect_reader(engine: Engine) -> Engine:
 
 
 def _reach(url: URL) -> dict[str, Any]:
-    return {} if "connect_timeout" in url.query else {"connect_timeout": REACH}
+    return {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT}
 
 
 def file_of(engine: Engine) -> tuple[int, int] | None:
-    """Say which file a store is; None where there is none, as on a server."""
+    """Identify the file of a store by device and inode; None for a server."""
     path = engine.url.database
     if engine.dialect.name != "sqlite" or not path:
         return None
@@ -109,16 +109,16 @@ def _url(address: str) -> URL:
     if kind not in {"sqlite", "postgresql"}:
         raise _wrong(address, f"{kind} is not supported")
     if kind == "sqlite" and url.database in {None, "", ":memory:"}:
-        raise _wrong(address, "what is only in memory would be lost")
+        raise _wrong(address, "a store in memory would be lost")
     return url
 
 
 def _lite(url: URL) -> dict[str, Any]:
-    """Open a file that cannot be written, or lies where nothing can, for reading alone.
+    """Open a file that is not writable, or is in a folder that is not writable, as read-only.
 
-    SQLite else wants to make files beside it. Where there is none that holds what was committed
-    last, nothing changes at the moment, and it need not look. Who may write can go on at any time,
-    so that is asked anew for each connection, and none is used twice.
+    Otherwise SQLite creates files next to it. Without a write-ahead log nothing is changing at the
+    moment, and SQLite does not need to look for one. A process with write access can continue at
+    any time, so this is checked for each connection, and no connection is used twice.
     """
     file = Path(url.database or "")
     if not file.is_file() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
@@ -142,9 +142,9 @@ def _wrong(address: str, why: str) -> UsageError:
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY * 1000:.0f}")
-    end = time.monotonic() + BUSY
-    while True:  # SQLite does not wait by itself when two processes make a store at once
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}")
+    end = time.monotonic() + BUSY_TIMEOUT
+    while True:  # SQLite does not wait by itself when two processes create a store at once
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
             break
@@ -153,12 +153,12 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
                 raise
             time.sleep(0.01)
     cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA temp_store = MEMORY")  # a file more could be one too many to open
+    cursor.execute("PRAGMA temp_store = MEMORY")  # one more open file could exceed the limit
     cursor.close()
 
 
 def _alone(connection: Connection) -> None:
-    """Make other processes that want to upgrade wait until this transaction ends."""
+    """Make other processes that want to upgrade the schema wait until this transaction ends."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
@@ -166,7 +166,7 @@ def _alone(connection: Connection) -> None:
 
 
 class guarded:  # noqa: N801
-    """Turns what a database says into an error that says what to do."""
+    """Turns the errors of a database into a StoreError with advice."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -180,12 +180,12 @@ class guarded:  # noqa: N801
                 f"The store {shown(self.address)} cannot be used: {_reason(error)}.",
                 "Everything committed is safe. Fix this, then continue with "
                 f"{again(self.address)!r}.",
-                passing=_passing(error),
+                transient=_is_transient(error),
             ) from error
 
 
 def _reason(error: BaseException) -> str:
-    """Give the first line of what a database says; the last one where it lists several."""
+    """Return the first line of a database's message; the last one if it lists several."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     if not lines:
@@ -194,8 +194,8 @@ def _reason(error: BaseException) -> str:
     return line.rstrip(".")
 
 
-def _passing(error: BaseException) -> bool:
-    """Whether it is PostgreSQL that went away, or asks to try again."""
+def _is_transient(error: BaseException) -> bool:
+    """Whether PostgreSQL went away or asks for a retry."""
     if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
         return False
     import psycopg  # noqa: PLC0415
@@ -204,11 +204,11 @@ def _passing(error: BaseException) -> bool:
         return False
     code = error.orig.sqlstate
     gone = code is None and isinstance(error.orig, psycopg.OperationalError)
-    return error.connection_invalidated or gone or code in PASSING
+    return error.connection_invalidated or gone or code in TRANSIENT_STATES
 
 
 def again(address: str, run: str = "") -> str:
-    """Write the command that goes on with a run; a password is not told, but where it belongs.
+    """Return the command that resumes a run. A password is replaced by a placeholder.
 
     >>> again("team.db", "20260101-000000-0001")
     'pennyweight run --resume 20260101-000000-0001 --store team.db'
@@ -222,7 +222,7 @@ def again(address: str, run: str = "") -> str:
 
 
 def shown(address: str) -> str:
-    """Show an address without its password.
+    """Return an address without its password.
 
     >>> shown("postgresql://me:secret@host/db?sslpassword=too")
     'postgresql://me:***@host/db?sslpassword=hidden'

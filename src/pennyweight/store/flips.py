@@ -1,4 +1,4 @@
-"""Tasks that two sides solved to a different degree: the database compares and counts."""
+"""Tasks that two sides solved to a different degree, compared and counted by the database."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
     Chosen = tuple[str, Mapping[str, str]]
-    """A run, with the columns that choose some of its records."""
+    """A run, with the column values that select some of its records."""
 
-LEAST = 1e-9
-"""By which shares differ at the least; less is in the last digits of a sum."""
+MIN_DIFFERENCE = 1e-9
+"""A smaller difference between two shares is a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A task, and the share of right answers that each side has."""
+    """A task with the share of correct answers of each side."""
 
     task_id: str
     first: float
@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The tasks that got worse and better, those that did so most first; and how many there are."""
+    """The tasks that got worse and better, largest difference first, and how many there are."""
 
     worse: tuple[Change, ...] = ()
     better: tuple[Change, ...] = ()
@@ -45,10 +45,10 @@ class Changes:
 def changes(
     store: Store, first: Chosen, second: Chosen, most: int = 200, alike: Sequence[str] = ()
 ) -> Changes:
-    """Find the tasks whose share differs between two sides, at most so many in each direction.
+    """Find the tasks whose share differs between two sides, up to `most` in each direction.
 
-    Only tries that have the same value of each column in `alike` are compared, as `compare`
-    does it: what one side alone tried stays out.
+    Only attempts with the same value in each column of `alike` are compared, as in `compare`:
+    attempts that only one side made are left out.
     """
     values: dict[str, Any] = {"most": most}
     key = ["task_id", *(_known(name) for name in alike)]
@@ -65,7 +65,7 @@ def changes(
         "ORDER BY abs(second - first) DESC, task_id) AS place FROM "
         f"(SELECT a.task_id AS task_id, {shares[0]} AS first, {shares[1]} AS second "
         f"FROM {parts[0]} JOIN {parts[1]} ON {same} GROUP BY a.task_id "
-        f"HAVING abs({shares[0]} - {shares[1]}) > {LEAST}) AS d"
+        f"HAVING abs({shares[0]} - {shares[1]}) > {MIN_DIFFERENCE}) AS d"
         ") AS ranked WHERE place <= :most ORDER BY place"
     )
     with reading(store) as connection:
@@ -89,7 +89,7 @@ def _known(name: str) -> str:
 def _shares(
     letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any], key: Sequence[str]
 ) -> str:
-    """Write the share of right answers to each task of a side, in each configuration."""
+    """Return SQL for a side's share of correct answers per task and configuration."""
     where = [f"run = :{letter}", "coalesce(correct, passed) IS NOT NULL"]
     values[letter] = run
     for index, (name, value) in enumerate(chosen.items()):

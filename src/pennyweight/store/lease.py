@@ -1,4 +1,4 @@
-"""Who makes a run: a process of some machine, and whether it is still there."""
+"""The lease of a run: which process is making it, and whether that process still exists."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STALE = 30.0
-"""Seconds after which a process that says nothing is taken to be gone."""
+"""Seconds without a heartbeat after which a lease expires."""
 FRESH = STALE / 3
-"""Seconds after a sign of life in which nobody else can have the run."""
+"""Seconds after a heartbeat in which no other process can have taken the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +27,36 @@ class Owner:
     """A process that makes a run."""
 
     machine: str
-    """Its host and, where there is such a thing, the boot and the process names it lives in."""
+    """Its host and, on Linux, the boot id and the PID namespace."""
     host: str
     pid: int
     started: str
-    """When the process began, as its machine says it: numbers of processes are used again."""
+    """When the process started, as its machine reports it, because process ids are reused."""
     since: float
     token: str
-    """What tells two owners in one process apart."""
+    """Distinguishes two owners in one process."""
 
     @classmethod
     def here(cls) -> Owner:
-        """Describe this process as the owner of one run, from now."""
+        """Describe this process as the owner of a run, from now on."""
         pid = os.getpid()
         host = socket.gethostname()
         return cls(_machine(), host, pid, _started(pid) or "", time.time(), secrets.token_hex(4))
 
     @classmethod
     def of(cls, text: str) -> Owner:
-        """Read what `text` gave; what a later Pennyweight added is left out."""
+        """Read an owner from its JSON text; unknown fields are ignored."""
         values = json.loads(text)
         return cls(**{f.name: values[f.name] for f in fields(cls)})
 
     @property
     def text(self) -> str:
-        """Write it as a store keeps it."""
+        """The owner as JSON text."""
         return json.dumps(asdict(self))
 
     @property
     def is_gone(self) -> bool:
-        """Whether it surely ended: only said of a process of this machine."""
+        """Whether the process has certainly ended. Known only for processes of this machine."""
         if self.machine != _machine():
             return False
         now = _started(self.pid)
@@ -64,15 +64,15 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is surely a living process of this machine."""
+        """Whether it is certainly a living process of this machine."""
         return self.machine == _machine() and bool(self.started) and not self.is_gone
 
 
 class Lease:
-    """A run that this process took, and whether it still has it.
+    """A run that this process has taken, and whether it still holds it.
 
-    A process may be silent for long without knowing: it was stopped, or its machine slept. So it
-    asks before it writes, unless it was heard of just now.
+    A process can be silent for a long time without noticing: it was stopped, or its machine slept.
+    So it checks before it writes, unless its last heartbeat was just now.
     """
 
     def __init__(self, owner: str, lost: Callable[[], None] = lambda: None) -> None:
@@ -82,22 +82,22 @@ class Lease:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is so short since it was heard of that nobody else can have the run."""
+        """Whether the last heartbeat is so recent that no other process can have the run."""
         return not self.lost and clock() - self._heard < FRESH
 
     def heard(self, when: float) -> None:
-        """Note a sign of life, by the time it was given."""
+        """Note a heartbeat at a given time."""
         self._heard = max(self._heard, when)
 
     def lose(self) -> None:
-        """Note that another process has the run now; it is told once."""
+        """Note that another process has the run now. The callback is called once."""
         if not self.lost:
             self.lost = True
             self._tell()
 
 
 def clock() -> float:
-    """Give seconds that go on while the machine sleeps, where there are such."""
+    """Return seconds that also count while the machine sleeps, where available."""
     boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.time() if boot is None else time.clock_gettime(boot)
 
@@ -113,7 +113,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Say when a process began; empty if there is none, null where that cannot be known."""
+    """Return when a process started; empty if it does not exist, None if unknown."""
     if not Path("/proc/self/stat").exists():
         return _lives(pid)
     try:
@@ -125,7 +125,7 @@ def _started(pid: int) -> str | None:
 
 
 def _lives(pid: int) -> str | None:
-    """Tell a living process from none, where nobody says when it began."""
+    """Return "alive" for a living process, where its start time is not available."""
     if sys.platform == "win32":
         return None
     try:

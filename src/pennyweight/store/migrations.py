@@ -1,4 +1,4 @@
-"""Bring a store to the newest schema. Each step is numbered and runs once, in one transaction."""
+"""Upgrade a store to the newest schema. Each step is numbered and runs once, in a transaction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _judgments(connection: Connection) -> None:
     _add_columns(connection, RECORD, "passed", "work", "price_source")
 
 
-def _looking(connection: Connection) -> None:
+def _cached_results(connection: Connection) -> None:
     for table in (MEASURED, DIGEST, REMARK):
         table.create(connection, checkfirst=True)
 
@@ -58,12 +58,12 @@ def _leases(connection: Connection) -> None:
 
 
 def _several_judgments(connection: Connection) -> None:
-    """Let judgments by other rubrics stand beside each other: their key has the fingerprint."""
+    """Add the fingerprint to the key, so that judgments by several rubrics can coexist."""
     _with_key(connection, JUDGMENT, "fingerprint")
 
 
 def _decisions(connection: Connection) -> None:
-    """Keep verdicts of gates, and find the newest call and verdict of a run without a search."""
+    """Store verdicts of policies, and index the newest call and verdict of a run."""
     DECISION.create(connection, checkfirst=True)
     for table, name in ((CALL, "pennyweight_call_newest"), (VERDICT, "pennyweight_verdict_newest")):
         there = {index["name"] for index in inspect(connection).get_indexes(table.name)}
@@ -73,17 +73,17 @@ def _decisions(connection: Connection) -> None:
 
 
 def _several_decisions(connection: Connection) -> None:
-    """Let the verdicts of several policies, and on several sides, stand beside each other."""
+    """Add the side to the key, so that verdicts of several policies and sides can coexist."""
     _with_key(connection, DECISION, "side")
 
 
 def _set_aside(connection: Connection) -> None:
-    """Keep records that a changed suite no longer asks for, where nothing counts them."""
+    """Keep records that a changed suite no longer asks for, in a table that nothing counts."""
     ASIDE.create(connection, checkfirst=True)
 
 
 def _with_key(connection: Connection, table: Table, column: str) -> None:
-    """Make a table anew whose key lacks a column; its rows are kept."""
+    """Recreate a table whose key lacks a column. Its rows are kept."""
     key = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
     if column in key:
         return
@@ -102,7 +102,7 @@ def _with_key(connection: Connection, table: Table, column: str) -> None:
 
 
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
-    """Add columns that a table lacks; one that was just made has them."""
+    """Add the columns that a table lacks. A table that was just created has them."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
     for name in names:
         if name not in there:
@@ -113,7 +113,7 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
 STEPS: tuple[Callable[[Connection], None], ...] = (
     _first,
     _judgments,
-    _looking,
+    _cached_results,
     _scenarios,
     _held,
     _leases,
@@ -122,24 +122,24 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _several_decisions,
     _set_aside,
 )
-"""Step n brings a store from version n to n + 1. A step that was released never changes."""
+"""Step n upgrades a store from version n to n + 1. A released step never changes."""
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether a store is at the newest version; a store of a later version is refused."""
+    """Whether a store is at the newest version. A store of a later version is refused."""
     if not inspect(connection).has_table(META.name):
         return False
     version = connection.scalar(select(META.c.version))
     if version is not None and version > len(STEPS):
         raise UsageError(
-            f"The store has version {version}, this Pennyweight knows up to {len(STEPS)}; "
-            "update Pennyweight, or name another store with --store."
+            f"The store has version {version}, but this Pennyweight supports up to {len(STEPS)}. "
+            "Update Pennyweight, or use another store with --store."
         )
     return version == len(STEPS)
 
 
 def migrate(connection: Connection) -> None:
-    """Upgrade a store, or make a new one; another process may have done it in the meantime."""
+    """Upgrade a store or create a new one. Another process may have done so in the meantime."""
     if is_current(connection):
         return
     META.create(connection, checkfirst=True)

@@ -1,4 +1,4 @@
-"""Look at records a page at a time: the database filters, orders and stops."""
+"""Pages of records: the database filters, sorts and stops at the end of the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from pennyweight.record import KEY
 from pennyweight.store.read_connection import fetch, reading
 from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
-from pennyweight.store.verdicts import Given
+from pennyweight.store.verdicts import BehaviourVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
 SAME = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
-"""Columns that a filter can ask to be equal to a text."""
+"""Columns that a filter can compare with a text."""
 AMONG = ("answer",)
-"""Columns that a filter can ask to be one of several texts, or missing."""
+"""Columns that a filter can compare with several texts, or with null."""
 RANGES = tuple(
     c.name for c in MEASURED.c if c.name not in KEY and c.type.python_type in {int, float}
 )
-"""Measures that a filter can ask to lie in a range; the low end counts, the high end does not."""
+"""Measures that a filter can restrict to a range: `low <= value < high`."""
 RESULT = "result"
-"""Whether an answer was right, or, where there is none to compare, whether the attempt passed."""
+"""Whether the answer is correct or, without a target, whether the attempt passed."""
 FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
-SHORT = 240
-"""Characters of a text that a list needs."""
+LISTED_CHARACTERS = 240
+"""The length to which texts are cut in a list."""
 
 SORTS = (*RANGES, *FLAGS, *(n for n in SAME if n != "task_id"), "attempt")
 """Columns that records can be sorted by."""
@@ -46,24 +46,24 @@ Place = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records are wanted."""
+    """Which records to select."""
 
     same: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, bool | None] = field(default_factory=dict)
-    """None asks that it is known."""
+    """None selects the records in which the flag is not null."""
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     text: str = ""
     among: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property
     def measured(self) -> bool:
-        """Whether the measures are needed to decide."""
+        """Whether the filter reads measures."""
         return bool(self.flags or self.ranges or self.among or "answer" in self.same)
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By which measure records are ordered; those of one value by their key, those without last."""
+    """The measure that records are sorted by. Ties are sorted by key; nulls come last."""
 
     name: str
     down: bool = False
@@ -71,7 +71,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some records, a column at a time, and whether there are more on either side."""
+    """A page of records by column, and whether there are more before and after it."""
 
     columns: Mapping[str, Sequence[Any]]
     before: bool
@@ -79,7 +79,7 @@ class Page:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The records, each by itself."""
+        """The records, each as a dict."""
         names = tuple(self.columns)
         held = zip(*self.columns.values(), strict=True)
         return [dict(zip(names, row, strict=True)) for row in held]
@@ -97,11 +97,11 @@ def page(
     sort: Sort | None = None,
     columns: frozenset[str] | None = None,
 ) -> Page:
-    """Read the records after a place, before one, the first or the last; all columns unless told.
+    """Read the records after a place, before one, the first or the last.
 
-    A place is the key of a record; where records are sorted, the value that they are sorted by
-    comes first. In the order of keys a page is found by an index. By a measure it is found by
-    reading that measure of the whole run, which is narrow, and then only the page's own records.
+    A place is the values of `ORDER`, preceded by the sort value if records are sorted. In the order
+    of the index, a page is found by the index. Sorted by a measure, it is found by reading that
+    measure of the whole run, which is narrow, and then only the records of the page.
     """
     back = last or before is not None
     edge = before if back else after
@@ -133,7 +133,7 @@ def page(
 def _sorted(
     sort: Sort, where: Sequence[str], columns: Iterable[str], *, back: bool, text: bool, limit: int
 ) -> str:
-    """Write a query that sorts keys alone, and then reads the records of those that are left."""
+    """Return SQL that sorts the keys alone and then reads the records that remain."""
     down = " DESC" if sort.down != back else ""
     name, turn = _known(sort.name, SORTS), " DESC" if back else ""
     value = _value(name)
@@ -154,7 +154,7 @@ def _sorted(
 
 
 def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> str:
-    """Write the condition that a record comes after a place, or before it."""
+    """Return the condition that a record comes after a place, or before it."""
     value, *key = edge
     column = _value(_known(sort.name, SORTS))
     tie = f"({', '.join(f'm.{n}' for n in ORDER)}) {'<' if back else '>'} ({_marks(values, key)})"
@@ -172,7 +172,7 @@ def _marks(values: dict[str, Any], key: Sequence[Any]) -> str:
 
 
 def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Name the columns of what was found; SQLite has numbers for true and false."""
+    """Name the columns of the rows; SQLite stores booleans as numbers."""
     cells = zip(*found, strict=True) if found else [()] * len(names)
     held: dict[str, Sequence[Any]] = dict(zip(names, cells, strict=True))
     for name in held.keys() & FLAGS:
@@ -195,7 +195,7 @@ def _lite(store: Store) -> bool:
 
 
 def _tables(*, narrow: bool) -> str:
-    """Join records and measures; CROSS JOIN keeps SQLite from walking the wide table."""
+    """Join records and measures. CROSS JOIN keeps SQLite from scanning the wide table."""
     if narrow:
         return f"{MEASURED.name} m CROSS JOIN {RECORD.name} r"
     return f"{RECORD.name} r LEFT JOIN {MEASURED.name} m ON {' AND '.join(_ON)}"
@@ -203,13 +203,13 @@ def _tables(*, narrow: bool) -> str:
 
 @cache
 def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
-    """Name what is read: what names and judges a record, and all else, or what is wanted of it."""
+    """Return the SQL of the columns to read: key, outcome, and all others or those wanted."""
     plain = ("status", "category", "capability", "finish", "prompt_tokens", "completion_tokens",
              "latency_ms", "cost_usd")  # fmt: skip
     texts = ("input", "target", "response", "error")
     own = [c for c in MEASURED.c.keys() if c not in {*KEY, *plain}]  # noqa: SIM118
     found = {f"r.{n}": n for n in (*ORDER, *plain)}
-    found |= {f"substr(r.{n}, 1, {SHORT}) AS {n}": n for n in texts}
+    found |= {f"substr(r.{n}, 1, {LISTED_CHARACTERS}) AS {n}": n for n in texts}
     found |= {f"m.{n}": n for n in own}
     needed = {*ORDER, "status", "error", "correct", "passed"}
     return {text: n for text, n in found.items() if wanted is None or n in needed or n in wanted}
@@ -218,7 +218,7 @@ def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
 def _conditions(
     run: str, wanted: Filter, *, lite: bool, narrow: bool
 ) -> tuple[list[str], dict[str, Any]]:
-    """Write what records must fulfil; `narrow` walks the table of measures."""
+    """Return the conditions of a filter and their values; `narrow` scans the table of measures."""
     outer = "m" if narrow else "r"
     where, values = [f"{outer}.run = :run"], {"run": run}
     if narrow:
@@ -258,12 +258,12 @@ def _conditions(
 
 
 def _value(name: str) -> str:
-    """Write a known column of the measures, or what stands for several."""
+    """Return the SQL of a measure, or of the measures it combines."""
     return "coalesce(m.correct, m.passed)" if name == RESULT else f"m.{name}"
 
 
 def _known(name: str, names: Sequence[str]) -> str:
-    """Keep anything but known names out of a query."""
+    """Keep everything but known names out of a query."""
     if name not in names:
         raise KeyError(name)
     return name
@@ -299,9 +299,9 @@ def siblings(
     limit: int = 200,
     longest: int = 4_000,
 ) -> list[dict[str, Any]]:
-    """Read attempts at one task, with what was measured; `chosen` columns are equal to a text.
+    """Read the attempts at a task with their measures, restricted to the `chosen` column values.
 
-    Texts are cut to `longest` characters; `length` is how many a reply has.
+    Texts are cut to `longest` characters; `length` is the full length of the response.
     """
     c = RECORD.c
     on = [MEASURED.c[n] == c[n] for n in KEY]
@@ -321,7 +321,7 @@ def siblings(
 
 
 def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
-    """Read what judges said about a record."""
+    """Read the judgments of a record."""
     query = select(JUDGMENT).where(*_at(JUDGMENT, key))
     with reading(store) as connection:
         ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
@@ -329,29 +329,29 @@ def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
 
 
 def scenario(store: Store, run: str, task: str) -> str | None:
-    """Read what the attempts at a task are checked for."""
+    """Read the scenario of a task, as JSON."""
     query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
     with reading(store) as connection:
         found: str | None = connection.scalar(query)
         return found
 
 
-def given(store: Store, key: AttemptKey) -> list[Given]:
-    """Read the verdicts that others gave about a record."""
+def given(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
+    """Read the verdicts about a record's behaviours."""
     query = select(VERDICT).where(*_at(VERDICT, key))
     with reading(store) as connection:
-        return [Given.of({**r}) for r in connection.execute(query).mappings()]
+        return [BehaviourVerdict.of({**r}) for r in connection.execute(query).mappings()]
 
 
 def made(store: Store, run: str) -> int:
-    """Count the records of a run, from the index alone."""
+    """Count the records of a run, using the index only."""
     query = select(func.count()).select_from(RECORD).where(RECORD.c.run == run)
     with reading(store) as connection:
         return int(connection.scalar(query) or 0)
 
 
 def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
-    """List the values of a column, from what is measured."""
+    """List the values of a column of the measures."""
     column = MEASURED.c[_known(name, SAME)]
     query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
     with reading(store) as connection:

@@ -1,4 +1,4 @@
-"""Connections that only read: they need no transaction around a query, and none to be ready."""
+"""Read-only queries without the overhead of transactions and pings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = re.compile(r":(\w+)")
 
 @contextmanager
 def reading(store: Store) -> Iterator[Connection]:
-    """Connect for reading; PostgreSQL is spared the words that begin and end a transaction."""
+    """Connect for reading. PostgreSQL gets no statements that begin and end a transaction."""
     engine = store.engine
     if engine.dialect.name != "sqlite":
         engine = engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -37,10 +37,10 @@ def reading(store: Store) -> Iterator[Connection]:
 def fetch(
     store: Store, query: str | Select[Any], values: Mapping[str, Any] | None = None
 ) -> list[Row]:
-    """Fetch the rows of a query, its values written `:name`, as the driver gives them.
+    """Return the rows of a query as the driver returns them. Values are written `:name`.
 
-    What makes rows and connections comfortable takes longer than many a query. A server is not
-    asked whether it is there before each one: when it was gone, the query is asked once more.
+    Convenient rows and connections take longer than many queries. A server is not pinged before
+    each query: if the connection was lost, the query is repeated once.
     """
     engine = store.reader
     written = _written(query, named=engine.dialect.name == "sqlite")
@@ -56,7 +56,7 @@ def fetch(
 
 @lru_cache(256)
 def _written(query: str | Select[Any], *, named: bool) -> str:
-    """Write a query as a driver takes it: values as `:name`, or as `%(name)s`."""
+    """Return a query in the driver's form: with values as `:name` or as `%(name)s`."""
     if not isinstance(query, str):
         query = str(query.compile(dialect=DefaultDialect(paramstyle="named")))
     return query if named else _NAMED.sub(r"%(\1)s", query)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a person said about a record or a run; `tags` are all tags of a run from then on."""
+    """A remark about a record or a run. `tags` are all tags of the run from then on."""
 
     id: int
     who: str

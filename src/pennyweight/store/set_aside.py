@@ -1,7 +1,7 @@
-"""Records set aside: a suite that changed no longer asks for them, so they no longer count.
+"""Records set aside: a changed suite no longer asks for them, so they no longer count.
 
-They stay in the store, since they were paid for, and come back when the suite asks for them again.
-They lie in a table of their own, so that nothing that reads records has to know of them.
+They stay in the store, because they were paid for, and return when the suite asks for them again.
+They have a table of their own, so that code that reads records does not need to know about them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AT_MARK = f"{_AT} AND fingerprint = :fingerprint"
 
 
 def set_aside(store: Store, run: str) -> dict[Mark, str]:
-    """Say which records of a run are set aside, and the status of each."""
+    """Return which records of a run are set aside, with the status of each."""
     c = ASIDE.c
     query = select(*(c[name] for name in KEY), c.fingerprint, c.status).where(c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
@@ -37,7 +37,7 @@ def set_aside(store: Store, run: str) -> dict[Mark, str]:
 
 
 def exchange(store: Store, away: Sequence[AttemptKey], back: Sequence[Mark]) -> None:
-    """Set records aside and bring others back, all or nothing. What was measured of them goes."""
+    """Set records aside and bring others back, in one transaction. Their measures are deleted."""
     gone = [key._asdict() for key in away]
     come = [{**key._asdict(), "fingerprint": mark} for key, mark in back]
     with guarded(store.address), store.engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""A store of runs: open it, add to it, read from it."""
+"""A store of runs: open it, write to it, read from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlalchemy import cast as sql_cast
 
 from pennyweight.errors import UsageError
 from pennyweight.record import AttemptKey
-from pennyweight.store.bulk_insert import insert, is_there
+from pennyweight.store.bulk_insert import has_row, insert
 from pennyweight.store.connection import (
     DEFAULT,
     StoreError,
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 
     from pennyweight.store.settings import RunSettings, Spending
 
-ROWS = 2_000
-"""How many records are read at a time: their texts are held as Python's and as Polars' own."""
+READ_BATCH = 2_000
+"""Records read at a time. Their texts are in memory twice, as Python objects and in Polars."""
 PATIENCE = 30.0
-"""Seconds to wait for a database server that went away while a run is being written."""
+"""Seconds to wait for a database server that went away while a run is written."""
 Row = tuple[Any, ...]
 Correction = tuple[str, dict[str, Any]]
-"""A task, and what its records are to say."""
+"""A task, and the new values of its records."""
 
 RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
 RECORD_COLUMNS = tuple(RECORD.c.keys())
@@ -80,7 +80,7 @@ class Run:
     text: str
     data_hash: str
     status: str
-    """`running`, `done`, `stopped` (interrupted or out of budget) or `failed`."""
+    """`running`, `done`, `stopped` (interrupted, or a limit was reached) or `failed`."""
     attempts: int
     created: float
     ended: float | None
@@ -94,12 +94,12 @@ class Run:
 
     @property
     def place(self) -> str:
-        """Where its suite is, from here where that is shorter."""
+        """The path of its suite, relative to the current folder if that is shorter."""
         return min(self.path, os.path.relpath(self.path), key=len)
 
 
 class Store:
-    """A store at an address; several processes may use it at the same time."""
+    """A store at an address. Several processes may use it at the same time."""
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address or os.environ.get("PENNYWEIGHT_STORE") or DEFAULT
@@ -107,11 +107,11 @@ class Store:
         self._reader: Engine | None = None
         self._file: tuple[int, int] | None = None
         self.leases: dict[str, Lease] = {}
-        """The runs that this process took through this store."""
+        """The runs that this process has taken through this store."""
 
     @property
     def exists(self) -> bool:
-        """Whether there is something at the address, without making it."""
+        """Whether there is a store at the address, without creating it."""
         return "://" in self.address or Path(self.address).exists()
 
     @property
@@ -125,21 +125,21 @@ class Store:
 
     @property
     def reader(self) -> Engine:
-        """Connections for what only reads."""
+        """Connections for reading only."""
         if self._reader is None:
             self._reader = connect_reader(self.engine)
             weakref.finalize(self, self._reader.dispose)
         return self._reader
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for engine in (self._reader, self._engine):
             if engine is not None:
                 engine.dispose()
         self._reader = self._engine = None
 
     def add_run(self, run: Run) -> None:
-        """Write a new run down."""
+        """Add a new run."""
         values = {
             **{c.name: getattr(run, c.name) for c in RUN_COLUMNS},
             "settings": json.dumps(run.settings),
@@ -148,9 +148,9 @@ class Store:
             connection.execute(RUN.insert().values(values))
 
     def set_run(self, run_id: str, *, patience: float | None = None, **values: Any) -> None:
-        """Change what is known about a run, unless it was taken and is no longer ours.
+        """Change columns of a run, unless this process has lost the run to another one.
 
-        `patience` is how many seconds a server that went away is waited for.
+        `patience` is how many seconds to wait for a server that went away.
         """
         if "settings" in values:
             values["settings"] = json.dumps(values["settings"])
@@ -166,7 +166,7 @@ class Store:
         self._change(change, patience)
 
     def runs(self) -> list[Run]:
-        """List the runs, the newest first."""
+        """List the runs, newest first."""
         if not self.exists:
             return []
         with guarded(self.address), self.engine.connect() as connection:
@@ -176,7 +176,7 @@ class Store:
             return [Run(**{**row, "settings": json.loads(row["settings"])}) for row in rows]
 
     def find(self, name: str) -> Run:
-        """Find a run by its id, a unique beginning of it, or `latest`."""
+        """Find a run by its id, an unambiguous prefix of it, or `latest`."""
         runs = self.runs()
         if name == "latest" and runs:
             return runs[0]
@@ -185,22 +185,23 @@ class Store:
             return found[0]
         if found:
             ids = ", ".join(r.id for r in found[:5])
-            raise UsageError(f"{name!r} is the beginning of several runs: {ids}. Give more of it.")
+            more = ", …" if len(found) > 5 else ""
+            raise UsageError(f"{name!r} is ambiguous: it matches {ids}{more}.")
         where = f"in the store {shown(self.address)}"
         if not runs:
-            raise UsageError(f"There is no run {where} yet; 'pennyweight run SUITE' makes one.")
+            raise UsageError(f"There is no run {where} yet; 'pennyweight run SUITE' creates one.")
         raise UsageError(f"There is no run {name!r} {where}; 'pennyweight runs' lists them.")
 
     def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write records and calls in one transaction; a record that is there is replaced.
+        """Write records and calls in one transaction. A record replaces the one with the same key.
 
-        But not by an error, unless it is one. Of a run that another process has now, only the
-        calls are written: they were paid for.
+        An error replaces only an error. If another process has taken the run, only the calls are
+        written: they were paid for.
         """
         self._write(RECORD, RECORD_COLUMNS, records, calls)
 
     def write_judgments(self, judgments: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write judgments and calls in one transaction; the same judgment is replaced."""
+        """Write judgments and calls in one transaction. The same judgment is replaced."""
         self._write(JUDGMENT, JUDGMENT_COLUMNS, judgments, calls)
 
     def _write(
@@ -209,14 +210,14 @@ class Store:
         def change(connection: Connection, again: bool) -> None:
             if rows and self._is_ours(connection, rows[0][0]):
                 insert(connection, table, columns, rows)
-            if again and calls and is_there(connection, CALL, CALL_COLUMNS, calls[0]):
-                return  # it was committed, only the answer got lost
+            if again and calls and has_row(connection, CALL, CALL_COLUMNS, calls[0]):
+                return  # it was committed, only the confirmation got lost
             insert(connection, CALL, CALL_COLUMNS, calls)
 
         self._change(change)
 
     def _is_ours(self, connection: Connection, run_id: str) -> bool:
-        """Whether this process may write the records of a run; asked only after a long silence."""
+        """Whether this process may write the records of a run. Asks only after a long silence."""
         lease = self.leases.get(run_id)
         if lease is None or lease.is_fresh:
             return True
@@ -228,13 +229,13 @@ class Store:
     def _change(
         self, change: Callable[[Connection, bool], None], patience: float | None = None
     ) -> None:
-        """Make a change in one transaction; a server that restarts is waited for."""
+        """Make a change in one transaction, waiting for a server that restarts."""
         engine, end = self.engine, None
         while True:
-            if self._file != file_of(engine):  # SQLite would write to it all the same
+            if self._file != file_of(engine):  # SQLite would write to the deleted file
                 raise StoreError(
-                    f"The store {shown(self.address)} was removed or replaced while it was written "
-                    "to. What was in it is lost unless it comes back."
+                    f"The store {shown(self.address)} was deleted or replaced while it was in use. "
+                    "Restore the file, or its records are lost."
                 )
             try:
                 with guarded(self.address), engine.begin() as connection:
@@ -242,15 +243,16 @@ class Store:
                 return
             except StoreError as error:
                 end = end or time.monotonic() + (PATIENCE if patience is None else patience)
-                if not error.passing or time.monotonic() > end:
+                if not error.transient or time.monotonic() > end:
                     raise
                 time.sleep(0.2)
 
     def take(self, run_id: str, owner: str, lost: Callable[[], None] = lambda: None) -> bool:
-        """Take a run for one process; false while another one makes it.
+        """Take a run for one process; false while another process is making it.
 
-        A run is free when nobody has it, its owner was not heard of for a while, or was a process
-        of this machine that is gone. `lost` is called, in any thread, if it is taken away.
+        A run is free if it has no owner, if its lease has expired, or if its owner was a process of
+        this machine that no longer exists. `lost` is called, in any thread, if the run is taken
+        away.
         """
         lease = Lease(owner, lost)
         held = self.holder(run_id)
@@ -265,7 +267,7 @@ class Store:
         return taken
 
     def beat(self, run_id: str, owner: str) -> bool:
-        """Say that the owner of a run is alive; false when the run is no longer its own."""
+        """Renew the lease of a run; false if the owner has lost it."""
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
         when, ours = clock(), self._lease(query.values(beat=self._clock())) == 1
         if (lease := self.leases.get(run_id)) and lease.owner == owner:
@@ -273,39 +275,39 @@ class Store:
         return ours
 
     def release(self, run_id: str, owner: str) -> None:
-        """Let a run go, if it is still the owner's."""
+        """Release a run, if the owner still has it."""
         if (lease := self.leases.get(run_id)) and lease.owner == owner:
             del self.leases[run_id]
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
         self._lease(query.values(owner=None, beat=None))
 
     def holder(self, run_id: str) -> Owner | None:
-        """Say who makes a run now, or did when last heard of."""
+        """Return the owner of a run, which may no longer be alive."""
         query = select(RUN.c.owner).where(RUN.c.id == run_id)
         with guarded(self.address), self.engine.connect() as connection:
             found = connection.scalar(query)
             return Owner.of(found) if found else None
 
     def is_made(self, run_id: str) -> bool:
-        """Whether a process is making a run now: it was heard of lately, and is not gone."""
+        """Whether a process is making a run now: its lease is valid and it exists."""
         query = select(RUN.c.owner).where(RUN.c.id == run_id, RUN.c.beat >= self._clock() - STALE)
         with guarded(self.address), self.engine.connect() as connection:
             found = connection.scalar(query)
         return found is not None and not Owner.of(found).is_gone
 
     def _lease(self, query: Update) -> int:
-        """Change a lease at once; a server that is away is not waited for."""
+        """Change a lease at once, without waiting for a server that is away."""
         with guarded(self.address), self.engine.begin() as connection:
             return connection.execute(query).rowcount
 
     def _clock(self) -> Any:
-        """Give the time by the one clock that all who share a store can ask."""
+        """Return the time by the clock that all users of the store share."""
         if self.engine.dialect.name == "sqlite":
             return now()
         return sql_cast(func.extract("epoch", func.clock_timestamp()), Double)
 
     def correct(self, run_id: str, tasks: Iterable[Correction]) -> None:
-        """Write down anew what records say about their tasks, all or nothing."""
+        """Update the values that records repeat from their tasks, in one transaction."""
         c = RECORD.c
         with guarded(self.address), self.engine.begin() as connection:
             for task_id, values in tasks:
@@ -313,11 +315,11 @@ class Store:
                 connection.execute(query.values(**values))
 
     def told(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
-        """Give the task of records and what they say about it, each once."""
+        """Yield each distinct pair of a task and the values that records repeat from it."""
         chosen = [RECORD.c.task_id, *(RECORD.c[name] for name in columns)]
         query = select(*chosen).where(RECORD.c.run == run_id).distinct()
         with guarded(self.address), self.engine.connect() as connection:
-            for row in connection.execution_options(yield_per=ROWS).execute(query):
+            for row in connection.execution_options(yield_per=READ_BATCH).execute(query):
                 yield row[0], tuple(row[1:])
 
     def judgments(self, run_id: str, columns: Container[str] | None = None) -> pl.DataFrame:
@@ -329,7 +331,7 @@ class Store:
         schema = {column.name: _TYPES[column.type.python_type] for column in chosen}
         parts = [pl.DataFrame(schema=schema)]
         with guarded(self.address), self.engine.connect() as connection:
-            rows = connection.execution_options(yield_per=ROWS).execute(query)
+            rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
             parts += [
                 pl.DataFrame([tuple(r) for r in part], schema=schema, orient="row")
                 for part in rows.partitions()
@@ -337,7 +339,7 @@ class Store:
         return pl.concat(parts)
 
     def made(self, run_id: str) -> dict[AttemptKey, tuple[str, str]]:
-        """Say which attempts of a run have a record: their fingerprint and status."""
+        """Return the fingerprint and status of each attempt of a run that has a record."""
         c = RECORD.c
         query = select(c.subject, c.tier, c.task_id, c.attempt, c.fingerprint, c.status)
         with guarded(self.address), self.engine.connect() as connection:
@@ -345,7 +347,7 @@ class Store:
             return {AttemptKey(run_id, *r[:4]): (r[4], r[5]) for r in rows}
 
     def spent(self, run_id: str) -> Spending:
-        """Add up the ledger of a run; `unpriced` calls cost something that is not known."""
+        """Sum the ledger of a run. The cost of `unpriced` calls is not known."""
         c = CALL.c
         unknown = c.cost_usd.is_(None) & ((c.status == "ok") | c.held_tokens.is_not(None))
         query = select(
@@ -369,29 +371,29 @@ class Store:
             return {r[0]: r[1] for r in connection.execute(query.group_by(RECORD.c.status))}
 
     def records(self, run_id: str, columns: Container[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Read records of a run, some thousand at a time, in the order of their key."""
+        """Read the records of a run in batches, in the order of the index."""
         chosen = [c for c in RECORD.c if columns is None or c.name in columns]
         order = self._order(*RECORD.primary_key)
         query = select(*chosen).where(RECORD.c.run == run_id).order_by(*order)
         schema = {c.name: _TYPES[c.type.python_type] for c in chosen}
         with guarded(self.address), self.engine.connect() as connection:
-            rows = connection.execution_options(yield_per=ROWS).execute(query)
+            rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
             assert rows.cursor is not None
-            part: Sequence[Any] = rows.fetchmany(ROWS)  # what was buffered is in it
+            part: Sequence[Any] = rows.fetchmany(READ_BATCH)  # includes what was buffered
             while part:
                 cells = zip(schema.items(), zip(*part, strict=True), strict=True)
                 yield pl.DataFrame([_series(n, held, t) for (n, t), held in cells])
-                # without a Row for each, which takes long
-                part = rows.cursor.fetchmany(ROWS) if rows.cursor else ()
+                # past SQLAlchemy, because creating a Row for each record is slow
+                part = rows.cursor.fetchmany(READ_BATCH) if rows.cursor else ()
             rows.close()
 
     def _order(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
-        """Order text by its code points, as SQLite does, whatever language a server speaks."""
+        """Order text by code points on every server, as SQLite does."""
         lite = self.engine.dialect.name == "sqlite"
         return [c if lite or c.type.python_type is not str else c.collate("C") for c in columns]
 
     def remove(self, run_id: str) -> None:
-        """Delete a run with all that belongs to it."""
+        """Delete a run with everything that belongs to it."""
         with guarded(self.address), self.engine.begin() as connection:
             beside = (REMARK, DECISION, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT)
             for table in (*beside, CALL, ASIDE, RECORD):
@@ -400,12 +402,12 @@ class Store:
 
 
 def _series(name: str, held: Sequence[Any], type_: Any) -> pl.Series:
-    """Make a column; SQLite keeps yes and no as numbers."""
+    """Return a column; SQLite stores booleans as numbers."""
     if type_ is pl.Boolean:
         held = [None if value is None else bool(value) for value in held]
     return pl.Series(name, held, dtype=type_)
 
 
 def now() -> float:
-    """Give the time as records keep it: Unix seconds."""
+    """Return the time in Unix seconds, as records store it."""
     return time.time()

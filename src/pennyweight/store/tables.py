@@ -65,7 +65,7 @@ RUN = Table(
     Column("owner", Text),
     Column("beat", Double),
 )
-"""Owner and beat are the lease of the process that makes a run, and when it was last heard of."""
+"""`owner` and `beat` are the lease: the process that makes a run, and its last heartbeat."""
 
 RECORD = Table(
     "pennyweight_record",
@@ -80,7 +80,7 @@ ASIDE = Table(
     *map(_column, STORED),
     PrimaryKeyConstraint(*INDEX_ORDER, "fingerprint"),
 )
-"""Records that a changed suite no longer asks for. They were paid for, and may come back."""
+"""Records that a changed suite no longer asks for. They were paid for and may return."""
 
 JUDGMENT = Table(
     "pennyweight_judgment",
@@ -105,7 +105,7 @@ JUDGMENT = Table(
     Column("at", Double, nullable=False),
     PrimaryKeyConstraint(*INDEX_ORDER, "judge", "fingerprint"),
 )
-"""What a judge said about an attempt, item by item; by another rubric it is another judgment."""
+"""A judge's judgment of an attempt, item by item. Each rubric has a judgment of its own."""
 
 CALL = Table(
     "pennyweight_call",
@@ -130,7 +130,7 @@ CALL = Table(
     Index("pennyweight_call_newest", "run", "id").ddl_if(dialect="postgresql"),
     sqlite_autoincrement=True,
 )
-"""The ledger: a row for each call that was made, whether or not its answer was of use."""
+"""The ledger: a row for each call, whether or not its reply was usable."""
 
 MEASURED = Table(
     "pennyweight_measured",
@@ -161,7 +161,7 @@ MEASURED = Table(
     PrimaryKeyConstraint(*INDEX_ORDER),
     sqlite_with_rowid=False,
 )
-"""The measures of records, kept for filters. They can be computed again at any time."""
+"""The measures of records, cached for filters."""
 
 DIGEST = Table(
     "pennyweight_digest",
@@ -177,7 +177,7 @@ DIGEST = Table(
     Column("cost_usd", Double),
     Column("data", Text, nullable=False),
 )
-"""What a page shows of a run, kept. It can be computed again at any time."""
+"""The digest of a run, cached for pages."""
 
 DECISION = Table(
     "pennyweight_decision",
@@ -189,7 +189,7 @@ DECISION = Table(
     Column("stamp", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
-"""The verdict that a policy gave last on a side of a run, and the state of the run it is about."""
+"""The latest verdict of a policy on a side of a run, with the stamp of the run's state."""
 
 SCENARIO = Table(
     "pennyweight_scenario",
@@ -199,7 +199,7 @@ SCENARIO = Table(
     Column("scenario", Text, nullable=False),
     PrimaryKeyConstraint("run", "task_id"),
 )
-"""What the attempts at a task are checked for."""
+"""The scenarios: what the attempts at each task are checked for."""
 
 VERDICT = Table(
     "pennyweight_verdict",
@@ -216,7 +216,7 @@ VERDICT = Table(
     PrimaryKeyConstraint(*INDEX_ORDER, "mark", "who"),
     Index("pennyweight_verdict_newest", "run", "at"),
 )
-"""What code, a judge or a person said about a behaviour, which no record can say by itself."""
+"""Verdicts about behaviours by code, a judge or a person, which no record contains."""
 
 REMARK = Table(
     "pennyweight_remark",
@@ -235,4 +235,4 @@ REMARK = Table(
     Index("pennyweight_remark_run", "run"),
     sqlite_autoincrement=True,
 )
-"""What people said about a record, or about a whole run where no task is named."""
+"""Remarks of people about a record, or about a whole run if no task is named."""

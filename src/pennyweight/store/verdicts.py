@@ -1,4 +1,4 @@
-"""Scenarios and the verdicts that others than the record give, in a store."""
+"""The scenarios of a run, and the verdicts about behaviours that are not in the record."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A verdict that was given about one behaviour of one attempt."""
+class BehaviourVerdict:
+    """A verdict about one behaviour of one attempt."""
 
     key: AttemptKey
     mark: str
-    """Which behaviour: a hash of what it says."""
+    """The behaviour: a hash of its text."""
     who: str
     said_of: str
-    """A hash of the response it is about; about another it says nothing."""
+    """A hash of the response. The verdict does not apply to any other response."""
     holds: bool | None
     why: str
     at: float
@@ -35,14 +35,14 @@ class Given:
     evidence: str | None = None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Given:
-        """Make it from a row of the table."""
+    def of(cls, row: Mapping[str, Any]) -> BehaviourVerdict:
+        """Make a verdict from a row of the table."""
         rest = {name: row[name] for name in _COLUMNS if name not in KEY}
         return cls(AttemptKey.of(row), **{**rest, "error": bool(row["error"])})
 
 
 def keep_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:
-    """Keep what the attempts of a run are checked for, in place of what was kept before."""
+    """Store the scenarios of a run by task, replacing the previous ones."""
     rows = [(run, task, text) for task, text in scenarios.items()]
     with guarded(store.address), store.engine.begin() as connection:
         connection.execute(delete(SCENARIO).where(SCENARIO.c.run == run))
@@ -50,7 +50,7 @@ def keep_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None
 
 
 def scenarios_of(store: Store, run: str) -> dict[str, str]:
-    """Give what the attempts of a run are checked for, by task."""
+    """Return the scenarios of a run by task, as JSON."""
     query = select(SCENARIO.c.task_id, SCENARIO.c.scenario).where(SCENARIO.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
         return {row[0]: row[1] for row in connection.execute(query)}
@@ -59,17 +59,17 @@ def scenarios_of(store: Store, run: str) -> dict[str, str]:
 _COLUMNS = tuple(column.name for column in VERDICT.c)
 
 
-def keep_verdicts(store: Store, given: Iterable[Given]) -> None:
-    """Keep verdicts; what the same one said before is replaced."""
+def keep_verdicts(store: Store, given: Iterable[BehaviourVerdict]) -> None:
+    """Store verdicts. The previous verdict by the same author is replaced."""
     tables = [{**one.key._asdict(), **asdict(one)} for one in given]
     rows = [tuple(table[name] for name in _COLUMNS) for table in tables]
     with guarded(store.address), store.engine.begin() as connection:
         insert(connection, VERDICT, _COLUMNS, rows)
 
 
-def verdicts_of(store: Store, run: str) -> list[Given]:
-    """Give the verdicts of a run, the oldest first."""
+def verdicts_of(store: Store, run: str) -> list[BehaviourVerdict]:
+    """Return the verdicts of a run, oldest first."""
     query = select(VERDICT).where(VERDICT.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
         rows = connection.execute(query.order_by(VERDICT.c.at, VERDICT.c.who)).mappings()
-        return [Given.of({**row}) for row in rows]
+        return [BehaviourVerdict.of({**row}) for row in rows]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from pennyweight.store.cache import State
+    from pennyweight.store.cache import RunState
     from pennyweight.store.store import Run, Store
 
 LARGE = 20_000
@@ -56,7 +56,7 @@ def compute(
         there = set(frame.collect_schema().names())
         chosen = frame.select(n for n in names if n in there)
         done = 0
-        for batch in chosen.collect_batches(chunk_size=kept.LARGE, maintain_order=True):
+        for batch in chosen.collect_batches(chunk_size=kept.POSTGRES_BATCH, maintain_order=True):
             kept.keep_measured(store, run.id, batch.columns, batch.rows())
             done += batch.height
             tell("keep", done)
@@ -113,7 +113,7 @@ class Digests:
         self._closed = False
         self._done: dict[str, float] = {}
 
-    def get(self, run: Run, *, wait: bool = True, state: State | None = None) -> Kept:
+    def get(self, run: Run, *, wait: bool = True, state: RunState | None = None) -> Kept:
         """Give the digest of a run; a small one is made at once if `wait`."""
         state = state or kept.state(self.store, run.id)
         if state is None:  # it was removed in the meantime
@@ -201,7 +201,7 @@ class Digests:
 
     def _tell(self, run: str, stamp: str, error: Exception) -> None:
         """Keep what went wrong with a state of a run; a store that is busy is asked again."""
-        if isinstance(error, StoreError) and error.passing:
+        if isinstance(error, StoreError) and error.transient:
             return
         told = str(error)
         if not isinstance(error, PennyweightError):

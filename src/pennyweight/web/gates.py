@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.gate import keep
 from pennyweight.api.known_files import KnownFile, policy_files
-from pennyweight.api.run_verdicts import baseline_choices, decide_run, decisions, first_side
+from pennyweight.api.run_verdicts import baseline_choices, decide_run, first_side, policy_verdicts
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict_scales import shown
 from pennyweight.web.addresses import run_url
@@ -44,7 +44,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         "where": where,
         "verdict": None,
         "problem": "",
-        "saved": decisions(site.store, run.id) if run else (),
+        "saved": policy_verdicts(site.store, run.id) if run else (),
     }
     if run is None or not policy:
         return page

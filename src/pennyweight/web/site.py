@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from pennyweight.api.suites import SuiteLibrary
-    from pennyweight.store.cache import Decision, State
+    from pennyweight.store.cache import PolicyVerdict, RunState
     from pennyweight.store.store import Run, Store
     from pennyweight.web.access import Access
     from pennyweight.web.digest_cache import Digests
@@ -52,7 +52,7 @@ class Listing:
 
     rows: tuple[tuple[Any, ...], ...]
     said: tuple[tuple[str, str | None, str | None], ...]
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[PolicyVerdict, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
     """Why the metrics of a run cannot be computed."""
     interrupted: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ class Listing:
             entry["note"] = note or entry["note"]
             if tags is not None:
                 entry["tags"] = json.loads(tags)
-        decided: dict[str, list[Decision]] = {}
+        decided: dict[str, list[PolicyVerdict]] = {}
         for one in self.decisions:
             decided.setdefault(one.run, []).append(one)
         problems = dict(self.problems)
@@ -92,7 +92,7 @@ class Listing:
         return found
 
 
-def _verdicts(found: Sequence[Decision]) -> dict[str, Any]:
+def _verdicts(found: Sequence[PolicyVerdict]) -> dict[str, Any]:
     """Put the worst verdict first: of those on the run as it is, else of the earlier ones."""
     ranked = sorted(found, key=lambda d: (not d.current, WORST.index(d.verdict)))
     worst = ranked[0] if ranked else None
@@ -131,7 +131,7 @@ class Site:
             self.views[place] = (digest, draw())
         return self.views[place][1]
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> RunState:
         """Find a run by its whole id, as it is now."""
         found = kept.state(self.store, name) if is_storable(name) else None
         if found is None:
@@ -166,7 +166,7 @@ class Site:
                 told = self.digests.get(now.run, wait=False, state=now)
                 problems += [(row[0], told.problem)] if told.problem else []
         return Listing(
-            *(rows, of_runs(self.store), kept.decisions(self.store)),
+            *(rows, of_runs(self.store), kept.policy_verdicts(self.store)),
             *(tuple(problems), frozenset(interrupted), frozenset(old)),
         )
 
@@ -195,7 +195,7 @@ class Site:
         """List the runs with what is kept of them."""
         return self.listing().runs()
 
-    def progress(self, state: State) -> dict[str, Any]:
+    def progress(self, state: RunState) -> dict[str, Any]:
         """Say how far a run is, from the store alone, so that nothing is lost by a reload.
 
         Who watches has newer metrics made; `shown` marks those that there are.
