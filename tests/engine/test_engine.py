@@ -223,7 +223,7 @@ def test_a_store_that_is_removed_under_a_run_stops_it(tmp_path, address):
             one.unlink()
         code, said = ended(process)
         assert code == 4, said
-        assert "was removed or replaced while it was written to" in said
+        assert "was deleted or replaced while it was in use" in said
         assert "Traceback" not in said
         assert len(seen) < 400
 

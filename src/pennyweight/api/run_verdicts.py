@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pennyweight.errors import PennyweightError, UsageError
-from pennyweight.store.cache import PolicyVerdict
+from pennyweight.store.cache import PolicyVerdict, policy_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -146,7 +146,9 @@ def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def given_by(who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult) -> BehaviourVerdict:
+def given_by(
+    who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult
+) -> BehaviourVerdict:
     """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
     told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
     return BehaviourVerdict(
