@@ -34,7 +34,7 @@ def test_a_run_is_found_by_its_id_its_beginning_or_as_the_latest(store):
     assert store.find("latest").id == "20260101-a"
     assert store.find("20260101-a").id == "20260101-a"  # an id, though another begins with it
     assert store.find("20260102").id == "20260102-c"
-    with pytest.raises(UsageError, match="several runs: 20260101-a, 20260101-ab"):
+    with pytest.raises(UsageError, match="ambiguous: it matches 20260101-a, 20260101-ab"):
         store.find("20260101")
     with pytest.raises(UsageError, match="no run '2027'"):
         store.find("2027")
