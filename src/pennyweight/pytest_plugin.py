@@ -118,9 +118,9 @@ def pytest_make_collect_report(
 
 def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> list[Case]:
     """Read the suite and its policy; their mistakes are told as errors of the collection."""
+    from pennyweight.api.gate import read_policy  # noqa: PLC0415
     from pennyweight.engine.execution import open_suite  # noqa: PLC0415
     from pennyweight.errors import PennyweightError  # noqa: PLC0415
-    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
 
     known = {"suite", "policy", "baseline", "where", "version"}
     if args or "suite" not in given or not set(given) <= known:
@@ -131,7 +131,7 @@ def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> li
     settings = {**given, "policies": [str(_beside(p, folder)) for p in policies]}
     try:
         suite = open_suite(path)
-        gates = load_policies(settings["policies"], given.get("version")).gates if policies else ()
+        gates = read_policy(settings["policies"], given.get("version")).gates if policies else ()
     except PennyweightError as error:
         raise _WrongError(str(error)) from None
     cases = [
@@ -251,12 +251,9 @@ _SHOWN = (
 
 def _rows(run: str, address: str) -> list[dict[str, Any]]:
     """Read the attempts of a run with their measures."""
-    from pennyweight.scoring.pipeline import Scoring  # noqa: PLC0415
+    from pennyweight.api.score import measured_rows  # noqa: PLC0415
 
-    source = [_source(run, address)]
-    work = Scoring.of(source, (), "pass_rate", 0.9, 0, None, {}, also=_SHOWN)
-    frame = work.measure(source).frame
-    return frame.select(_SHOWN).to_dicts()
+    return measured_rows(run, _SHOWN, store=address)
 
 
 def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome:
@@ -293,14 +290,6 @@ def _verdict(case: Case, run: str, address: str) -> Verdict:
         version=given.get("version"),
         store=address,
     )
-
-
-def _source(run: str, address: str) -> Any:
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-    from pennyweight.store.store import Store  # noqa: PLC0415
-
-    store = Store(address)
-    return RunSource(store.find(run), store)
 
 
 def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:

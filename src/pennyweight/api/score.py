@@ -11,6 +11,7 @@ from pennyweight.api.status import status_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline
+from pennyweight.scoring.pipeline import Scoring
 from pennyweight.sources.source import FileSource
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
@@ -86,6 +87,15 @@ def per_task_results(
     3
     """
     return pipeline.per_task_results(resolve(source), map=map)
+
+
+def measured_rows(
+    source: Given, columns: Sequence[str], *, store: str | Store | None = None
+) -> list[dict[str, Any]]:
+    """Return some columns and measures of each record."""
+    sources = resolve(source, store)
+    scoring = Scoring.of(sources, (), "pass_rate", 0.9, 0, None, {}, also=columns)
+    return scoring.measure(sources).frame.select(columns).to_dicts()
 
 
 def rescored(
