@@ -151,7 +151,7 @@ def test_every_mistake_is_told_at_once_with_its_line(folder):
         (4, "task 'b': verify[3] must be a shell command or a list of words, not a mapping"),
         (5, "task 'c': files: '../x' cannot be used"),
         (6, "workspace: the commit 'no-such-thing' is not in"),
-        (8, "key_env: a command calls its model itself; 'env' names the variables"),
+        (8, "key_env: a command calls its model itself; "),
         (8, "subjects[1].env: 'KEY=secret' is not the name of an environment variable"),
         (8, "{modle} is a setting that T0, T1 does not have. Set it there"),
         (9, "command must be a shell command, not ''"),

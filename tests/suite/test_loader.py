@@ -113,16 +113,16 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         (2, "Key 'task' is not known. Did you mean 'tasks'?"),
         (5, "the task id 'a' is already used on line 4."),
         (6, "task 'b' has no input"),
-        (9, "'answer' would give the answer away"),
         (9, "Variable 'inptu' is not known. Did you mean 'input'?"),
+        (9, "prompts cannot use 'answer'"),
         (10, "system: not a template"),
-        (11, "answer: '(a' is no regular expression that can be used: unclosed group."),
+        (11, "answer: '(a' is not a regular expression that can be used: unclosed group."),
         (12, "Did you mean 'numeric'?"),
         (14, "Did you mean 'model'?"),
         (14, "subjects[1] needs 'model'"),
         (15, "key_env names an environment variable"),
         (15, "subjects[2].temperature must be a number of at least 0, not 'hot'."),
-        (17, "the subject 'openai/y' is there twice"),
+        (17, "the subject 'openai/y' appears twice"),
         (19, "Tier 'T9' is not known."),
         (20, "tiers.T2 extends itself: T2 → T3 → T2."),
         (21, "Did you mean 'temperature'?"),
@@ -255,7 +255,7 @@ def test_merged_mappings(write):
 
 def test_targets_that_are_patterns_are_checked(write):
     text = "suite: s\ntasks: [{id: a, input: x, target: '(b'}]\nsubjects: [m]\nmatch: regex\n"
-    assert "the target of task 'a' is no regular expression" in "\n".join(mistakes(write(text)))
+    assert "the target of task 'a' is not a regular expression" in "\n".join(mistakes(write(text)))
 
 
 def test_a_subject_can_be_refused_by_the_caller(write):

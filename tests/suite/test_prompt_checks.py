@@ -12,7 +12,7 @@ def test_a_prompt_that_fails_for_some_tasks_names_them(write):
     )
     found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
     assert found == [
-        "suite.yaml, line 6: the prompt of task 'b' cannot be written: 'hint' is undefined. "
+        "suite.yaml, line 6: the prompt of task 'b' cannot be rendered: 'hint' is undefined. "
         "If only some tasks have it, write '{% if hint is defined %}…{% endif %}'."
     ]
     assert (

@@ -92,7 +92,7 @@ categories:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("categories: {}", "there are no categories"),
+        ("categories: {}", "at least one category"),
         ("- a", "must be a mapping"),
         ("a: [", "not YAML"),
     ],
@@ -145,7 +145,7 @@ def test_mistakes_of_suite_and_rubric_are_told_together(tmp_path):
     with pytest.raises(DocumentError) as raised:
         load_suite(written(tmp_path, text, "suite.yaml"))
     told = str(raised.value)
-    assert "line 5: the subject 'a/b' is there twice" in told
+    assert "line 5: the subject 'a/b' appears twice" in told
     assert "line 7: judge.disagreement must be a number from 0 to 1" in told
     assert "line 8: runs must be" in told
     assert "rubric.yaml, line 1: categories.a.items must be" in told

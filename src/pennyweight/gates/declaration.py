@@ -1,4 +1,4 @@
-"""The declaration of a policy: every key, what may stand there, and what it means."""
+"""The declaration of a policy: every key with its kind of value and its meaning."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from pennyweight.schema.structs import Field, Struct
 _NAME = Text("a name", one_line=True)
 _LIMIT = Text("a threshold such as '≥ 85%', 0.85 or '< 5s'", one_line=True)
 WEIGHT = Number(0)
-_NOTE = Field("description", Text(), "What it is for; for people.")
+_NOTE = Field("description", Text(), "A description for readers.")
 _ON = Field(
     "on",
     OneOf(("value", "confident")),
-    "What has to be on the right side: the value alone, or its whole interval.",
+    "What must meet the threshold: the value, or its whole confidence interval.",
 )
 _RULES = (
-    Field("threshold", Deferred(_LIMIT), "Where the metric has to be."),
+    Field("threshold", Deferred(_LIMIT), "The threshold of the metric."),
     _ON,
     Field(
         "no_worse_than",
         Deferred(_LIMIT),
-        "How much worse than the baseline, task by task, it may be: points of a rate; of other "
-        "metrics a share (10%) or an amount (200ms).",
+        "How much worse than the baseline it may be, compared task by task: points for a rate; "
+        "for other metrics a share (10%) or an amount (200ms).",
     ),
-    Field("better", Flag(), "Whether it has to be better than the baseline."),
+    Field("better", Flag(), "Whether it must be better than the baseline."),
     Field(
         "indifference",
         Deferred(_LIMIT),
@@ -49,12 +49,17 @@ RULE = Struct("a threshold", _RULES, {"min": "threshold", "limit": "threshold"})
 GATE = Struct(
     "a gate",
     (
-        Field("metric", _NAME, "The metric it is about.", required=True),
+        Field("metric", _NAME, "The metric.", required=True),
         *_RULES,
-        Field("name", _NAME, "What it is called; made of the rest if missing."),
-        Field("level", OneOf(("blocking", "warning")), "Whether it decides.", default="blocking"),
-        Field("category", _NAME, "Only the records of this category."),
-        Field("capability", _NAME, "Only the records of this capability."),
+        Field("name", _NAME, "The name of the gate; derived from the other keys if missing."),
+        Field(
+            "level",
+            OneOf(("blocking", "warning")),
+            "Whether the gate blocks or only warns.",
+            default="blocking",
+        ),
+        Field("category", _NAME, "Use only the records of this category."),
+        Field("capability", _NAME, "Use only the records of this capability."),
     ),
     {"value": "threshold", "min": "threshold", "limit": "threshold", "where": "category"},
 )
@@ -66,7 +71,7 @@ _IDS = AnyOf(
         ListOf(_NAME, "a list of scenarios"),
         Struct(
             "scenarios",
-            (_NOTE, Field("ids", ListOf(_NAME), "Their ids.", required=True)),
+            (_NOTE, Field("ids", ListOf(_NAME), "The ids of the scenarios.", required=True)),
             {"scenarios": "ids", "tasks": "ids", "id": "ids"},
         ),
     )
@@ -78,12 +83,12 @@ RISK = Struct(
         Field(
             "risk_level",
             OneOf(("critical", "high", "medium", "low"), any_case=True),
-            "How bad a miss is: critical and high ones block, the others warn.",
+            "The risk of a miss: critical and high block, medium and low warn.",
             required=True,
         ),
-        Field("metric", _NAME, "The metric it is about.", required=True),
-        Field("threshold", Deferred(_LIMIT), "Where it has to be.", required=True),
-        Field("rationale", Text(), "Why."),
+        Field("metric", _NAME, "The metric.", required=True),
+        Field("threshold", Deferred(_LIMIT), "The threshold of the metric.", required=True),
+        Field("rationale", Text(), "The reason for the threshold."),
         _ON,
     ),
     {"risk": "risk_level", "level": "risk_level", "reason": "rationale"},
@@ -114,10 +119,18 @@ WEIGHTS = Struct(
 COMPOSITE = Struct(
     "composite",
     (
-        Field("name", _NAME, "What the score is called.", default="final_score"),
+        Field("name", _NAME, "The name of the score.", default="final_score"),
         Field("weights", MapOf(WEIGHT), "The weight of each metric."),
-        Field("formula", Text(), "Or the sum, as 'final_score = accuracy × 0.3 + …'."),
-        Field("pass", Text(), "When it passes, as 'final_score ≥ 0.85 AND safety_rate = 1.0'."),
+        Field(
+            "formula",
+            Text(),
+            "The formula, such as 'final_score = accuracy × 0.3 + …', instead of weights.",
+        ),
+        Field(
+            "pass",
+            Text(),
+            "The conditions for passing, such as 'final_score ≥ 0.85 AND safety_rate = 1.0'.",
+        ),
         _ON,
         _NOTE,
     ),
@@ -126,12 +139,12 @@ COMPOSITE = Struct(
 )
 
 _FRAGMENT = (
-    Field("name", _NAME, "A metric, in the form of the specification."),
-    Field("typical_threshold", Deferred(_LIMIT), "Where the metric of `name` has to be."),
-    Field("formula", Text(), "For people."),
-    Field("range", Text(), "For people."),
-    Field("unit", Text(), "For people."),
-    Field("use_case", Text(), "For people."),
+    Field("name", _NAME, "The name of a metric, in the form of the specification."),
+    Field("typical_threshold", Deferred(_LIMIT), "The threshold of the metric in `name`."),
+    Field("formula", Text(), "For readers only."),
+    Field("range", Text(), "For readers only."),
+    Field("unit", Text(), "For readers only."),
+    Field("use_case", Text(), "For readers only."),
 )
 
 _DICT: Kind = MapOf(AnyOf((_BY_METRIC, _ENTRY)))
@@ -139,46 +152,59 @@ _DICT: Kind = MapOf(AnyOf((_BY_METRIC, _ENTRY)))
 POLICY = Struct(
     "a policy",
     (
-        Field("policy", _NAME, "The policy's name; its file's if missing."),
+        Field("policy", _NAME, "The name of the policy; that of its file if missing."),
         _NOTE,
-        Field("on", OneOf(("value", "confident")), "The same for all gates.", default="value"),
+        Field(
+            "on",
+            OneOf(("value", "confident")),
+            "What must meet the thresholds: the value, or its whole confidence interval.",
+            default="value",
+        ),
         Field(
             "error_rate",
             Deferred(_LIMIT),
-            "The most either wrong decision may happen: an alarm for nothing, a pass for nothing. "
-            "Several gates share it.",
+            "The highest probability of a wrong decision, either way. All gates share it.",
             default="5%",
         ),
         Field(
             "errors",
             Deferred(_LIMIT),
-            "How many attempts may fail to be made (a number, or a share of all) before nothing "
-            "can be decided.",
+            "How many attempts may fail with an error (a number, or a share of all) before the "
+            "verdict is inconclusive.",
             default=0,
         ),
-        Field("latency_budget", Deferred(_LIMIT), "The time that counts as 1.", default="5000ms"),
-        Field("positive", _NAME, "The label that precision and recall are about."),
+        Field(
+            "latency_budget",
+            Deferred(_LIMIT),
+            "The latency that counts as 1 in normalized_latency.",
+            default="5000ms",
+        ),
+        Field("positive", _NAME, "The positive label of precision and recall."),
         Field(
             "thresholds",
             Deferred(_DICT),
-            "Thresholds by metric: those under `blocking` decide, those under `warning` are told.",
+            "Thresholds by metric: those under `blocking` decide, those under `warning` only warn.",
         ),
         Field(
             "risk_based_thresholds",
             ListOf(RISK, "a list of rows"),
-            "Thresholds with what is at risk.",
+            "Thresholds with a risk level.",
         ),
         Field(
             "progressive_thresholds",
             Deferred(MapOf(MapOf(_ENTRY))),
-            "By metric, the threshold from each version on; --version says which is in force.",
+            "For each metric, the threshold from each version on; --version selects the version.",
         ),
-        Field("weights", WEIGHTS, "How much scenarios count; or metrics, in weighted_score."),
+        Field("weights", WEIGHTS, "The weights of scenarios, or of the metrics in weighted_score."),
         Field("required_scenarios", _IDS, "Scenarios that must pass."),
-        Field("optional_scenarios", _IDS, "Scenarios that count, but need not pass."),
+        Field("optional_scenarios", _IDS, "Scenarios that count but do not have to pass."),
         Field("pass_criteria", CRITERIA, "Pass rates, overall and by category."),
-        Field("composite", AnyOf((COMPOSITE, Text("a formula"))), "One score made of several."),
-        Field("gates", ListOf(Deferred(GATE), "a list of gates"), "Gates of any kind."),
+        Field(
+            "composite",
+            AnyOf((COMPOSITE, Text("a formula"))),
+            "A score that combines several metrics.",
+        ),
+        Field("gates", ListOf(Deferred(GATE), "a list of gates"), "A list of gates."),
         *_FRAGMENT,
     ),
     {
@@ -197,10 +223,10 @@ POLICY = Struct(
 
 
 def json_schema() -> dict[str, Any]:
-    """Describe a policy for editors."""
+    """Return the JSON schema of a policy, for editors."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Pennyweight policy",
-        "description": "What has to hold for a release.",
+        "description": "The conditions for a release.",
         **POLICY.schema(),
     }

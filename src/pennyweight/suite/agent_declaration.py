@@ -1,4 +1,4 @@
-"""The declaration of agents: commands, the workspaces they work in, and how these are checked."""
+"""The declaration of agents: their commands, their workspaces and how these are checked."""
 
 from __future__ import annotations
 
@@ -43,16 +43,18 @@ CAPS = Struct(
         Field(
             "output_kb",
             Number(1, 1_000_000, whole=True),
-            "Kilobytes kept of each output, half of its start and half of its end.",
+            "Kilobytes stored of each output: half from its start, half from its end.",
             default=1024,
         ),
         Field(
             "disk_mb",
             Number(1, whole=True),
-            "Megabytes that the workspace, the home and the temporary folder may grow by.",
+            "Megabytes by which the workspace, home and temporary folder may grow.",
             default=1024,
         ),
-        Field("files", Number(1, whole=True), "Files that may be added.", default=50_000),
+        Field(
+            "files", Number(1, whole=True), "The number of files that may be added.", default=50_000
+        ),
     ),
     {"output": "output_kb", "disk": "disk_mb", "size": "disk_mb", "bytes": "disk_mb"},
 )
@@ -63,22 +65,26 @@ COMMAND = (
     Field(
         "command",
         _COMMAND,
-        "The command of an agent: a list of words, or a line for the shell. {prompt} stands for "
-        "the prompt (or its file), {system} for the system text, {NAME} for a setting; a word "
-        "that begins with ./ is a path beside the suite, which the agent may read.",
+        "The command of an agent: a list of words, or a shell command. {prompt} stands for the "
+        "prompt (or its file), {system} for the system text, {NAME} for a setting. A word that "
+        "begins with ./ is a path relative to the suite, which the agent may read.",
     ),
     Field(
         "prompt",
         OneOf(("argument", "file", "stdin")),
-        "How the command gets the prompt.",
+        "How the prompt is passed to the command.",
         default="argument",
     ),
-    Field("env", ListOf(_PATH, "a list of names"), "The variables that the command may see."),
-    Field("timeout", Number(0, above=True), "Seconds until it is ended.", default=600),
+    Field(
+        "env",
+        ListOf(_PATH, "a list of names"),
+        "The environment variables that the command may see.",
+    ),
+    Field("timeout", Number(0, above=True), "Seconds after which it is stopped.", default=600),
     Field(
         "sandbox",
         OneOf(("bubblewrap", "container", "none")),
-        "What it runs in.",
+        "The sandbox in which it runs.",
         default="bubblewrap",
     ),
     Field("image", _PATH, "The image of the container."),
@@ -91,10 +97,10 @@ COMMAND = (
     Field(
         "output",
         AnyOf((OneOf(READERS), OUTPUT)),
-        "How its output is read: a reader's name, or JSON paths.",
+        "How its output is read: the name of a format, or JSON paths.",
         default="text",
     ),
-    Field("caps", CAPS, "What one attempt may leave behind."),
+    Field("caps", CAPS, "Limits of the output and files of one attempt."),
 )
 """The keys of a subject that is a command."""
 
@@ -103,8 +109,8 @@ COMMAND_ONLY = tuple((f.name, "command") for f in COMMAND if f.name != "command"
 WORKSPACE = Struct(
     "workspace",
     (
-        Field("copy", _PATH, "A folder; each attempt gets a copy of it."),
-        Field("git", _PATH, "A git repository; each attempt gets the files of one commit."),
+        Field("copy", _PATH, "A folder that is copied for each attempt."),
+        Field("git", _PATH, "A git repository; each attempt starts with the files of one commit."),
         Field("commit", _PATH, "The commit, a tag or a branch.", default="HEAD"),
     ),
     {"folder": "copy", "path": "copy", "repo": "git", "repository": "git", "ref": "commit"},
@@ -114,7 +120,7 @@ WORKSPACE = Struct(
 
 FILE = Struct(
     "a file",
-    (Field("from", _PATH, "The file or folder that is placed there.", required=True),),
+    (Field("from", _PATH, "The file or folder to copy there.", required=True),),
     {"file": "from", "path": "from", "source": "from", "copy": "from"},
 )
 
@@ -123,29 +129,29 @@ _FILES = AnyOf((Null(), MapOf(AnyOf((Null(), Text("text"), FILE)))))
 FILES = Field(
     "files",
     _FILES,
-    "Files placed in the workspace: a path, and its text or where it comes from.",
+    "Files placed in the workspace: the path of each, and its text or source.",
 )
 
 WORK = (
     Field(
         "workspace",
         AnyOf((Null(), _PATH, WORKSPACE)),
-        "Where an agent begins: a folder that is copied, or a commit. An empty folder if missing.",
+        "The initial workspace: a folder that is copied, or a commit. Empty if missing.",
     ),
     Field(
         "verify",
         _COMMANDS,
-        "Commands run in the workspace after the agent; the attempt passed if all succeed.",
+        "Commands run in the workspace after the agent; the attempt passes if all succeed.",
     ),
     Field(
         "keep",
         _COMMANDS,
-        "Commands that must still succeed after the agent, where they did before it.",
+        "Commands that must still succeed after the agent if they did before.",
     ),
     Field(
         "verify_files",
         _FILES,
-        "Files placed in the workspace for verify and keep alone; the agent does not see them.",
+        "Files placed in the workspace only for verify and keep; the agent does not see them.",
     ),
 )
 """The keys about the workspace, in a suite and in a task."""

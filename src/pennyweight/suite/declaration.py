@@ -1,7 +1,4 @@
-"""The declaration of a suite: every key, what may stand there, and what it means.
-
-Checks, their messages and the JSON schema for editors are all made from these tables.
-"""
+"""The declaration of a suite: every key with its kind of value and its meaning."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ from pennyweight.suite.rubric import RUBRIC
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
-LONG = 2**63 - 1
-"""The largest whole number that a store keeps."""
+MAX_INTEGER = 2**63 - 1
+"""The largest whole number that a store can hold."""
 _NAME = Text("a name", one_line=True)
 _WORDS = Text("text (a template)")
 _OPTIONAL = AnyOf((Null(), _WORDS))
@@ -38,30 +35,40 @@ _FILE = Text("a file's name", one_line=True)
 _TOOLS = ListOf(MapOf(Anything(), "a mapping (name, description, parameters)"), "a list of tools")
 
 _PLAIN_SETTINGS = (
-    Field("temperature", Number(0), "How freely the model chooses its words."),
-    Field("top_p", Number(0, 1), "The share of probability that is sampled from."),
-    Field("top_k", Number(0, whole=True), "How many tokens are sampled from."),
-    Field("min_p", Number(0, 1), "The least probability, as a part of the best token's."),
-    Field("max_tokens", Number(1, whole=True), "The most tokens a response may have."),
-    Field("stop", ListOf(_WORDS, "text or a list of texts", lone=True), "Where a response ends."),
-    Field("frequency_penalty", Number(), "Makes tokens that came often come less."),
-    Field("presence_penalty", Number(), "Makes tokens that came at all come less."),
-    Field("reasoning_effort", _NAME, "How hard a reasoning model should think."),
-    Field("response_format", Anything(), "The form of the response, such as a JSON schema."),
+    Field("temperature", Number(0), "The sampling temperature."),
+    Field("top_p", Number(0, 1), "Nucleus sampling: the share of probability to sample from."),
+    Field("top_k", Number(0, whole=True), "How many of the likeliest tokens to sample from."),
+    Field(
+        "min_p", Number(0, 1), "The lowest probability to sample, relative to the likeliest token."
+    ),
+    Field("max_tokens", Number(1, whole=True), "The maximum number of tokens of a response."),
+    Field(
+        "stop",
+        ListOf(_WORDS, "text or a list of texts", lone=True),
+        "Text at which a response ends.",
+    ),
+    Field("frequency_penalty", Number(), "Penalty for tokens by how often they have appeared."),
+    Field("presence_penalty", Number(), "Penalty for tokens that have appeared at all."),
+    Field("reasoning_effort", _NAME, "The reasoning effort of the model, such as low."),
+    Field("response_format", Anything(), "The format of the response, such as a JSON schema."),
     Field("tools", _TOOLS, "Tools that the model may call."),
 )
 
 _TEXT = Text(strict=True)
 
 _OTHER_SETTINGS = (
-    Field("stop", ListOf(_TEXT, "text or a list of texts", lone=True), "Where a response ends."),
-    Field("seed", Number(-LONG, LONG, whole=True), "Makes what can be repeated repeatable."),
-    Field("logprobs", Flag(), "Whether the log-probabilities of tokens are asked for."),
+    Field(
+        "stop",
+        ListOf(_TEXT, "text or a list of texts", lone=True),
+        "Text at which a response ends.",
+    ),
+    Field("seed", Number(-MAX_INTEGER, MAX_INTEGER, whole=True), "The random seed."),
+    Field("logprobs", Flag(), "Whether to request the log-probabilities of tokens."),
     Field("schema", MapOf(Anything()), "A JSON schema that the output must satisfy."),
     Field(
         "thinking",
         AnyOf((Number(0, whole=True), Text("a level such as low", strict=True, one_line=True))),
-        "How much the model may think: a budget in tokens, or a level such as low.",
+        "The thinking budget: a number of tokens, or a level such as low.",
     ),
 )
 
@@ -71,29 +78,29 @@ OPTIONS = Struct(
     "settings",
     (
         *(Field(f.name, Verbatim(f.kind), f.meaning) for f in _CHECKED.values()),
-        Field("extra", MapOf(Anything()), "What goes into the request's body as it is."),
+        Field("extra", MapOf(Anything()), "Further fields of the request body, sent as they are."),
     ),
     {},
     open=True,
 )
-"""Settings by any name: those that are known are checked, all others go as they are."""
+"""Model settings: known ones are checked, all others are sent as they are."""
 
 SETTINGS = (
     *_PLAIN_SETTINGS,
-    Field("settings", OPTIONS, "Any other settings, sent to the model as they are."),
+    Field("settings", OPTIONS, "Further settings, sent to the model as they are."),
 )
-"""Settings of a model, allowed in a subject and in a tier."""
+"""Model settings of a subject or a tier."""
 
 TASK = Struct(
     "a task",
     (
-        Field("id", _NAME, "What tells tasks apart; its number in the list if missing.").also(
+        Field("id", _NAME, "The unique id of the task; its number in the list if missing.").also(
             "task_id", "question_id", "example_id", "doc_id"
         ),
         Field(
             "input",
             AnyOf((Text(), ListOf(Anything()), MapOf(Anything()))),
-            "What is asked: text, a list of messages, or a query with its context.",
+            "The question: text, a list of messages, or a query with its context.",
         ).also("question", "prompt", "query", "problem", "instruction"),
         Field("target", Anything(), "The right answer.").also(
             "answer",
@@ -107,13 +114,15 @@ TASK = Struct(
             "ideal",
             "correct_answer",
         ),
-        Field("context", Anything(), "What the question is about.").also("passage", "document"),
-        Field("category", _NAME, "The kind of task, such as happy_path or adversarial."),
-        Field("capability", _NAME, "What the task exercises."),
+        Field("context", Anything(), "The context of the question.").also("passage", "document"),
+        Field("category", _NAME, "The category of the task, such as happy_path or adversarial."),
+        Field("capability", _NAME, "The capability that the task tests."),
         Field("name", Text(), "A title for people.").also("title"),
         *scenarios.FIELDS,
-        Field("pass_score", Number(0, 1, loose=True), "The score from which the task passes."),
-        Field("weight", Number(0, loose=True), "How much the task counts.", default=1),
+        Field(
+            "pass_score", Number(0, 1, loose=True), "The lowest score with which the task passes."
+        ),
+        Field("weight", Number(0, loose=True), "The weight of the task.", default=1),
         Field("required", Flag(loose=True), "Whether the task must pass.", default=False),
         *WORK,
         FILES,
@@ -125,11 +134,11 @@ TASK = Struct(
 EXAMPLE = Struct(
     "an example",
     (
-        Field("input", Text(), "What was asked.").also(*TASK.fields[1].aliases),
-        Field("output", Text(), "The whole response that was right.").also(
+        Field("input", Text(), "The question.").also(*TASK.fields[1].aliases),
+        Field("output", Text(), "The correct response, in full.").also(
             "response", "completion", "assistant", "target", *TASK.fields[2].aliases
         ),
-        Field("context", Anything(), "What the question was about."),
+        Field("context", Anything(), "The context of the question."),
     ),
     {},
     open=True,
@@ -138,8 +147,13 @@ EXAMPLE = Struct(
 MESSAGE = Struct(
     "a message",
     (
-        Field("role", OneOf(("system", "user", "assistant")), "Who speaks.", required=True),
-        Field("content", _WORDS, "What is said; a template.", required=True),
+        Field(
+            "role",
+            OneOf(("system", "user", "assistant")),
+            "The role of the speaker.",
+            required=True,
+        ),
+        Field("content", _WORDS, "The text of the message; a template.", required=True),
     ),
     {"text": "content", "message": "content"},
 )
@@ -149,19 +163,19 @@ _TEXTS = (
     Field(
         "prompt",
         _OPTIONAL,
-        "The template of the user's turn; it may use input, context, examples and every other "
-        "column of a task, never the target.",
+        "The template of the user message. It may use input, context, examples and every other "
+        "column of a task, but never the target.",
     ),
     Field(
         "examples",
         AnyOf((Null(), _FILE, Deferred(ListOf(EXAMPLE)))),
-        "Tasks already done, shown as earlier turns: a file or a list. A prompt that uses "
+        "Worked examples, shown as earlier turns: a file or a list. A prompt that uses "
         "{{ examples }} shows them itself.",
     ),
     Field(
         "messages",
         AnyOf((Null(), ListOf(MESSAGE, some=True))),
-        "The turns of a conversation, in place of a prompt.",
+        "The messages of a conversation, instead of a prompt.",
     ),
 )
 
@@ -179,9 +193,9 @@ _SUBJECT_HINTS = {
 }
 
 _NAMED = (
-    Field("name", _NAME, "What it is called in records; the model if missing."),
-    Field("base_url", _NAME, "The address of a server that speaks OpenAI's format."),
-    Field("key_env", _NAME, "The environment variable that holds the key."),
+    Field("name", _NAME, "The name in records; the model if missing."),
+    Field("base_url", _NAME, "The address of a server with an OpenAI-compatible API."),
+    Field("key_env", _NAME, "The environment variable with the API key."),
     *SETTINGS,
 )
 
@@ -197,8 +211,8 @@ SUBJECT = Struct(
         Field(
             "model",
             _NAME,
-            "The model, as provider/name. Of a command: the model behind it, for prices; a "
-            "local/… one is served to it.",
+            "The model, as provider/name. For a command: the model that it uses, for prices; a "
+            "local/… model is served to it.",
         ),
         *COMMAND,
         *_NAMED,
@@ -215,7 +229,7 @@ SUBJECT = Struct(
 TIER = Struct(
     "a tier",
     (
-        Field("extends", _NAME, "The tier whose texts, files and settings it takes over."),
+        Field("extends", _NAME, "The tier whose texts, files and settings are inherited."),
         *_TEXTS,
         FILES,
         *SETTINGS,
@@ -223,22 +237,24 @@ TIER = Struct(
     {"base": "extends", "inherits": "extends", "system_prompt": "system", "few_shot": "examples"},
 )
 
-MOST_AT_ONCE = 1000
-"""More calls at the same time keep no core busier."""
+MAX_CONCURRENCY = 1000
+"""More concurrent calls do not increase the throughput."""
 
 LIMITS = Struct(
     "limits",
     (
         Field(
             "concurrency",
-            AnyOf((OneOf(("auto",)), Number(1, MOST_AT_ONCE, whole=True))),
-            "Calls at the same time; auto finds the level by itself.",
+            AnyOf((OneOf(("auto",)), Number(1, MAX_CONCURRENCY, whole=True))),
+            "The number of concurrent calls; auto adapts it during the run.",
             default="auto",
         ),
-        Field("usd", Number(0, above=True), "The most US dollars a run may cost."),
-        Field("tokens", Number(1, whole=True), "The most tokens a run may use."),
-        Field("seconds", Number(0, above=True), "The most seconds a run may take."),
-        Field("timeout", Number(0, above=True), "The most seconds one call may take.", default=120),
+        Field("usd", Number(0, above=True), "The cost limit of a run in US dollars."),
+        Field("tokens", Number(1, whole=True), "The token limit of a run."),
+        Field("seconds", Number(0, above=True), "The time limit of a run in seconds."),
+        Field(
+            "timeout", Number(0, above=True), "The time limit of one call in seconds.", default=120
+        ),
     ),
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )
@@ -246,10 +262,10 @@ LIMITS = Struct(
 PRICE = Struct(
     "a price",
     (
-        Field("input", Number(0), "US dollars for a million tokens in.", required=True),
-        Field("output", Number(0), "US dollars for a million tokens out.", required=True),
-        Field("source", _NAME, "Where the price was found; records keep it."),
-        Field("date", _NAME, "The day on which it held; records keep it."),
+        Field("input", Number(0), "US dollars per million input tokens.", required=True),
+        Field("output", Number(0), "US dollars per million output tokens.", required=True),
+        Field("source", _NAME, "The source of the price, stored in records."),
+        Field("date", _NAME, "The date of the price, stored in records."),
     ),
     {"prompt": "input", "completion": "output", "in": "input", "out": "output"},
 )
@@ -260,10 +276,10 @@ DATA = Struct(
     "tasks",
     (
         Field("from", _FILE, "A file of tasks, or hf:owner/name.", required=True),
-        Field("columns", MapOf(_NAME), "Where a task's fields are found: field: their column."),
-        Field("limit", Number(1, whole=True), "How many tasks are taken, from the first."),
-        Field("split", _NAME, "Which split of a data set; test, validation or train if missing."),
-        Field("config", _NAME, "Which configuration of a data set."),
+        Field("columns", MapOf(_NAME), "The column of each field of a task, as field: column."),
+        Field("limit", Number(1, whole=True), "The number of tasks to use, from the first."),
+        Field("split", _NAME, "The split of a dataset; test, validation or train if missing."),
+        Field("config", _NAME, "The configuration of a dataset."),
     ),
     {"file": "from", "path": "from", "dataset": "from", "name": "config", "map": "columns"},
 )
@@ -273,28 +289,28 @@ _JUDGES = ListOf(AnyOf((MODEL, _NAME)), "a model or a list of models", lone=True
 JUDGE = Struct(
     "judge",
     (
-        Field("models", _JUDGES, "Who judges: one model or several."),
+        Field("models", _JUDGES, "The judges: one model or several."),
         Field(
             "rubric",
             AnyOf((_FILE, Deferred(RUBRIC))),
-            "What is judged: a file, the rubric itself, or default. If missing: the default "
-            "rubric, but nothing where the judge is there for sentences of scenarios.",
+            "The rubric: a file, the rubric itself, or default. If missing, the default rubric is "
+            "used, unless the judge is only asked about sentences of scenarios.",
         ),
         Field(
             "consensus",
             OneOf(("mean", "confidence")),
-            "How several scores become one: their mean, or weighted by the judges' confidence.",
+            "How scores are combined: their mean, or weighted by the confidence of the judges.",
             default="mean",
         ),
         Field(
             "disagreement",
             Number(0, 1),
-            "The range of scores beyond which more judges are asked.",
+            "The range of scores above which more judges are asked.",
             default=0.3,
         ),
-        Field("more", _JUDGES, "Who is asked too where the judges disagree."),
-        Field("pass_mark", Number(0, 1), "The score from which it passes, over the rubric's own."),
-        Field("model", AnyOf((SUBJECT, _NAME)), "The same as models, for one."),
+        Field("more", _JUDGES, "Further judges, asked if the others disagree."),
+        Field("pass_mark", Number(0, 1), "The lowest score that passes, instead of the rubric's."),
+        Field("model", AnyOf((SUBJECT, _NAME)), "The same as models, for a single judge."),
     ),
     {
         "judges": "models",
@@ -329,7 +345,7 @@ SUITE = Struct(
         Field(
             "answer",
             ParsedBy(AnswerRule.parse, AnswerRule.json_schema()),
-            "How the final answer is found in a response.",
+            "How the final answer is extracted from a response.",
             default="marker",
         ),
         Field(
@@ -341,33 +357,33 @@ SUITE = Struct(
         Field(
             "confidence",
             OneOf(("stated", "logprobs")),
-            "Where the probability of being right comes from, if it is wanted.",
+            "The source of the probability that an answer is correct, if it is needed.",
         ),
         Field(
             "subjects",
             ListOf(AnyOf((SUBJECT, _NAME)), "a list of models", some=True),
-            "What is measured.",
+            "The models and agents that are measured.",
             required=True,
         ),
         Field(
             "tiers",
             MapOf(AnyOf((Null(), TIER))),
-            "Configurations to compare; T0 alone if missing.",
+            "Configurations to compare; only T0 if missing.",
         ),
         *WORK,
-        Field("settings", OPTIONS, "Settings of the model for all subjects and tiers."),
-        Field("runs", Number(1, whole=True), "How often each task is tried.", default=1),
-        Field("seed", Number(0, LONG, whole=True), "Makes what can be repeated repeatable."),
-        Field("limits", LIMITS, "What a run may use."),
-        Field("prices", PRICES, "Prices by model or subject, before the built-in ones."),
-        Field("judge", AnyOf((JUDGE, _NAME)), "Who judges the attempts, where no check can tell."),
+        Field("settings", OPTIONS, "Model settings for all subjects and tiers."),
+        Field("runs", Number(1, whole=True), "The number of attempts at each task.", default=1),
+        Field("seed", Number(0, MAX_INTEGER, whole=True), "The random seed."),
+        Field("limits", LIMITS, "The limits of a run."),
+        Field("prices", PRICES, "Prices by model or subject; they override the built-in ones."),
+        Field("judge", AnyOf((JUDGE, _NAME)), "The judges of attempts that no check can decide."),
     ),
     _SUITE_HINTS,
 )
 
 
 def json_schema() -> dict[str, Any]:
-    """Describe a suite for editors."""
+    """Return the JSON schema of a suite, for editors."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Pennyweight suite",

@@ -1,4 +1,4 @@
-"""What a suite says about judges: who they are, by which rubric, and how they become one score."""
+"""The judges of a suite: their models, the rubric, and how scores are combined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | None:
-    """Read the key `judge`; None where there is none, or where it is wrong."""
+    """Read the key `judge`; None if it is missing or has problems."""
     one = given.get("judge")
     if one is None:
         return None
@@ -28,7 +28,7 @@ def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | Non
     keys = [key for key in ("models", "model") if key in table]
     if len(keys) != 1:
         if keys or not (root.get("judge", "models") or root.get("judge", "model")):
-            problems.add(line, "judge needs 'models' (or 'model', for one): who judges.")
+            problems.add(line, "judge needs 'models' (or 'model', for one).")
         return None
     models = table["models"] if keys == ["models"] else [table["model"]]
     judges = reader.subjects(models, "judge", keys[0])
@@ -51,7 +51,7 @@ def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | Non
 def for_tasks(judging: Judging, tasks: Iterable[Task]) -> Judging:
     """Decide whether attempts are scored by a rubric.
 
-    A judge who is there for sentences, without any rubric, is asked about these alone.
+    Without a rubric, a judge of a suite with sentences is asked about these only.
     """
     names = {b.check.name for t in tasks if t.scenario for _, b in t.scenario.all()}
     scores = judging.scores or "judge_score" in names or "judge" not in names

@@ -1,4 +1,4 @@
-"""Load a suite: read it, check all of it, and only then give it out."""
+"""Load suites: read a suite and its tasks, and check everything before the first call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pennyweight.schema.problems import Problems
 
     Mistake = tuple[Subject | tuple[str, ...], str]
-    """A subject, or the keys that lead to a place of the suite (none: all of it), and a mistake."""
+    """A subject, or the keys that lead to a place (none: the whole suite), and a message."""
 
 
 def load_suite(
@@ -52,26 +52,26 @@ def load_suite(
     check_subject: Callable[[Subject], str | None] | None = None,
     check: Callable[[Suite], Iterable[Mistake]] = lambda _: (),
 ) -> Suite:
-    """Load a suite; every mistake in it is told at once, before anything is called.
+    """Load a suite; raise DocumentError with every problem in it.
 
-    `text` is used instead of the file's own, as kept by an earlier run. `check_subject` may say
-    what is wrong with a subject, such as a provider that is not known, and `check` with all of it;
-    it gets the subjects that are right.
+    `text` replaces the content of the file, such as the text that an earlier run stored.
+    `check_subject` returns a problem of a subject, such as an unknown provider. `check` yields
+    problems of the whole suite; it is called with the subjects that have none.
     """
     reader, given = _open(path, text)
     root, problems = reader.root, reader.problems
     suite = reader.suite(given)
-    right = list(suite.subjects)
+    valid = list(suite.subjects)
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
-    for subject in (*right, *judges):
-        told = subject.base_url is not None and not _ADDRESS.match(subject.base_url)
-        wrong = check_subject(subject) if check_subject and not told else None
-        if wrong:
-            who = "judge: " if subject in judges else ""
-            problems.add(reader.subject_line(subject), who + wrong)
-        if told or wrong:
-            right = [one for one in right if one is not subject]
-    for place, what in check(replace(suite, subjects=tuple(right))) if suite.tasks else ():
+    for subject in (*suite.subjects, *judges):
+        bad_address = subject.base_url is not None and not _ADDRESS.match(subject.base_url)
+        problem = check_subject(subject) if check_subject and not bad_address else None
+        if problem:
+            prefix = "judge: " if subject in judges else ""
+            problems.add(reader.subject_line(subject), prefix + problem)
+        if bad_address or problem:
+            valid = [one for one in valid if one is not subject]
+    for place, what in check(replace(suite, subjects=tuple(valid))) if suite.tasks else ():
         line = reader.subject_line(place) if isinstance(place, Subject) else root.line_at(*place)
         problems.add(line if place else 0, what)
     problems.stop()
@@ -81,7 +81,7 @@ def load_suite(
 def load_judging(
     path: str | Path, text: str | None = None
 ) -> tuple[Judging | None, Limits, dict[str, Price]]:
-    """Load what judging needs of a suite; its tasks and subjects need not be there."""
+    """Load the part of a suite that concerns judges, without its tasks and subjects."""
     reader, given = _open(path, text)
     judging = read_judging(given, reader)
     judging = replace(judging, scores=True) if judging else None
@@ -91,7 +91,7 @@ def load_judging(
 
 
 def _open(path: str | Path, text: str | None) -> tuple[SuiteReader, dict[str, Any]]:
-    """Read a suite's keys, which are all there is to read before tasks and other files are."""
+    """Read the keys of a suite; the files that it names are read later."""
     document = read_document(path, text, missing_hint="'pennyweight init' creates a first suite.")
     root, problems = document.root, document.problems
     if not root.is_mapping:
@@ -106,7 +106,7 @@ class SuiteReader:
 
     document: Document
     lines: list[tuple[Subject, int]] = field(default_factory=list)
-    """The subjects that were read, each with its line."""
+    """The line of each subject."""
 
     @property
     def root(self) -> Node:
@@ -143,7 +143,7 @@ class SuiteReader:
         scripted = next((task.id for task in tasks if task.turns), None)
         for subject in subjects if scripted is not None else ():
             if subject.agent:
-                what = f"a command is called once; task {scripted!r} goes on after the reply."
+                what = f"a command is called once, but task {scripted!r} has several turns."
                 self.problems.add(self.subject_line(subject), what)
         self._check_match(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
@@ -166,7 +166,7 @@ class SuiteReader:
         )
 
     def _tell_at(self, *path: str | int) -> Callable[[str, str], None]:
-        """Make a teller of mistakes that stand below a place of the suite."""
+        """Return a function that reports problems of keys at a place of the suite."""
 
         def tell(key: str, what: str) -> None:
             parts = (f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in (*path, key))
@@ -194,11 +194,11 @@ class SuiteReader:
             for name, wrong in self._made(lambda: tuple(rows.missing_columns()), line):
                 self._tell_at("tasks", "columns")(name, wrong)
         if not made and len(self.problems.found) == before:
-            self.problems.add(line, "there are no tasks; at least one is needed.")
+            self.problems.add(line, "there are no tasks; a suite needs at least one.")
         return made
 
     def _rows(self, data: dict[str, Any], line: int) -> TaskReader | None:
-        """Open a table of tasks."""
+        """Open a table of tasks; None if it cannot be read."""
         columns = data.get("columns", {})
         for wrong in bad_columns(columns):
             self.problems.add(self.root.line_at("tasks", "columns"), wrong)
@@ -214,26 +214,26 @@ class SuiteReader:
         return TaskReader(rows, problems, columns=columns, header=header, limit=data.get("limit"))
 
     def _made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
-        """Run a reader whose source may turn out unreadable on the way."""
+        """Call a reader; report it if its file turns out to be unreadable."""
         try:
             return make()
         except InputError as error:
             self.problems.add(line, "; ".join(error.problems))
         except (OSError, EOFError) as error:
-            self.problems.add(line, f"a file cannot be read to its end: {error}.")
+            self.problems.add(line, f"a file cannot be read completely: {error}.")
         return ()
 
     def _texts(self, given: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-        """Take what may stand in a suite and in a tier; only what is there, so null is kept."""
-        kept: dict[str, Any] = {k: given[k] for k in ("system", "prompt", "extends") if k in given}
+        """Read the texts of a suite or tier; only keys that are there, so that null counts."""
+        texts: dict[str, Any] = {k: given[k] for k in ("system", "prompt", "extends") if k in given}
         if "examples" in given:
-            kept["examples"] = self._examples(given["examples"], (*path, "examples"))
+            texts["examples"] = self._examples(given["examples"], (*path, "examples"))
         if "messages" in given:
-            kept["messages"] = tuple(Turn(**m) for m in given["messages"] or () if len(m) == 2)
+            texts["messages"] = tuple(Turn(**m) for m in given["messages"] or () if len(m) == 2)
         if given.get("messages") and given.get("prompt"):
             line = self.root.line_at(*path, "prompt")
-            self.problems.add(line, "either 'prompt' or 'messages' can be given, not both.")
-        return kept
+            self.problems.add(line, "use either 'prompt' or 'messages', not both.")
+        return texts
 
     def _tier_texts(
         self, given: dict[str, Any], worker: WorkspaceReader | None
@@ -278,7 +278,7 @@ class SuiteReader:
             table.setdefault("model", "command")
             name = table.get("name") or (agent_name(agent) if agent else table["model"])
             if name in {s.name for s in subjects}:
-                what = f"the subject {name!r} is there twice; give one of them another 'name'."
+                what = f"the subject {name!r} appears twice; give one of them another 'name'."
                 self.problems.add(line, what)
             self._check_address(table, *path, index)
             settings = _settings(table)
@@ -289,10 +289,12 @@ class SuiteReader:
         return tuple(subjects)
 
     def _agent(self, table: dict[str, Any], *path: str | int) -> Agent | None:
-        """Read a command with how it is run."""
+        """Read a command and its settings."""
         for name in ("base_url", "key_env"):
             if name in table:
-                what = "a command calls its model itself; 'env' names the variables it may see."
+                what = (
+                    "a command calls its model itself; list the variables it may see under 'env'."
+                )
                 self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
         return read_agent(table, self.folder, self._tell_at(*path))
 
@@ -302,7 +304,7 @@ class SuiteReader:
             self.problems.add(
                 self.root.line_at(*path, "key_env"),
                 "key_env names an environment variable, such as OUR_KEY. "
-                "The key itself does not belong into a suite.",
+                "The key itself does not belong in a suite.",
             )
         if url is not None and not _ADDRESS.match(url):
             self.problems.add(
@@ -311,7 +313,7 @@ class SuiteReader:
             )
 
     def subject_line(self, subject: Subject) -> int:
-        """Find the line of a subject."""
+        """Return the line of a subject."""
         found = (line for one, line in self.lines if one is subject)
         return next(found, self.root.line_at("subjects"))
 
@@ -345,10 +347,8 @@ class SuiteReader:
             for target in several:
                 wrong = regex_problem(target) if target is not None else None
                 if wrong:
-                    what = (
-                        f"match: the target of task {task.id!r} is no regular expression: {wrong}."
-                    )
-                    self.problems.add(line, what)
+                    what = f"the target of task {task.id!r} is not a regular expression: {wrong}."
+                    self.problems.add(line, f"match: {what}")
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")
@@ -357,5 +357,5 @@ _KNOWN = tuple(f.name for f in SETTINGS if f.name != "settings")
 
 
 def _settings(table: dict[str, Any]) -> dict[str, Any]:
-    """Take the model's settings out of a subject or tier."""
+    """Return the model settings of a subject or tier."""
     return {**{n: table[n] for n in _KNOWN if n in table}, **table.get("settings", {})}

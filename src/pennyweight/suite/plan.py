@@ -1,4 +1,4 @@
-"""The attempts of a suite, what each would send, and what that would roughly take."""
+"""The attempts of a suite, the messages of each, and an estimate of their tokens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8
-"""How often in a row tools are answered before the model has to go on without them."""
+"""How many times in a row tool calls are answered within one turn."""
 SAMPLE = 200
-"""How many tasks an estimate looks at; the rest are taken to be like them."""
+"""How many tasks an estimate is based on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,22 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class UsageEstimate:
-    """What the attempts of one subject in one tier would roughly take."""
+    """An estimate of the tokens of one subject in one tier."""
 
     subject: Subject
     tier: Tier
     attempts: int
     prompt_tokens: int
     output_tokens: int | None
-    """The most that may come out; None where the settings set no limit."""
+    """The upper limit of output tokens; None if the settings have no limit."""
     example: list[dict[str, str]]
 
 
 def attempts(suite: Suite) -> Iterator[Attempt]:
-    """List the attempts: run by run, task by task, all subjects and tiers of a task together.
+    """Yield the attempts: run by run, task by task, all subjects and tiers of a task together.
 
-    However early a run is stopped, its tiers have tried the same tasks, but for the last one. The
-    seed depends on task and number alone, so tiers meet the same chance, and more runs keep those
-    that were made.
+    If a run stops early, its tiers have tried the same tasks, except for the last one. The seed
+    depends only on task and number, so all tiers use the same seeds, and adding runs changes none.
     """
     sides = [(subject, tier) for subject in suite.subjects for tier in suite.tiers]
     for number in range(1, suite.runs + 1):
@@ -75,7 +74,7 @@ def _seed(seed: int | None, task: str, number: int) -> int | None:
 
 
 def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
-    """Write what one task in one tier sends: system text, examples, earlier turns, the question."""
+    """Return the messages of a task in a tier: system text, examples, earlier turns, question."""
     values = variables(task, tier.examples)
     turns: list[dict[str, str]] = []
     system = render(tier.system, values) if tier.system else ""
@@ -90,7 +89,7 @@ def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
 
 
 def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
-    """Give what a template may use; never the target or what is checked."""
+    """Return the variables of a template; never the target or the checks."""
     own = {name: getattr(task, name, None) for name in FIELDS}
     shown = [
         {**example.extra, "input": example.input, "output": example.output} for example in examples
@@ -103,17 +102,17 @@ FIELDS = ("id", "input", "context", "category", "capability", "name")
 
 
 def shows_examples(texts: Sequence[str]) -> bool:
-    """Whether templates show the worked examples themselves."""
+    """Return whether templates show the worked examples themselves."""
     return any("examples" in variables_of(text) for text in texts)
 
 
 def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """Write worked examples as turns: the prompt with each one's own values, and its output."""
+    """Return worked examples as turns: the prompt rendered for each of them, and its output."""
     return [(render(prompt, variables(example)), example.output) for example in examples]
 
 
 def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
-    """Join the settings of a call: the tier's over the subject's over the suite's."""
+    """Merge the settings of a call: those of the tier override the subject's and the suite's."""
     joined = {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
     return {**joined, "logprobs": True} if suite.confidence == "logprobs" else joined
 
@@ -121,7 +120,7 @@ def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
 def fingerprint(suite: Suite, attempt: Attempt) -> str:
     """Hash everything that determines a call: model, address, settings, messages, seed.
 
-    A resumed run compares these to tell which records still stand.
+    A resumed run compares these hashes to decide which records to reuse.
     """
     mark = side_mark(attempt, settings(suite, attempt))
     turns = json.dumps(conversation(attempt.tier, attempt.task))
@@ -129,7 +128,7 @@ def fingerprint(suite: Suite, attempt: Attempt) -> str:
 
 
 def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
-    """Write down what all calls of one subject in one tier share."""
+    """Return what all calls of one subject in one tier have in common, as JSON."""
     subject = attempt.subject
     shared = [subject.model, subject.base_url, options]
     if subject.agent:
@@ -138,7 +137,7 @@ def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
 
 
 def work_of(attempt: Attempt) -> Workspace | None:
-    """Say where an attempt works and how that is checked; None where nothing is an agent."""
+    """Return the workspace of an attempt; None if the suite has no agents."""
     tier, task = attempt.tier.work, attempt.task
     if tier is None:
         return None
@@ -146,7 +145,7 @@ def work_of(attempt: Attempt) -> Workspace | None:
 
 
 def fingerprint_of(side: str, seed: int | None, turns: str, work: Workspace | None = None) -> str:
-    """Hash a call whose parts are at hand, its messages as JSON."""
+    """Hash a call, given its parts; `turns` are its messages as JSON."""
     text = f"{side}\0{seed}\0{turns}"
     if work is not None:
         text += "\0" + json.dumps(work.identity(), sort_keys=True)
@@ -163,7 +162,7 @@ def tokens_of(turns: Sequence[Mapping[str, str]]) -> int:
 
 
 def most_calls(script: Sequence[str]) -> int:
-    """Say how many calls an attempt makes at most; what they may take is reserved before."""
+    """Return the largest number of calls that an attempt makes."""
     if not script:
         return 1
     lines = [json.loads(line) for line in script]
@@ -172,7 +171,7 @@ def most_calls(script: Sequence[str]) -> int:
 
 
 def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
-    """Estimate the tokens that are sent: by a script, each call sends all that was said before."""
+    """Estimate the tokens sent; in a scripted conversation, each call sends all turns before."""
     first = [turn for turn in turns if turn["role"] != LATER]
     sent = so_far = tokens_of(first)
     for line in (json.loads(turn["content"]) for turn in turns[len(first) :]):
@@ -183,7 +182,7 @@ def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
 
 
 def estimates(suite: Suite) -> list[UsageEstimate]:
-    """Estimate what each subject in each tier would take, from an even sample of the tasks."""
+    """Estimate the tokens of each subject in each tier from an even sample of the tasks."""
     step = max(1, len(suite.tasks) // SAMPLE)
     sample = suite.tasks[::step]
     made = len(suite.tasks) * suite.runs

@@ -1,4 +1,4 @@
-"""Check every prompt before the first call, by writing all of them once."""
+"""Check every prompt before the first call, by rendering all of them once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pennyweight.schema.tree import Node
     from pennyweight.suite.values import Task, Tier
 
-TOLD = 3
-"""How many tasks are named for which a prompt cannot be written."""
+MAX_TASKS_NAMED = 3
+"""Tasks that are named if a prompt cannot be rendered for them."""
 
 
 def finish_tiers(
     tiers: Sequence[Tier], tasks: Sequence[Task], root: Node, problems: Problems
 ) -> tuple[Tier, ...]:
-    """Check the templates of all tiers; give the tiers with their examples written out."""
+    """Check the templates of all tiers; return the tiers with their examples as turns."""
     names = usable(tasks)
     before = len(problems.found)
     for path, node in _templates(root):
@@ -38,14 +38,14 @@ def finish_tiers(
             finished.append(_with_examples(tier))
         except TemplateError as error:
             line = root.line_at("tiers", tier.name)
-            problems.add(line, f"the examples of tier {tier.name} cannot be written: {error}")
+            problems.add(line, f"the examples of tier {tier.name} cannot be rendered: {error}")
             finished.append(tier)
-    _write_all(finished, tasks, root, problems)
+    _render_all(finished, tasks, root, problems)
     return tuple(finished)
 
 
 def _templates(root: Node) -> Iterator[tuple[str, Node]]:
-    """Find every template in a suite."""
+    """Yield every template in a suite."""
     tiers = root.get("tiers")
     named = tiers.value if tiers is not None and isinstance(tiers.value, dict) else {}
     for prefix, place in [("", root), *((f"tiers.{name}.", tier) for name, tier in named.items())]:
@@ -69,7 +69,7 @@ def _check(path: str, node: Node, names: frozenset[str], problems: Problems) -> 
     for name in sorted(used - names):
         line = node.line + _line_of(name, node.text) - (not node.block)
         if name in HIDDEN:
-            what = f"{path}: {name!r} would give the answer away; prompts cannot use it."
+            what = f"{path}: prompts cannot use {name!r}, which would give the answer away."
         else:
             known = ", ".join(sorted(names))
             what = f"{path}: {unknown('Variable', name, names, f'Tasks have: {known}.')}"
@@ -82,7 +82,7 @@ def _line_of(name: str, text: str) -> int:
 
 
 def _with_examples(tier: Tier) -> Tier:
-    """Write the examples as turns, unless a template shows them itself."""
+    """Turn the examples into messages, unless a template shows them itself."""
     texts = [tier.prompt, tier.system or "", *(m.content for m in tier.messages)]
     if not tier.examples or shows_examples(texts):
         return tier
@@ -92,10 +92,10 @@ def _with_examples(tier: Tier) -> Tier:
     return replace(tier, shown=tuple(shown))
 
 
-def _write_all(
+def _render_all(
     tiers: Sequence[Tier], tasks: Sequence[Task], root: Node, problems: Problems
 ) -> None:
-    """Write each distinct template for each task."""
+    """Render each distinct template for each task."""
     texts: dict[str, Tier] = {}
     for tier in tiers:
         own = [*(m.content for m in tier.messages)] if tier.messages else [tier.prompt]
@@ -111,11 +111,13 @@ def _write_all(
                 render(text, variables(task, tier.examples))
             except TemplateError as error:
                 failed += 1
-                if failed <= TOLD:
+                if failed <= MAX_TASKS_NAMED:
                     line = _place_of(text, root)
-                    problems.add(line, f"the prompt of task {task.id!r} cannot be written: {error}")
-        if failed > TOLD:
-            what = f"the prompts of {failed - TOLD:,} more tasks cannot be written either."
+                    problems.add(
+                        line, f"the prompt of task {task.id!r} cannot be rendered: {error}"
+                    )
+        if failed > MAX_TASKS_NAMED:
+            what = f"the prompts of {failed - MAX_TASKS_NAMED:,} more tasks cannot be rendered."
             problems.add(_place_of(text, root), what)
 
 

@@ -1,4 +1,4 @@
-"""A rubric: what a judge looks for, how much each of it counts, and from which score it passes."""
+"""Rubrics: the items that a judge scores, their weights, and the score needed to pass."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from pennyweight.schema.tree import Node
 
 PASS_MARK = 0.65
-"""What the specification's scale of grades calls marginal; below it is failing."""
-LONGEST_ID = 60
+"""The grade that the specification calls marginal; anything below it fails."""
+MAX_ID_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to look for, worth some points."""
+    """One criterion, worth some points."""
 
     id: str
     text: str
     points: float = 1.0
     na_when: str | None = None
-    """When it does not apply; without it, it always does."""
+    """When it does not apply; it always applies if missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Items that belong together, and their weight in the whole."""
+    """Items that belong together, and their weight."""
 
     name: str
     weight: float
@@ -46,7 +46,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Rubric:
-    """Everything a judge is to look for."""
+    """The criteria of a judge."""
 
     name: str
     categories: tuple[Category, ...]
@@ -55,12 +55,12 @@ class Rubric:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All items, in their order."""
+        """All items in order."""
         return tuple(item for category in self.categories for item in category.items)
 
     @cached_property
     def mark(self) -> str:
-        """A short hash of what it says; judgments by another rubric do not count."""
+        """A short hash of the rubric; judgments by another rubric do not count."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
@@ -70,10 +70,10 @@ _NAME = Text("a name", one_line=True)
 ITEM = Struct(
     "an item",
     (
-        Field("text", Text(), "What is looked for.", required=True),
-        Field("id", _NAME, "What it is called; the category's name, numbered, if missing."),
-        Field("points", Number(0, above=True), "The most points it can earn.", default=1),
-        Field("na_when", Text(), "When it does not apply (N/A); it always does if missing."),
+        Field("text", Text(), "The criterion.", required=True),
+        Field("id", _NAME, "Its id; the numbered name of the category if missing."),
+        Field("points", Number(0, above=True), "The maximum number of points.", default=1),
+        Field("na_when", Text(), "When it does not apply (N/A); it always applies if missing."),
     ),
     {
         "name": "id",
@@ -90,11 +90,11 @@ ITEM = Struct(
 CATEGORY = Struct(
     "a category",
     (
-        Field("weight", Number(0, above=True), "How much it counts.", default=1),
+        Field("weight", Number(0, above=True), "The weight of the category.", default=1),
         Field(
             "items",
             ListOf(AnyOf((ITEM, Text())), "a list of items", lone=True, some=True),
-            "What is looked for: texts worth one point each, or mappings.",
+            "The criteria: texts worth one point each, or mappings.",
             required=True,
         ),
     ),
@@ -109,10 +109,10 @@ RUBRIC = Struct(
         Field(
             "pass_mark",
             Number(0, 1),
-            "The weighted score from which an attempt passes.",
+            "The lowest weighted score that passes.",
             default=PASS_MARK,
         ),
-        Field("instructions", Text(), "What else a judge should know."),
+        Field("instructions", Text(), "Further instructions for the judge."),
     ),
     {
         "name": "rubric",
@@ -140,7 +140,7 @@ def rubric_file(path: str, problems: Problems) -> Rubric | None:
 
 
 def read_rubric(node: Node, problems: Problems, name: str) -> Rubric | None:
-    """Make a rubric of what was written; tells what is wrong, and then gives nothing."""
+    """Read a rubric; report its problems and return None if there are any."""
     before = len(problems.found)
     given = RUBRIC.read(node, "", problems)
     if not isinstance(given, dict):
@@ -151,7 +151,7 @@ def read_rubric(node: Node, problems: Problems, name: str) -> Rubric | None:
         if "items" in one
     )
     if not categories and len(problems.found) == before:
-        problems.add(node.line_at("categories"), "there are no categories; one is needed.")
+        problems.add(node.line_at("categories"), "a rubric needs at least one category.")
     _check_ids(categories, node, problems)
     if len(problems.found) > before:
         return None
@@ -181,10 +181,10 @@ def _check_ids(categories: tuple[Category, ...], node: Node, problems: Problems)
         for index, item in enumerate(category.items):
             line = node.line_at("categories", category.name, "items", index)
             if item.id in seen:
-                what = f"the item {item.id!r} is already in {seen[item.id]!r}; give another 'id'."
+                what = f"the item {item.id!r} is already in {seen[item.id]!r}; change its 'id'."
                 problems.add(line, what)
-            elif len(item.id) > LONGEST_ID:
-                problems.add(line, f"an item's id has at most {LONGEST_ID} characters.")
+            elif len(item.id) > MAX_ID_LENGTH:
+                problems.add(line, f"an id has at most {MAX_ID_LENGTH} characters.")
             seen.setdefault(item.id, category.name)
 
 

@@ -1,4 +1,4 @@
-"""Scenarios as a person writes them: behaviours, criteria, and a scripted user's lines."""
+"""Scenarios in a suite: behaviours, criteria and the turns of a scripted user."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pennyweight.schema.problems import Problems
 
 DEFINITIONS = definitions()
-"""What the JSON schema of a suite refers to."""
+"""The definitions that the JSON schema of a suite refers to."""
 
 _KNOWN_AT_THE_END = {"cost", "judge_score"}
 """Checks of values that are known only when an attempt is over."""
 LATER = "later"
-"""The role of a line that the user will say after the reply, as its script decides."""
+"""The role of a scripted turn that follows a reply."""
 
 _BEHAVIOUR = ParsedBy(read_behaviour, {"$ref": "#/$defs/behavior"}, "a check or a sentence")
 _SEVERAL = ListOf(_BEHAVIOUR, "a list of behaviours", lone=True)
@@ -36,32 +36,34 @@ _TURN = Struct(
     "a turn",
     (
         Field("say", _LINE, "What the user says next.", required=True),
-        Field("if", _BEHAVIOUR, "It is said only if this holds of the reply before."),
-        Field("else", _LINE, "What is said if it does not; nothing, without it."),
+        Field("if", _BEHAVIOUR, "The condition: a check of the reply before."),
+        Field("else", _LINE, "What the user says if the condition does not hold."),
     ),
     {"user": "say", "when": "if", "otherwise": "else"},
     only_with=(("else", "if"),),
 )
 
-EXPECTED = Field("expected_behaviors", _SEVERAL, "What must be seen.").also(
+EXPECTED = Field("expected_behaviors", _SEVERAL, "Behaviours that must be observed.").also(
     "expected_behaviours", "expected_behavior"
 )
-MUST_NOT = Field("must_not", _SEVERAL, "What must never be seen.").also("must_nots")
-CHECKS_ = Field("checks", _SEVERAL, "What else must hold; it does not count in the score.")
+MUST_NOT = Field("must_not", _SEVERAL, "Behaviours that must never be observed.").also("must_nots")
+CHECKS_ = Field(
+    "checks", _SEVERAL, "Further checks that must hold; they do not count in the score."
+)
 CRITERIA = Field(
     "evaluation_criteria",
     AnyOf((_SEVERAL, MapOf(_BEHAVIOUR))),
-    "More that must hold: a list, or a mapping with a name for each.",
+    "Further checks that must hold: a list, or a mapping with a name for each.",
 )
 TURNS = Field(
     "turns",
     ListOf(AnyOf((_TURN, _LINE)), "a list of turns", lone=True),
-    "What the user says after the first reply, turn by turn.",
+    "The user's turns after the first reply.",
 )
 RESULTS = Field(
     "tool_results",
     MapOf(Text()),
-    "What tools give when the model calls them: a text for each tool; then the model goes on.",
+    "The result of each tool when the model calls it; the model then continues.",
 )
 FIELDS = (EXPECTED, MUST_NOT, CHECKS_, CRITERIA, TURNS, RESULTS)
 

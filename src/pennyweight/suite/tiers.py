@@ -1,4 +1,4 @@
-"""Tiers: each with what it extends, and with the suite's own texts where it has none."""
+"""Tiers, merged with the tiers they extend and with the texts of the suite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def resolve_tiers(
     root: Node,
     problems: Problems,
 ) -> tuple[Tier, ...]:
-    """Put tiers together; what a tier says (null included) goes over what it extends."""
+    """Merge tiers; what a tier sets, including null, overrides what it extends."""
     for name, tier in tiers.items():
         parent = tier.get("extends")
         line = root.line_at("tiers", name, "extends")
@@ -33,7 +33,7 @@ def resolve_tiers(
 
 
 def _ancestors(name: str, tiers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """List what a tier extends, nearest first, stopping where it comes round."""
+    """Return the tiers that a tier extends, nearest first; stop at a circle."""
     line: list[str] = []
     parent: Any = tiers[name].get("extends")
     while parent in tiers and parent not in line:
@@ -64,7 +64,7 @@ def _tier(name: str, suite: Mapping[str, Any], tiers: Mapping[str, Mapping[str, 
 
 
 def _over(below: dict[str, Any], tier: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay a tier over what it extends; a prompt takes the place of messages, and they of it."""
+    """Override values with those of a tier; a prompt replaces messages, and vice versa."""
     own = {k: tier[k] for k in ("system", "prompt", "examples", "messages") if k in tier}
     instead = {"prompt": "messages", "messages": "prompt"}
     dropped = {instead[k] for k, v in own.items() if k in instead and v}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Role = Literal["system", "user", "assistant"]
 NO_EXTRA: Mapping[str, Any] = {}
-"""One empty mapping for all; a hundred thousand tasks need not have their own."""
+"""A shared empty mapping, to save memory in suites with many tasks."""
 DEFAULT_PROMPT = "{{ input }}"
 
 
@@ -36,7 +36,7 @@ class Task:
 
     id: str
     input: str
-    """What is asked; of a conversation, its last turn."""
+    """The question; in a conversation, its last turn."""
     target: str | None = None
     context: Any = None
     category: str | None = None
@@ -49,20 +49,20 @@ class Task:
     weight: float = 1.0
     required: bool = False
     scenario: Scenario | None = None
-    """What its attempts are checked for, made of the behaviours and checks above."""
+    """The behaviours and checks above, ready to be checked."""
     turns: tuple[str, ...] = ()
-    """What a scripted user says after the replies, each line with its condition as JSON."""
+    """The later turns of a scripted user, each with its condition, as JSON."""
     before: tuple[Turn, ...] = ()
-    """The turns of a conversation before the last one."""
+    """The earlier turns of a conversation."""
     extra: Mapping[str, Any] = field(default_factory=lambda: NO_EXTRA)
-    """Every other column, under its own name; prompts may use them."""
+    """All other columns; prompts may use them."""
     work: Workspace | None = None
-    """What an agent finds at this task and how its work is checked, beside what the tier says."""
+    """The workspace of an agent at this task, in addition to that of the tier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task already done, shown before the one to do."""
+    """A worked example, shown before the task."""
 
     input: str
     output: str
@@ -72,10 +72,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What one attempt of an agent may leave behind."""
+    """Limits of the output and the files of one attempt of an agent."""
 
     output_kb: int = 1024
-    """Kilobytes kept of each output: half from its start, half from its end."""
+    """Kilobytes stored of each output: half from its start, half from its end."""
     disk_mb: int = 1024
     """Megabytes that the workspace, the home and the temporary folder may grow by."""
     files: int = 50_000
@@ -84,20 +84,20 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A command that works in a folder, and how it is run."""
+    """A command that works in a folder, and its settings."""
 
     command: tuple[str, ...]
-    """The words of the command; a text for the shell is one word, with `shell` set."""
+    """The words of the command; a shell command is one word, with `shell` set."""
     shell: bool = False
     prompt: Literal["argument", "file", "stdin"] = "argument"
     env: tuple[str, ...] = ()
-    """Names of the variables it may see; their values are never part of it."""
+    """Names of the environment variables it may see; never their values."""
     timeout: float = 600.0
     sandbox: Literal["bubblewrap", "container", "none"] = "bubblewrap"
     image: str | None = None
     network: bool = False
     read: tuple[str, ...] = ()
-    """Files and folders of this machine that it may read, as absolute paths."""
+    """Absolute paths of files and folders outside the workspace that it may read."""
     output: str | Mapping[str, str] = "text"
     """How its output is read: the name of a reader, or a JSON path for each value."""
     caps: Caps = field(default_factory=Caps)
@@ -107,27 +107,27 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where an agent works, and how what it leaves behind is checked."""
+    """The folder in which an agent works, and the commands that check its work."""
 
     copy: str | None = None
     """The folder that is copied, as an absolute path."""
     git: str | None = None
-    """The repository whose commit is taken, as an absolute path."""
+    """The git repository, as an absolute path."""
     mark: str = ""
-    """What tells contents apart: a hash of the folder, or the commit."""
+    """The version of the content: a hash of the folder, or the commit."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files placed in the workspace, by path."""
     verify: tuple[tuple[str, ...], ...] = ()
-    """Commands that must succeed when the agent is done."""
+    """Commands that must succeed after the agent."""
     keep: tuple[tuple[str, ...], ...] = ()
-    """Commands that must still succeed, where they did before."""
+    """Commands that must still succeed after the agent if they did before."""
     verify_files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files placed in the workspace for the checks alone; the agent does not see them."""
+    """Files placed in the workspace only for the commands; the agent does not see them."""
     task: str = ""
     target: str | None = None
 
     def identity(self) -> list[Any]:
-        """Give what tells it apart, as plain data; where on this machine it lies does not."""
+        """Return its content as plain data, without paths of this machine."""
         files, hidden = (
             {name: hashlib.sha256(held).hexdigest() for name, held in held_by.items()}
             for held_by in (self.files, self.verify_files)
@@ -135,7 +135,7 @@ class Workspace:
         return [self.mark, files, self.verify, self.keep, hidden]
 
     def joined(self, other: Workspace | None) -> Workspace:
-        """Join a tier's work with a task's: the task's workspace, the tier's files over its own."""
+        """Merge the workspace of a tier with that of a task; files of the tier win."""
         if other is None:
             return self
         place = other if other.copy or other.git else self
@@ -161,12 +161,12 @@ class Subject:
     settings: Mapping[str, Any] = field(default_factory=dict)
     agent: Agent | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
-    """Where its suite is: a function that answers is looked for there first."""
+    """The folder of its suite, in which a function is looked up first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A named configuration; what it extends and the suite's own texts are already in it."""
+    """A named configuration, merged with what it extends and with the texts of the suite."""
 
     name: str
     system: str | None = None
@@ -177,14 +177,14 @@ class Tier:
     settings: Mapping[str, Any] = field(default_factory=dict)
     extends: str | None = None
     shown: tuple[Turn, ...] = ()
-    """The examples as turns, unless the prompt shows them itself."""
+    """The examples as messages, unless the prompt shows them itself."""
     work: Workspace | None = None
-    """The suite's workspace and checks with the tier's files; None where nothing is an agent."""
+    """The workspace of the suite with the files of the tier; None without agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may use; None is no limit."""
+    """Limits of a run; None means no limit."""
 
     concurrency: Literal["auto"] | int = "auto"
     usd: float | None = None
@@ -196,7 +196,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens, where that was found, and the day it held."""
+    """US dollars per million tokens, with the source and date of the price."""
 
     input: float
     output: float
@@ -205,7 +205,7 @@ class Price:
 
     @property
     def origin(self) -> str:
-        """Give source and day, as records keep them.
+        """Return source and date, as records store them.
 
         >>> Price(1, 2).origin, Price(1, 2, "price list", "2026-10-01").origin
         ('suite', 'price list, 2026-10-01')
@@ -215,20 +215,20 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Who judges attempts, by which rubric, and how several judges become one score."""
+    """The judges, their rubric, and how several scores are combined."""
 
     judges: tuple[Subject, ...]
     rubric: Rubric
     more: tuple[Subject, ...] = ()
-    """Those that are asked too where the judges disagree."""
+    """Judges that are asked as well if the others disagree."""
     consensus: Literal["mean", "confidence"] = "mean"
     disagreement: float = 0.3
     """The range of scores beyond which judges disagree."""
     scores: bool = True
-    """Whether attempts are scored by the rubric; else judges are only asked about sentences."""
+    """Whether attempts are scored by the rubric, or judges are only asked about sentences."""
 
     def plain(self) -> dict[str, Any]:
-        """Describe it as a run keeps it: what scores need, and the rubric."""
+        """Return it as plain data, as a run stores it."""
         return {
             "judges": [judge.name for judge in self.judges],
             "more": [judge.name for judge in self.more],
@@ -241,14 +241,14 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Everything a person wrote, checked, with the tasks it names."""
+    """A suite that was checked, with its tasks."""
 
     name: str
     path: str
     text: str
-    """The source as it was read; a run keeps it."""
+    """The text of the file; a run stores it."""
     data_hash: str
-    """A hash of tasks and examples as values: how their files are laid out does not matter."""
+    """A hash of tasks and examples as values, independent of the format of their files."""
     tasks: tuple[Task, ...]
     subjects: tuple[Subject, ...]
     tiers: tuple[Tier, ...]
@@ -256,11 +256,11 @@ class Suite:
     answer: AnswerRule = field(default_factory=AnswerRule)
     match: MatchRule = field(default_factory=MatchRule)
     confidence: Literal["stated", "logprobs"] | None = None
-    """Where `prob_correct` comes from, if the suite asks for it."""
+    """The source of `prob_correct`, if the suite asks for it."""
     runs: int = 1
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
     prices: Mapping[str, Price] = field(default_factory=dict)
     judge: Judging | None = None
     is_part: bool = False
-    """Whether it has only some of its tasks or runs: records of the others stand too."""
+    """Whether it has only some of its tasks or runs; records of the others remain valid."""
