@@ -115,7 +115,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         (6, "task 'b' has no input"),
         (9, "Variable 'inptu' is not known. Did you mean 'input'?"),
         (9, "prompts cannot use 'answer'"),
-        (10, "system: not a template"),
+        (10, "system: not a valid template"),
         (11, "answer: '(a' is not a regular expression that can be used: unclosed group."),
         (12, "Did you mean 'numeric'?"),
         (14, "Did you mean 'model'?"),

@@ -39,7 +39,7 @@ def test_foreign_columns(write):
     assert [(t.input, t.target, t.extra) for t in suite.tasks] == [
         ("was?", "das", {"answer": "secret"})
     ]
-    assert "prompts cannot use 'answer'" in "\n".join(mistakes(write(text + "prompt: '{{ answer }}'\n")))
+    assert "cannot use 'answer'" in "\n".join(mistakes(write(text + "prompt: '{{ answer }}'\n")))
     wrong = text.replace("target: lsg", "targt: lsg")
     assert "Did you mean 'target'?" in "\n".join(mistakes(write(wrong)))
 
