@@ -7,12 +7,12 @@ from html import unescape
 import pytest
 
 from api.test_digest import SETTINGS
+from pennyweight.api.digest_cache import compute
 from pennyweight.render.charts import charts
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
 from pennyweight.web.addresses import read_filter, write_filter
-from pennyweight.web.digest_cache import compute
 from store.samples import RUN, call, record, run
 
 RULES = {"answer": {"kind": "marker", "value": "FINAL_ANSWER:"}, "confidence": "stated"}

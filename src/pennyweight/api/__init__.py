@@ -8,6 +8,7 @@ Tested elsewhere:
     report.py: tests/api/test_agreement.py
     run_verdicts.py: tests/web/test_gates.py
     score.py: tests/cli/test_score.py
+    side_by_side.py: tests/web/test_comparison.py
     store.py: tests/store/test_store.py
     suites.py: tests/web/test_rest.py
     uploads.py: tests/web/test_rest.py

@@ -12,11 +12,12 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse
 
 from pennyweight import __version__
+from pennyweight.api.digest_cache import DigestCache
+from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.store import StoreError
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import InputError, NotFoundError, PennyweightError
 from pennyweight.web.access import Access, is_loopback
-from pennyweight.web.digest_cache import Digests
 from pennyweight.web.guard import Guard
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.pages import error_page, pages
@@ -47,9 +48,11 @@ def make_app(
     """Make the application for a store; who may use it is read from the environment."""
     access = Access.of(host, os.environ)
     uploads = Path(".pennyweight") if "://" in store.address else Path(store.address).parent
+    digests = DigestCache(store)
     site = Site(
         store,
-        Digests(store),
+        digests,
+        RunComparisons(store, digests),
         Jobs(store.address),
         SuiteLibrary(folders, uploads / "uploads"),
         access,

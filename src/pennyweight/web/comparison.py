@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from pennyweight.api.side_by_side import (
+    MAX_REPLY_CHARACTERS,
+    MAX_RUNS,
+    SIDE_COLUMNS,
+    RunSide,
+)
+from pennyweight.errors import UsageError
 from pennyweight.render.charts import charts
 from pennyweight.render.view import side_rows
-from pennyweight.web import comparison_links as paired
-from pennyweight.web import comparison_sides as pairs
+from pennyweight.web.addresses import run_url, write_filter, write_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
-    from pennyweight.store.store import Run
+    from pennyweight.api.side_by_side import ChangedTasks
+    from pennyweight.api.store import Run
     from pennyweight.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
+MAX_CHOICES = 200
+"""Runs to choose from."""
+_SIDE_FORM = 'A side has the form ["run", {"tier": "T0"}].'
+
+
+def read_side(text: str) -> RunSide:
+    """Read a side from an address."""
+    try:
+        run, chosen = json.loads(text)
+        pairs = tuple((n, v) for n, v in chosen.items() if n in SIDE_COLUMNS)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise UsageError(_SIDE_FORM) from None
+    if not isinstance(run, str) or not all(isinstance(v, str) for _, v in pairs):
+        raise UsageError(_SIDE_FORM)
+    return RunSide(run, pairs)
+
+
+def write_side(side: RunSide) -> str:
+    """Write a side for an address."""
+    return json.dumps([side.run, dict(side.chosen)], separators=(",", ":"))
 
 
 def compare(request: Request, site: Site) -> Shown:
@@ -30,43 +58,86 @@ def compare(request: Request, site: Site) -> Shown:
         (r for r in everything if r.id in names), key=lambda r: (r.id != base, r.created)
     )
     unknown = [n for n in names if n not in {r.id for r in everything}]
-    missing = unknown + [r.id for r in chosen[pairs.MOST :]]
-    chosen = chosen[: pairs.MOST]
-    values: dict[str, Any] = {"runs": everything[:200], "chosen": [r.id for r in chosen]}
-    values |= {"unknown": unknown, "missing": missing, "most": pairs.MOST}
+    missing = unknown + [r.id for r in chosen[MAX_RUNS:]]
+    chosen = chosen[:MAX_RUNS]
+    values: dict[str, Any] = {
+        "runs": everything[:MAX_CHOICES],
+        "chosen": [r.id for r in chosen],
+        "unknown": unknown,
+        "missing": missing,
+        "max_runs": MAX_RUNS,
+        "write_side": write_side,
+    }
     if not chosen:
         return "compare.html", {**values, "table": None}
-    table = pairs.table(site, chosen)
-    pair = pairs.pair(site, table, query.get("a"), query.get("b"))
-    link = paired.leading(values["chosen"], table.sides)
+    table = site.comparisons.side_by_side(chosen)
+    first, second = (read_side(query[n]) if query.get(n) else None for n in "ab")
+    for side in filter(None, (first, second)):
+        site.run(side.run)
+    changed = site.comparisons.changed_tasks(table, first, second)
+    link = chart_links(values["chosen"], table.sides)
     return "compare.html", {
         **values,
         "chosen_runs": chosen,
-        "swapped": {r.id: _compared(chosen, r.id) for r in chosen},
-        "turned": _turned(chosen, pair),
+        "swapped": {r.id: _query(chosen, r.id) for r in chosen},
+        "turned": _turned(chosen, changed),
         "table": table,
         "charts": charts(table.digest, link) if table.digest else [],
         "families": side_rows(table.digest) if table.digest else [],
-        **pair,
+        "a": changed.first,
+        "b": changed.second,
+        "changed": changed.changes,
     }
 
 
-def _compared(runs: Sequence[Run], base: str, **more: str) -> str:
+def _query(runs: Sequence[Run], base: str, **more: str) -> str:
     """Write the query of a comparison with another baseline."""
     return urlencode([*(("run", r.id) for r in runs), ("baseline", base), *more.items()])
 
 
-def _turned(runs: Sequence[Run], pair: Mapping[str, Any]) -> str:
-    """Write the query of the same comparison the other way round."""
-    if pair["a"] is None:
+def _turned(runs: Sequence[Run], changed: ChangedTasks) -> str:
+    """Write the query of the same comparison in the other direction."""
+    if changed.first is None or changed.second is None:
         return ""
-    base = pair["b"].run if len(runs) > 1 else runs[0].id
-    return _compared(runs, base, a=pair["b"].write(), b=pair["a"].write())
+    base = changed.second.run if len(runs) > 1 else runs[0].id
+    return _query(runs, base, a=write_side(changed.second), b=write_side(changed.first))
+
+
+def chart_links(
+    runs: Sequence[str], sides: Sequence[tuple[RunSide, str]]
+) -> Callable[[Mapping[str, Any]], str | None]:
+    """Return a function that links the marks of charts to records or changed tasks."""
+    known = {name.replace(" · ", " / "): side for side, name in sides}
+
+    def link(wanted: Mapping[str, Any]) -> str | None:
+        if "pair" not in wanted:
+            return run_url(runs[0], "records", **write_filter(wanted)) if len(runs) == 1 else None
+        later, earlier = (known.get(name.replace(" · ", " / ")) for name in wanted["pair"])
+        if later is None or earlier is None:
+            return None
+        query = [*(("run", run) for run in runs), ("baseline", runs[0])]
+        query += [("a", write_side(earlier)), ("b", write_side(later))]
+        return f"/compare?{urlencode(query)}#changed"
+
+    return link
 
 
 def compare_task(request: Request, site: Site) -> Shown:
-    """Show the replies of two sides to one task, with their difference marked."""
+    """Show the replies of two sides to one task, with their differences marked."""
     query = request.query_params
-    a, b = (pairs.Side.read(query.get(n, "")) for n in "ab")
-    told = pairs.replies(site, a, b, query.get("task", ""))
-    return "compare_task.html", {**told, "back": urlencode(told["back"])}
+    a, b = (read_side(query.get(n, "")) for n in "ab")
+    for side in (a, b):
+        site.run(side.run)
+    task = query.get("task", "")
+    found = site.comparisons.replies(a, b, task)
+    runs = [("run", run) for run in dict.fromkeys((a.run, b.run))]
+    back = [*runs, ("baseline", a.run), ("a", write_side(a)), ("b", write_side(b))]
+    return "compare_task.html", {
+        "a": a,
+        "b": b,
+        "task": task,
+        "found": found,
+        "max_characters": MAX_REPLY_CHARACTERS,
+        "write_key": write_key,
+        "back": urlencode(back),
+    }

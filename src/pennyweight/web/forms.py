@@ -1,4 +1,4 @@
-"""What the API takes and gives, as its description has it."""
+"""The requests and answers of the API, as its OpenAPI description shows them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Name = Annotated[str, StringConstraints(max_length=80, strip_whitespace=True)]
 Long = Annotated[str, StringConstraints(max_length=20_000)]
 
 
-class Form(BaseModel):
-    """What is taken: nothing unknown."""
+class RequestForm(BaseModel):
+    """A request. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class RunForm(Form):
-    """A suite as it is to be run."""
+class RunForm(RequestForm):
+    """A suite, and how to run it: subjects, tiers, attempts per task, a cost limit."""
 
     suite: Annotated[str, StringConstraints(max_length=80)]
     subjects: Annotated[list[Name], Field(max_length=100)] = []
@@ -26,8 +26,8 @@ class RunForm(Form):
     usd: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
 
-class RemarkForm(Form):
-    """What a person says about a record."""
+class RemarkForm(RequestForm):
+    """A person's verdict or note about a record."""
 
     key: Annotated[str, StringConstraints(max_length=20_000)]
     verdict: Literal["right", "wrong", "unsure"] | None = None
@@ -35,8 +35,8 @@ class RemarkForm(Form):
     who: Name = ""
 
 
-class TagForm(Form):
-    """What a person says about a run: all tags anew, or which come and which go, or a note."""
+class TagForm(RequestForm):
+    """A note about a run, or its tags: `tags` replaces all, `add` and `remove` change some."""
 
     tags: Annotated[list[Name], Field(max_length=20)] | None = None
     add: Annotated[list[Name], Field(max_length=20)] = []
@@ -45,10 +45,10 @@ class TagForm(Form):
     who: Name = ""
 
 
-class VerdictForm(Form):
-    """A policy, by its id, and the side of a run that it is to decide on.
+class VerdictForm(RequestForm):
+    """A policy by its id, and the side of a run to decide on.
 
-    A policy that compares needs a baseline: `run:ID`, or `kept:NAME`.
+    A policy that compares requires a baseline: `run:ID` for a run, `kept:NAME` for a saved one.
     """
 
     policy: Annotated[str, StringConstraints(max_length=80)]
@@ -57,8 +57,8 @@ class VerdictForm(Form):
     baseline: Annotated[str, StringConstraints(max_length=300)] | None = None
 
 
-class Decision(BaseModel):
-    """What a policy said about a side of a run; not `decided` where the run went on since."""
+class VerdictAnswer(BaseModel):
+    """The verdict of a policy on a side of a run; `decided` is false if the run changed since."""
 
     policy: str
     side: str
@@ -66,11 +66,11 @@ class Decision(BaseModel):
     decided: bool
 
 
-class ListedRun(BaseModel):
-    """A run with the metric that stands for it, and the worst verdict that gates gave.
+class RunAnswer(BaseModel):
+    """A run with its headline metric and its worst verdict.
 
-    `decided` is false where the run went on after that verdict; `verdicts` are all of them.
-    `problem` says why there are no metrics.
+    `decided` is false if the run changed after that verdict; `verdicts` lists all of them.
+    `problem` says why the metrics cannot be computed.
     """
 
     id: str
@@ -94,19 +94,19 @@ class ListedRun(BaseModel):
     policy: str | None
     side: str | None
     decided: bool | None
-    verdicts: list[Decision]
+    verdicts: list[VerdictAnswer]
     problem: str | None
 
 
-class Runs(BaseModel):
-    """The runs, the newest first; `waiting` are being computed."""
+class RunsAnswer(BaseModel):
+    """All runs, the newest first. The metrics of the runs in `waiting` are being computed."""
 
-    runs: list[ListedRun]
+    runs: list[RunAnswer]
     waiting: list[str]
 
 
-class Progress(BaseModel):
-    """How far a run is; `shown` changes with the metrics that there are of it."""
+class ProgressAnswer(BaseModel):
+    """The progress of a run. `here`: this server runs it. `shown` changes with its metrics."""
 
     run: str
     status: str
@@ -123,31 +123,31 @@ class Progress(BaseModel):
     took: float
 
 
-class Digest(BaseModel):
-    """The scores of a run and the numbers behind its charts; null while they are computed."""
+class DigestAnswer(BaseModel):
+    """The metrics of a run and the data of its charts; null while they are being computed."""
 
     current: bool
     problem: str
     digest: dict[str, Any] | None
 
 
-class Records(BaseModel):
-    """A page of records; `after` and `before` lead to the next and the last one."""
+class RecordsAnswer(BaseModel):
+    """A page of records. Pass `after` or `before` to get the next or the previous page."""
 
     records: list[dict[str, Any]]
     after: str | None
     before: str | None
 
 
-class Count(BaseModel):
-    """How many records a filter finds; `more` if there are more than that."""
+class CountAnswer(BaseModel):
+    """The number of records that match a filter; `more` is true if there are more than `count`."""
 
     count: int
     more: bool
 
 
-class Record(BaseModel):
-    """One record in full."""
+class RecordAnswer(BaseModel):
+    """One record in full, with its measures, checks, judgments and remarks."""
 
     record: dict[str, Any]
     measures: dict[str, Any]
@@ -156,7 +156,7 @@ class Record(BaseModel):
     remarks: list[dict[str, Any]]
 
 
-class Suite(BaseModel):
+class SuiteAnswer(BaseModel):
     """A suite that can be run."""
 
     id: str
@@ -164,41 +164,41 @@ class Suite(BaseModel):
     uploaded: bool
 
 
-class Provider(BaseModel):
-    """Who serves models, and whether its key is there; the key itself is never told."""
+class ProviderAnswer(BaseModel):
+    """A provider of models, and whether its key is set. The key itself is never shown."""
 
     name: str
     key_env: str
     ready: bool
 
 
-class Started(BaseModel):
-    """The run that was begun."""
+class StartedAnswer(BaseModel):
+    """The run that was started, stopped or resumed."""
 
     run: str
 
 
-class Uploaded(BaseModel):
-    """The suite that was kept."""
+class UploadAnswer(BaseModel):
+    """The id of the uploaded suite."""
 
     suite: str
 
 
-class Session(BaseModel):
-    """What this client may do, and what its changes must bring along."""
+class SessionAnswer(BaseModel):
+    """The rights of this client, and the value of the header X-Pennyweight-Csrf."""
 
     right: str
     csrf: str
 
 
-class Problem(BaseModel):
-    """What was wrong."""
+class ErrorAnswer(BaseModel):
+    """What is wrong: a text, or a list of problems."""
 
     detail: Any
 
 
-class Plan(BaseModel):
-    """What a run would take."""
+class PlanAnswer(BaseModel):
+    """The plan of a run: attempts, tokens and cost."""
 
     model_config = ConfigDict(extra="allow")
     attempts: int

@@ -27,11 +27,12 @@ from pennyweight.web.addresses import run_url, url
 from pennyweight.web.guard import COOKIE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from jinja2 import Environment
     from starlette.requests import Request
 
+    from pennyweight.api.run_list import RunRow
     from pennyweight.web.site import Site
 
 HERE = Path(__file__).parent
@@ -58,12 +59,12 @@ def templates() -> Environment:
     return made
 
 
-def _estimated(run: Mapping[str, Any]) -> tuple[str, str]:
+def _estimated(run: RunRow) -> tuple[str, str]:
     """Write the value and the interval of a run's metric."""
-    unit = unit_of(run["metric"] or "")
-    if run["low"] is None:
-        return quantity(run["value"], unit), ""
-    return estimate(run["value"], run["low"], run["high"], unit)
+    unit = unit_of(run.metric or "")
+    if run.value is None or run.low is None or run.high is None:
+        return quantity(run.value, unit), ""
+    return estimate(run.value, run.low, run.high, unit)
 
 
 def _here(path: str) -> str | None:

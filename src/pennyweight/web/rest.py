@@ -31,14 +31,15 @@ from pennyweight.web.addresses import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from pennyweight.api.run_list import RunRow
     from pennyweight.web.site import Site
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": forms.Problem, "description": "What was given makes no sense."},
-    401: {"model": forms.Problem, "description": "A token is needed."},
-    403: {"model": forms.Problem, "description": "Not allowed."},
-    404: {"model": forms.Problem, "description": "There is no such thing."},
-    413: {"model": forms.Problem, "description": "Too large."},
+    400: {"model": forms.ErrorAnswer, "description": "What was given makes no sense."},
+    401: {"model": forms.ErrorAnswer, "description": "A token is needed."},
+    403: {"model": forms.ErrorAnswer, "description": "Not allowed."},
+    404: {"model": forms.ErrorAnswer, "description": "There is no such thing."},
+    413: {"model": forms.ErrorAnswer, "description": "Too large."},
 }
 LONGEST = 2_000
 """Characters of a key: two of them, escaped, fit into the 64 kB that an address may have."""
@@ -57,33 +58,40 @@ def site_of(request: Request) -> Site:
 
 
 @api.get("/session", summary="What this client may do", tags=["session"])
-def session(request: Request) -> forms.Session:
+def session(request: Request) -> forms.SessionAnswer:
     """Tell the right, and the text that changes must send as X-Pennyweight-Csrf."""
     right = request.scope["state"]["right"]
-    return forms.Session(right=right, csrf=site_of(request).access.csrf)
+    return forms.SessionAnswer(right=right, csrf=site_of(request).access.csrf)
 
 
 @api.get("/runs", summary="All runs", tags=["runs"])
-def runs(request: Request) -> forms.Runs:
+def runs(request: Request) -> forms.RunsAnswer:
     """List the runs, the newest first."""
     site = site_of(request)
-    found = [forms.ListedRun(**run) for run in site.runs()]
-    return forms.Runs(runs=found, waiting=site.digests.waiting)
+    found = [_listed(row) for row in site.listing().runs()]
+    return forms.RunsAnswer(runs=found, waiting=site.digests.waiting)
+
+
+def _listed(row: RunRow) -> forms.RunAnswer:
+    worst = (
+        asdict(row.worst) if row.worst else dict.fromkeys(("verdict", "policy", "side", "decided"))
+    )
+    return forms.RunAnswer(**asdict(row), **worst)
 
 
 @api.get("/runs/{run}", summary="How far a run is", tags=["runs"])
-def progress(request: Request, run: RunId) -> forms.Progress:
+def progress(request: Request, run: RunId) -> forms.ProgressAnswer:
     """Tell a run's status and how many of its attempts are made."""
     site = site_of(request)
-    return forms.Progress(**site.progress(site.state(run)))
+    return forms.ProgressAnswer(**site.progress(site.state(run)))
 
 
 @api.get("/runs/{run}/digest", summary="The scores of a run", tags=["runs"])
-def digest(request: Request, run: RunId) -> forms.Digest:
+def digest(request: Request, run: RunId) -> forms.DigestAnswer:
     """Give metrics with intervals, by side, and the numbers behind each chart."""
     site = site_of(request)
     kept = site.digests.get(site.run(run))
-    return forms.Digest(current=kept.current, problem=kept.problem, digest=kept.digest)
+    return forms.DigestAnswer(current=kept.current, problem=kept.problem, digest=kept.digest)
 
 
 FILTER = (
@@ -106,7 +114,7 @@ def records(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     sort: Annotated[str, Query(description="A column to sort by.", max_length=40)] = "",
     order: Annotated[str, Query(description="up or down.", max_length=10)] = "up",
-) -> forms.Records:
+) -> forms.RecordsAnswer:
     """List records in the order of their keys, or sorted by a measure."""
     site = site_of(request)
     by = read_sort({"sort": sort, "order": order})
@@ -121,7 +129,7 @@ def records(
         sort=by,
     )
     rows = found.rows
-    return forms.Records(
+    return forms.RecordsAnswer(
         records=[_plain(row) for row in rows],
         after=write_place(rows[-1], by) if rows and found.after else None,
         before=write_place(rows[0], by) if rows and found.before else None,
@@ -132,22 +140,22 @@ def records(
          description=f"Count records, up to 10,000. {FILTER}")  # fmt: skip
 def count(
     request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
-) -> forms.Count:
+) -> forms.CountAnswer:
     """Count records."""
     site = site_of(request)
     wanted = read_filter({**request.query_params, "q": q})
     found = api_records.count(site.store, site.run(run).id, wanted)
-    return forms.Count(count=found.count, more=found.more)
+    return forms.CountAnswer(count=found.count, more=found.more)
 
 
 @api.get("/runs/{run}/record", summary="One record in full", tags=["records"])
-def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
+def record(request: Request, run: RunId, key: KeyText) -> forms.RecordAnswer:
     """Give a record with its measures, its judgments and what people said about it."""
     site = site_of(request)
     stored = site.run(run)
     place = read_key(stored.id, key)
     detail = api_records.detail(site.store, stored, place)
-    return forms.Record(
+    return forms.RecordAnswer(
         record=_plain(detail.row),
         measures=_plain(detail.measures),
         checks=[asdict(check) for check in detail.checks],
@@ -158,7 +166,7 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.Record:
 
 @api.post("/runs/{run}/record/remarks", summary="Say something about a record", status_code=201,
           tags=["records"])  # fmt: skip
-def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record:
+def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.RecordAnswer:
     """Keep a person's verdict and note, with who and when."""
     site = site_of(request)
     place = read_key(site.run(run).id, form.key)
@@ -168,17 +176,17 @@ def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.Record
 
 @api.post("/runs/{run}/remarks", summary="Tag a run or note something", status_code=201,
           tags=["runs"])  # fmt: skip
-def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.ListedRun:
+def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.RunAnswer:
     """Keep tags (all of them anew, or those that come and go) or a note of a run."""
     site = site_of(request)
     found = site.run(run)
     remark_on_run(site.store, found.id, **form.model_dump())
-    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+    return _listed(site.row(found.id))
 
 
 @api.post("/runs/{run}/verdict", summary="Keep the verdict of a policy", status_code=201,
           tags=["runs"])  # fmt: skip
-def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.ListedRun:
+def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.RunAnswer:
     """Decide on a side of a run by a policy, and keep the verdict with the run."""
     from pennyweight.web import gates as gating  # noqa: PLC0415
 
@@ -186,24 +194,24 @@ def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.List
     found = site.run(run)
     where = {"subject": form.subject, "tier": form.tier}
     gating.save(site, found, form.policy, where, form.baseline or "")
-    return forms.ListedRun(**next(r for r in site.runs() if r["id"] == found.id))
+    return _listed(site.row(found.id))
 
 
 @api.get("/suites", summary="Suites that can be run", tags=["new runs"])
-def suites(request: Request) -> list[forms.Suite]:
+def suites(request: Request) -> list[forms.SuiteAnswer]:
     """List the suites this server was shown, and uploads."""
     site = site_of(request)
     return [
-        forms.Suite(id=s.id, name=s.name, uploaded=s.uploaded)
+        forms.SuiteAnswer(id=s.id, name=s.name, uploaded=s.uploaded)
         for s in site.suites.known(site.store.runs())
     ]
 
 
 @api.get("/providers", summary="Which providers have a key", tags=["new runs"])
-def providers() -> list[forms.Provider]:
+def providers() -> list[forms.ProviderAnswer]:
     """Tell which keys are in the server's environment; never a key itself."""
     return [
-        forms.Provider(
+        forms.ProviderAnswer(
             name=p.name, key_env=p.key_env, ready=not p.key_env or bool(os.environ.get(p.key_env))
         )
         for p in PROVIDERS.values()
@@ -211,22 +219,22 @@ def providers() -> list[forms.Provider]:
 
 
 @api.post("/plan", summary="What a run would take", tags=["new runs"])
-def plan(request: Request, form: forms.RunForm) -> forms.Plan:
+def plan(request: Request, form: forms.RunForm) -> forms.PlanAnswer:
     """Plan a run: attempts, tokens, cost, an example prompt. Nothing is called.
 
     What would keep the run from beginning is an error here too. Who may only look may ask.
     """
     site = site_of(request)
     preview = site.suites.preview(_choice(form), site.store.runs(), plan=True)
-    return forms.Plan(**preview.plan or {})
+    return forms.PlanAnswer(**preview.plan or {})
 
 
 @api.post("/runs", summary="Begin a run", status_code=201, tags=["new runs"])
-def start(request: Request, form: forms.RunForm) -> forms.Started:
+def start(request: Request, form: forms.RunForm) -> forms.StartedAnswer:
     """Begin a run as a process of its own; it goes on when the page is closed."""
     site = site_of(request)
     preview = site.suites.preview(_choice(form), site.store.runs())
-    return forms.Started(run=site.jobs.start(preview.path, preview.text))
+    return forms.StartedAnswer(run=site.jobs.start(preview.path, preview.text))
 
 
 def _choice(form: forms.RunForm) -> SuiteChoice:
@@ -234,18 +242,18 @@ def _choice(form: forms.RunForm) -> SuiteChoice:
 
 
 @api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
-def stop(request: Request, run: RunId) -> forms.Started:
+def stop(request: Request, run: RunId) -> forms.StartedAnswer:
     """End a run that a page began in good order; what was answered is kept."""
     site = site_of(request)
     site.stop(site.run(run))
-    return forms.Started(run=run)
+    return forms.StartedAnswer(run=run)
 
 
 @api.post("/runs/{run}/resume", summary="Go on with a run", status_code=202, tags=["new runs"])
-def resume(request: Request, run: RunId) -> forms.Started:
+def resume(request: Request, run: RunId) -> forms.StartedAnswer:
     """Make the attempts of a run that are missing or failed."""
     site = site_of(request)
-    return forms.Started(run=site.jobs.resume(site.run(run).id))
+    return forms.StartedAnswer(run=site.jobs.resume(site.run(run).id))
 
 
 @api.post("/uploads", summary="Upload a suite or a data set", status_code=201, tags=["new runs"],
@@ -259,7 +267,7 @@ async def upload(
     subject: Annotated[list[str] | None, Query(max_length=20)] = None,
     prompt: Annotated[str, Query(max_length=2 * LONGEST)] = "",
     answer: Annotated[str, Query(max_length=200)] = "",
-) -> forms.Uploaded:
+) -> forms.UploadAnswer:
     """Keep what the body holds; of a data set, `subject`, `prompt` and `answer` make a suite."""
     site, size = site_of(request), 0
     most, what = (MAX_SUITE_BYTES, "suite") if kind == "suite" else (MAX_DATA_BYTES, "data set")
@@ -280,7 +288,7 @@ async def upload(
             given = {"name": name, "prompt": prompt, "answer": answer}
             add = partial(site.suites.add_data, file, f".{kind}", subjects=subject or [], **given)
             made = await run_in_threadpool(add)
-    return forms.Uploaded(suite=made)
+    return forms.UploadAnswer(suite=made)
 
 
 @api.get("/runs/{run}/events", summary="Progress, as it happens", tags=["runs"],

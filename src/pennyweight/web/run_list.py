@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from pennyweight.render.charts import trend
 from pennyweight.render.view import when
+from pennyweight.web.addresses import run_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
 
-    from pennyweight.web.site import Listing, Site
+    from pennyweight.api.run_list import RunListing, RunRow
+    from pennyweight.web.site import Site
 
 VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
-RUN_SORTS = {
-    "when": lambda r: r["created"],
-    "suite": lambda r: r["suite"].lower(),
-    "value": lambda r: (r["metric"] or "", -1.0 if r["value"] is None else r["value"]),
-    "cost": lambda r: -1.0 if r["cost_usd"] is None else r["cost_usd"],
-    "attempts": lambda r: r["attempts"],
-    "verdict": lambda r: VERDICT_ORDER.get(r["verdict"], -1),
+RUN_SORTS: dict[str, Callable[[RunRow], Any]] = {
+    "when": lambda r: r.created,
+    "suite": lambda r: r.suite.lower(),
+    "value": lambda r: (r.metric or "", -1.0 if r.value is None else r.value),
+    "cost": lambda r: -1.0 if r.cost_usd is None else r.cost_usd,
+    "attempts": lambda r: r.attempts,
+    "verdict": lambda r: VERDICT_ORDER[r.worst.verdict] if r.worst else -1,
 }
 
 
@@ -41,7 +42,7 @@ def runs(request: Request, site: Site) -> tuple[str, dict[str, Any]]:
 
 @lru_cache(8)
 def _listed(
-    listing: Listing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
+    listing: RunListing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
 ) -> Markup:
     """Write what is known of runs; as long as that is the same, so is what is shown."""
     from pennyweight.web.pages import templates  # noqa: PLC0415
@@ -52,7 +53,7 @@ def _listed(
     sort = query["sort"] or "when"
     reverse = query["order"] in {"", "down"}
     found.sort(key=RUN_SORTS.get(sort, RUN_SORTS["when"]), reverse=reverse)
-    suites = sorted({r["suite"] for r in everything})
+    suites = sorted({r.suite for r in everything})
     line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
     values = {
         "runs": found[:500],
@@ -61,33 +62,40 @@ def _listed(
         "sort": sort,
         "order": "down" if reverse else "up",
         "suites": suites,
-        "statuses": sorted({r["status"] for r in everything}),
-        "tags": sorted({t for r in everything for t in r["tags"]}),
+        "statuses": sorted({r.status for r in everything}),
+        "tags": sorted({t for r in everything for t in r.tags}),
         "trend": line,
     }
     return Markup(templates().get_template("runs_list.html").render(values))  # noqa: S704
 
 
-def _fits(run: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    texts = (run["id"], run["suite"], *run["subjects"], *run["tiers"], *run["tags"], run["note"])
+def _fits(run: RunRow, wanted: Mapping[str, str]) -> bool:
+    texts = (run.id, run.suite, *run.subjects, *run.tiers, *run.tags, run.note)
     return (
-        (not wanted["suite"] or run["suite"] == wanted["suite"])
-        and (not wanted["status"] or run["status"] == wanted["status"])
-        and (not wanted["tag"] or wanted["tag"] in run["tags"])
+        (not wanted["suite"] or run.suite == wanted["suite"])
+        and (not wanted["status"] or run.status == wanted["status"])
+        and (not wanted["tag"] or wanted["tag"] in run.tags)
         and wanted["q"].lower() in " ".join(filter(None, texts)).lower()
     )
 
 
-def _trend(found: list[dict[str, Any]], suite: str) -> dict[str, str] | None:
-    known = [r for r in found if r["suite"] == suite and r["value"] is not None]
-    known = [r for r in known if r["status"] != "running"]
-    known = [r for r in known if known and r["metric"] == known[0]["metric"]]
+def _trend(found: list[RunRow], suite: str) -> dict[str, str] | None:
+    known = [r for r in found if r.suite == suite and r.value is not None]
+    known = [r for r in known if r.status != "running"]
+    known = [r for r in known if known and r.metric == known[0].metric]
     if len(known) < 2:
         return None
     rows = [
-        {**r, "href": f"/runs/{quote(r['id'], safe='')}", "when": when(r["created"])}
-        for r in sorted(known, key=lambda r: r["created"])[-60:]
+        {
+            "id": r.id,
+            "value": r.value,
+            "low": r.low,
+            "high": r.high,
+            "href": run_url(r.id),
+            "when": when(r.created),
+        }
+        for r in sorted(known, key=lambda r: r.created)[-60:]
     ]
-    metric = known[0]["metric"]
+    metric = known[0].metric or ""
     drawn = {"svg": trend(rows, metric), "small": trend(rows, metric, 420)}
     return {"suite": suite, "metric": metric, **drawn}

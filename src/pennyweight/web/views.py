@@ -11,12 +11,13 @@ from markupsafe import Markup
 from pennyweight.api import records as api_records
 from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES
 from pennyweight.api.remarks import VERDICTS, remarks
+from pennyweight.api.run_list import state_mark
+from pennyweight.api.side_by_side import digest_sides
 from pennyweight.api.status import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts
 from pennyweight.render.view import families, key_figures, run_facts, side_rows
-from pennyweight.web import comparison_links as paired
 from pennyweight.web.addresses import (
     PAGE_SIZE,
     first_number,
@@ -29,8 +30,8 @@ from pennyweight.web.addresses import (
     write_key,
     write_place,
 )
+from pennyweight.web.comparison import chart_links
 from pennyweight.web.record_rows import TEXT, table_rows
-from pennyweight.web.site import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ def _drawn(told: dict[str, Any], run: str) -> Markup:
     """Write what a page shows of a digest."""
     from pennyweight.web.pages import templates  # noqa: PLC0415
 
-    link = paired.leading([run], paired.sides_of(run, told))
+    link = chart_links([run], digest_sides(run, told))
     text = (
         templates()
         .get_template("digest.html")
@@ -195,7 +196,7 @@ def _records(request: Request, site: Site) -> Shown:
         "newer": write_place(_at(held, 0), sort) if many and page.before else None,
         "older": write_place(_at(held, -1), sort) if many and page.after else None,
         "measured": kept.digest is not None,
-        "shown": mark(now.kept) if kept.digest is not None else "",
+        "shown": state_mark(now.kept) if kept.digest is not None else "",
         "current": kept.current,
         "total": total,
     }

@@ -8,7 +8,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from api.test_digest import SETTINGS
+from pennyweight.api.side_by_side import RunSide, digest_sides
 from pennyweight.store.store import Store
+from pennyweight.web.comparison import chart_links, read_side
 from store.samples import call, record, run
 from web.serving import serving
 
@@ -121,7 +123,7 @@ def test_only_what_both_runs_have_is_compared(uneven):
     assert "left out" in text
     assert heads == ["Worse in B: 1", "Better in B: 0"]
     row = re.search(r'task=t04"><td(?:(?!</tr>).)*', text, re.DOTALL)[0]
-    assert re.findall(r"(\d+) %", row) == ["100", "50"]
+    assert re.findall(r"([0-9.]+) %", row) == ["100.0", "50.0"]
     sides = re.search(r'id="chart-sides".*?</figure>', text, re.DOTALL)[0]
     assert re.findall(r"<td>([^<]*)</td>", sides) == ["A · T0", "A · T1", "B · T0", "B · T1"]
     assert "A · T2" not in re.search(r"Every metric.*", text, re.DOTALL)[0]
@@ -129,7 +131,7 @@ def test_only_what_both_runs_have_is_compared(uneven):
 
 @pytest.mark.parametrize(
     ("other", "why"),
-    [(OTHER, "find or match answers differently"), (ALONE, "no task in common")],
+    [(OTHER, "find or match answers differently"), (ALONE, "no tasks in common")],
 )
 def test_runs_that_cannot_be_compared_say_so(uneven, other, why):
     status, _, text = uneven.get(f"/compare?run={MORE}&run={other}")
@@ -148,4 +150,26 @@ def test_a_run_that_is_not_there_is_named(uneven):
 
 
 def test_one_side_alone_asks_for_another(uneven):
-    assert "choose another run" in uneven.get(f"/compare?run={OTHER}")[2]
+    assert "Choose another run" in uneven.get(f"/compare?run={OTHER}")[2]
+
+
+DIGEST = {
+    "by": ["subject", "tier"],
+    "sides": [{"name": f"s · {t}", "group": {"subject": "s", "tier": t}} for t in ("T0", "T1")],
+}
+
+
+def test_a_difference_leads_to_the_tasks_that_changed():
+    link = chart_links(["r"], digest_sides("r", DIGEST))
+    where = urlsplit(link({"pair": ["s / T1", "s / T0"]}))
+    query = parse_qs(where.query)
+    assert (where.path, where.fragment, query["run"]) == ("/compare", "changed", ["r"])
+    assert read_side(query["a"][0]) == RunSide("r", (("subject", "s"), ("tier", "T0")))
+    assert read_side(query["b"][0]) == RunSide("r", (("subject", "s"), ("tier", "T1")))
+
+
+def test_what_is_no_side_leads_nowhere():
+    assert chart_links(["r"], [])({"pair": ["x", "y"]}) is None
+    assert chart_links(["r", "q"], [])({"tier": "T0"}) is None
+    assert chart_links(["r"], [])({"tier": "T0"}) == "/runs/r/records?tier=T0"
+    assert digest_sides("r", {**DIGEST, "by": ["run"]}) == []

@@ -8,15 +8,12 @@ import time
 import pytest
 
 from api.test_digest import SETTINGS
-from pennyweight.api.suites import SuiteLibrary
+from pennyweight.api.digest_cache import DONE, DigestCache
+from pennyweight.api.run_list import listing
 from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
-from pennyweight.web.access import Access
-from pennyweight.web.digest_cache import DONE, Digests
-from pennyweight.web.jobs import Jobs
-from pennyweight.web.site import Site
 from store.samples import RUN, call, record, run
 
 
@@ -35,7 +32,7 @@ def store(tmp_path):
 
 def test_a_process_makes_it_and_says_how_far_it_is(store):
     done = subprocess.run(
-        [sys.executable, "-m", "pennyweight.web.digest_cache", RUN],
+        [sys.executable, "-m", "pennyweight.api.digest_cache", RUN],
         env={**os.environ, "PENNYWEIGHT_STORE": store.address},
         capture_output=True,
         text=True,
@@ -51,7 +48,7 @@ def test_a_process_makes_it_and_says_how_far_it_is(store):
 
 
 def test_it_is_asked_for_and_then_there(store):
-    digests = Digests(store)
+    digests = DigestCache(store)
     found = store.find(RUN)
     try:
         assert digests.get(found).digest is None
@@ -72,7 +69,7 @@ def test_it_is_asked_for_and_then_there(store):
 
 def test_what_goes_wrong_is_told(store):
     store.set_run(RUN, settings={**SETTINGS, "match": {**SETTINGS["match"], "kind": "none"}})
-    digests = Digests(store)
+    digests = DigestCache(store)
     try:
         end = time.monotonic() + 120
         while not (made := digests.get(store.find(RUN))).problem:
@@ -98,7 +95,7 @@ def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
     store.add_run(run(whole, status="done", settings=SETTINGS))
     for name in (broken, whole):
         store.write([record("a", name, target="4", response="It is 4.")], [call("a", name)])
-    digests = Digests(store)
+    digests = DigestCache(store)
     try:
         for name in (broken, whole):
             digests.ask(store.find(name))
@@ -107,9 +104,9 @@ def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
         told = digests.get(store.find(broken), wait=False)
         assert "TypeError" in told.problem
         assert digests.waiting == []
-        site = Site(store, digests, Jobs(store.address), SuiteLibrary([], tmp_path), Access())
-        row = next(r for r in site.runs() if r["id"] == broken)
-        assert row["problem"] == told.problem
+        found = listing(store, digests, lambda run: run.status)
+        row = next(r for r in found.runs() if r.id == broken)
+        assert row.problem == told.problem
         assert digests.waiting == []
     finally:
         digests.close()

@@ -1,4 +1,4 @@
-"""Digests of runs, kept in the store: made when they are asked for, large ones by a process."""
+"""Digests of stored runs: computed when they are needed, large ones by a process, and cached."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import PennyweightError
-from pennyweight.store import cache as kept
-from pennyweight.store import queries as look
+from pennyweight.store import cache, queries
 from pennyweight.store.connection import StoreError
 
 if TYPE_CHECKING:
@@ -25,49 +24,49 @@ if TYPE_CHECKING:
     from pennyweight.store.cache import RunState
     from pennyweight.store.store import Run, Store
 
-LARGE = 20_000
-"""Attempts from which a digest is made by a process of its own, so that the server stays small."""
-KEPT = 16
+MAX_INLINE_ATTEMPTS = 20_000
+"""The digest of a larger run is computed by a process of its own, to keep the server small."""
+MAX_CACHED = 16
 DONE = "done "
-"""How a process says which share it has made."""
+"""How the lines begin in which a process reports its progress."""
 SHARES = {
     "read": (0.0, 0.2), "measure": (0.2, 0.5), "score": (0.5, 0.65), "compare": (0.65, 0.8),
     "keep": (0.8, 1.0),
 }  # fmt: skip
-"""Where each step of a digest begins and ends, about."""
-PAUSE = 3.0
-"""Seconds, at least, between two digests of a run that is still being written."""
-SPARING = 10
-"""That pause, as a multiple of what a digest took: the run is to have the machine."""
+"""The share of the work at which each step begins and ends, roughly."""
+MIN_PAUSE = 3.0
+"""Seconds between two digests of a run in progress."""
+PAUSE_FACTOR = 10
+"""The pause is at least this multiple of the time a digest took, to leave the CPU to the run."""
 
 
 def compute(
     store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
 ) -> dict[str, Any]:
-    """Make the digest of a run and keep it, with the measures of its records."""
+    """Compute the digest of a run and store it with the measures of its records."""
     from pennyweight.api.digest import digest  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
     from pennyweight.store.tables import MEASURED  # noqa: PLC0415
 
-    began, stamp = time.monotonic(), kept.stamp(store, run)
+    began, stamp = time.monotonic(), cache.stamp(store, run)
     names = [c.name for c in MEASURED.c if c.name != "run"]
 
     def take(frame: pl.LazyFrame) -> None:
-        there = set(frame.collect_schema().names())
-        chosen = frame.select(n for n in names if n in there)
+        columns = set(frame.collect_schema().names())
+        chosen = frame.select(n for n in names if n in columns)
         done = 0
-        for batch in chosen.collect_batches(chunk_size=kept.POSTGRES_BATCH, maintain_order=True):
-            kept.keep_measured(store, run.id, batch.columns, batch.rows())
+        for batch in chosen.collect_batches(chunk_size=cache.POSTGRES_BATCH, maintain_order=True):
+            cache.keep_measured(store, run.id, batch.columns, batch.rows())
             done += batch.height
             tell("keep", done)
 
     found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
-    kept.settle(store)
-    found["categories"] = look.distinct(store, run.id, "category")
+    cache.settle(store)
+    found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
     value, low, high = _headline(found)
-    kept.keep_digest(
+    cache.keep_digest(
         store,
         run.id,
         stamp=stamp,
@@ -90,16 +89,16 @@ def _headline(found: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A digest as it is known: perhaps of an earlier state, perhaps none yet."""
+class CachedDigest:
+    """A digest, or None while there is none; not `current` if the run changed since."""
 
     digest: dict[str, Any] | None
     current: bool
     problem: str = ""
 
 
-class Digests:
-    """Gives digests at once, as far as they are kept, and has the others made one by one."""
+class DigestCache:
+    """Returns digests at once where they are stored, and computes the others one by one."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -113,28 +112,29 @@ class Digests:
         self._closed = False
         self._done: dict[str, float] = {}
 
-    def get(self, run: Run, *, wait: bool = True, state: RunState | None = None) -> Kept:
-        """Give the digest of a run; a small one is made at once if `wait`."""
-        state = state or kept.state(self.store, run.id)
+    def get(self, run: Run, *, wait: bool = True, state: RunState | None = None) -> CachedDigest:
+        """Return the digest of a run; a small one is computed at once if `wait`."""
+        state = state or cache.state(self.store, run.id)
         if state is None:  # it was removed in the meantime
-            return Kept(None, current=True)
-        found = self._kept(run.id, state.kept)
+            return CachedDigest(None, current=True)
+        found = self._stored(run.id, state.kept)
         if found is not None and state.kept == state.stamp:
-            return Kept(found, current=True)
+            return CachedDigest(found, current=True)
         if problem := self.problem(run.id, state.stamp):
-            return Kept(found, current=True, problem=problem)
-        if wait and run.status != "running" and run.attempts <= LARGE and not self._busy.locked():
+            return CachedDigest(found, current=True, problem=problem)
+        small = run.status != "running" and run.attempts <= MAX_INLINE_ATTEMPTS
+        if wait and small and not self._busy.locked():
             self._make(run)
             return self.get(run, wait=False)
         self.ask(run)
-        return Kept(found, current=False)
+        return CachedDigest(found, current=False)
 
     def problem(self, run: str, stamp: str) -> str:
-        """Say why the digest of a state of a run could not be made, if so."""
+        """Return why the digest of a state of a run could not be computed, or an empty text."""
         with self._lock:
             return self._problems.get((run, stamp), "")
 
-    def _kept(self, run: str, stamp: str | None) -> dict[str, Any] | None:
+    def _stored(self, run: str, stamp: str | None) -> dict[str, Any] | None:
         from pennyweight.scoring.digest import VERSION  # noqa: PLC0415
 
         if stamp is None:
@@ -144,17 +144,17 @@ class Digests:
             if place in self._memory:
                 self._memory.move_to_end(place)
                 return self._memory[place]
-        data: dict[str, Any] = json.loads(kept.digest(self.store, run) or "{}")
+        data: dict[str, Any] = json.loads(cache.digest(self.store, run) or "{}")
         if data.get("version") != VERSION:
             return None
         with self._lock:
             self._memory[place] = data
-            while len(self._memory) > KEPT:
+            while len(self._memory) > MAX_CACHED:
                 self._memory.popitem(last=False)
         return data
 
     def ask(self, run: Run) -> None:
-        """Have a digest made soon."""
+        """Compute a digest in the background."""
         with self._lock:
             if self._closed or run.id in self._waiting:
                 return
@@ -167,7 +167,7 @@ class Digests:
 
     @property
     def waiting(self) -> list[str]:
-        """The runs whose digest is being made."""
+        """The runs whose digest is being computed."""
         with self._lock:
             return list(self._waiting)
 
@@ -184,36 +184,36 @@ class Digests:
                     self._waiting.pop(run.id, None)
 
     def _make(self, run: Run) -> None:
-        """Make a digest; whatever goes wrong with one run is kept as its problem."""
+        """Compute a digest; an error is remembered as the problem of this run."""
         with self._busy:
             began, stamp = time.monotonic(), ""
             try:
-                stamp = kept.stamp(self.store, run)
-                if run.attempts <= LARGE:
+                stamp = cache.stamp(self.store, run)
+                if run.attempts <= MAX_INLINE_ATTEMPTS:
                     compute(self.store, run)
                 else:
                     self._by_process(run)
-            except Exception as error:  # the other runs are to have theirs
-                self._tell(run.id, stamp, error)
+            except Exception as error:  # the other runs still get theirs
+                self._remember(run.id, stamp, error)
             now = time.monotonic()
-            self._next[run.id] = now + max(PAUSE, SPARING * (now - began))
+            self._next[run.id] = now + max(MIN_PAUSE, PAUSE_FACTOR * (now - began))
             self._done.pop(run.id, None)
 
-    def _tell(self, run: str, stamp: str, error: Exception) -> None:
-        """Keep what went wrong with a state of a run; a store that is busy is asked again."""
+    def _remember(self, run: str, stamp: str, error: Exception) -> None:
+        """Remember what went wrong with a state of a run; a busy store is asked again."""
         if isinstance(error, StoreError) and error.transient:
             return
-        told = str(error)
+        problem = str(error)
         if not isinstance(error, PennyweightError):
             where = f"{type(error).__name__}: {error}"
-            told = f"Cannot compute the metrics ({where[:500]}). Try 'pennyweight score {run}'."
+            problem = f"Cannot compute the metrics ({where[:500]}). Try 'pennyweight score {run}'."
         with self._lock:
             for place in [p for p in self._problems if p[0] == run]:
                 del self._problems[place]
-            self._problems[run, stamp] = told
+            self._problems[run, stamp] = problem
 
     def _by_process(self, run: Run) -> None:
-        command = [sys.executable, "-m", "pennyweight.web.digest_cache", run.id]
+        command = [sys.executable, "-m", "pennyweight.api.digest_cache", run.id]
         environment = {**os.environ, "PENNYWEIGHT_STORE": self.store.address}
         self._process = subprocess.Popen(  # noqa: S603
             command,
@@ -232,14 +232,14 @@ class Digests:
                 else:
                     last = line or last
         if self._process.wait() and not self._closed:
-            raise PennyweightError(last or "The digest could not be made.")
+            raise PennyweightError(last or "The metrics could not be computed.")
 
     def done(self, run: str) -> float | None:
-        """Say which share of a digest is made, where that is known."""
+        """Return the share of a digest that is computed, where it is known."""
         return self._done.get(run)
 
     def close(self) -> None:
-        """End what is being made."""
+        """Stop what is being computed."""
         self._closed = True
         if self._process and self._process.poll() is None:
             self._process.terminate()
@@ -247,12 +247,12 @@ class Digests:
 
 
 def main() -> None:
-    """Make the digest of the run that is named, in the store that the environment names."""
+    """Compute the digest of the named run, in the store that the environment names."""
     from pennyweight.store.store import Store  # noqa: PLC0415
 
     store = Store()
     run = store.find(sys.argv[1])
-    if run.status == "running" and hasattr(os, "nice"):  # the run is to have the machine
+    if run.status == "running" and hasattr(os, "nice"):  # leave the CPU to the run
         os.nice(10)
 
     def tell(what: str, records: int) -> None:

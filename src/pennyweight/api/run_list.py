@@ -1,0 +1,200 @@
+"""The runs of a store as a list shows them: headline metric, cost, tags, note and verdicts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.api.status import INTERRUPTED
+from pennyweight.errors import NotFoundError
+from pennyweight.store import cache, queries
+from pennyweight.store.cache import RunState
+from pennyweight.store.remarks import of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pennyweight.api.digest_cache import DigestCache
+    from pennyweight.store.cache import PolicyVerdict
+    from pennyweight.store.store import Run, Store
+
+__all__ = [
+    "RunCounts",
+    "RunListing",
+    "RunRow",
+    "RunState",
+    "SavedVerdict",
+    "counts",
+    "listing",
+    "state",
+    "state_mark",
+]
+
+MAX_COUNTED_RECORDS = 50_000
+"""In a larger run, errors and cost are not counted while it is being written."""
+COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd")
+PLAIN = ("id", "suite", "status", "attempts", "created", "ended", *COMPUTED)
+WORST_FIRST = ("fail", "inconclusive", "pass")
+_RECORDS, _STATUS = cache.LISTED.index("records"), cache.LISTED.index("status")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedVerdict:
+    """The verdict of a policy on a side of a run; `decided` is False if the run changed since."""
+
+    policy: str
+    side: str
+    verdict: str
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in the list of runs."""
+
+    id: str
+    suite: str
+    status: str
+    attempts: int
+    created: float
+    ended: float | None
+    metric: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    records: int | None
+    errors: int | None
+    cost_usd: float | None
+    subjects: tuple[str, ...]
+    tiers: tuple[str, ...]
+    problem: str | None
+    """Why its metrics cannot be computed."""
+    tags: tuple[str, ...]
+    note: str | None
+    verdicts: tuple[SavedVerdict, ...]
+    """The worst first: of those on the run as it is now, then of the earlier ones."""
+
+    @property
+    def worst(self) -> SavedVerdict | None:
+        """The verdict that the list shows."""
+        return self.verdicts[0] if self.verdicts else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunListing:
+    """All runs as the store has them. Equal listings show the same, so that pages can be cached."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    remarks: tuple[tuple[str, str | None, str | None], ...] = ()
+    decisions: tuple[PolicyVerdict, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    """Why the metrics of a run cannot be computed."""
+    interrupted: frozenset[str] = frozenset()
+    outdated: frozenset[str] = frozenset()
+    """Runs that changed since their metrics were computed; those metrics are not shown."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is in progress."""
+        return any(r[_STATUS] == "running" and r[0] not in self.interrupted for r in self.rows)
+
+    def runs(self) -> list[RunRow]:
+        """Return the runs, the newest first."""
+        notes: dict[str, str] = {}
+        tags: dict[str, tuple[str, ...]] = {}
+        for run, note, tags_json in self.remarks:
+            if note:
+                notes[run] = note
+            if tags_json is not None:
+                tags[run] = tuple(json.loads(tags_json))
+        decided: dict[str, list[PolicyVerdict]] = {}
+        for decision in self.decisions:
+            decided.setdefault(decision.run, []).append(decision)
+        problems = dict(self.problems)
+        rows = []
+        for values in self.rows:
+            row = dict(zip(cache.LISTED, values, strict=True))
+            run = row["id"]
+            settings = json.loads(row["settings"])
+            if run in self.interrupted:
+                row["status"] = INTERRUPTED
+            if run in self.outdated:
+                row |= dict.fromkeys(COMPUTED)
+            rows.append(
+                RunRow(
+                    **{name: row[name] for name in PLAIN},
+                    subjects=tuple(settings.get("subjects", ())),
+                    tiers=tuple(settings.get("tiers", ())),
+                    problem=problems.get(run),
+                    tags=tags.get(run, ()),
+                    note=notes.get(run),
+                    verdicts=tuple(_worst_first(decided.get(run, ()))),
+                )
+            )
+        return rows
+
+
+def _worst_first(found: Sequence[PolicyVerdict]) -> Iterator[SavedVerdict]:
+    ranked = sorted(found, key=lambda d: (not d.current, WORST_FIRST.index(d.verdict)))
+    return (SavedVerdict(d.policy, d.side, d.verdict, d.current) for d in ranked)
+
+
+def listing(store: Store, digests: DigestCache, status: Callable[[Run], str]) -> RunListing:
+    """Read all runs and what is cached of them; missing metrics are computed in the background."""
+    rows = cache.listed(store)
+    if not rows:
+        return RunListing(())
+    problems: list[tuple[str, str]] = []
+    interrupted: set[str] = set()
+    outdated = cache.outdated(rows)
+    old: set[str] = set()
+    for row in rows:
+        settled = row[_RECORDS] is not None and row[0] not in outdated
+        if settled and row[_STATUS] != "running":
+            continue
+        now = cache.state(store, row[0])
+        if now is None:  # it was removed in the meantime
+            continue
+        current = status(now.run)
+        if current == INTERRUPTED:
+            interrupted.add(row[0])
+        if current != "running" and now.kept != now.stamp:
+            old.add(row[0])
+            problem = digests.get(now.run, wait=False, state=now).problem
+            problems += [(row[0], problem)] if problem else []
+    return RunListing(
+        *(rows, of_runs(store), cache.policy_verdicts(store)),
+        *(tuple(problems), frozenset(interrupted), frozenset(old)),
+    )
+
+
+def state(store: Store, run: str) -> RunState:
+    """Read a run by its complete id, with the state of its digest."""
+    found = cache.state(store, run)
+    if found is None:
+        raise NotFoundError(f"There is no run {run!r} in this store.")
+    return found
+
+
+def state_mark(stamp: str | None) -> str:
+    """Return a short mark of a state of a run, by which a page recognises a newer one."""
+    return sha256(stamp.encode()).hexdigest()[:12] if stamp else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How far a run is; `errors` and `cost_usd` are None in a large run."""
+
+    made: int
+    errors: int | None
+    cost_usd: float | None
+
+
+def counts(store: Store, run: str) -> RunCounts:
+    """Count the records of a run and add up its cost, from the store alone."""
+    made = queries.made(store, run)
+    if made > MAX_COUNTED_RECORDS:
+        return RunCounts(made, None, None)
+    return RunCounts(made, store.statuses(run).get("error", 0), store.spent(run)["usd"])

@@ -1,0 +1,55 @@
+"""The list of runs: metrics, tags, notes and the worst verdict first."""
+
+import pytest
+
+from api.test_digest import SETTINGS
+from pennyweight.api.digest_cache import DigestCache
+from pennyweight.api.remarks import remark_on_run
+from pennyweight.api.run_list import counts, listing, state, state_mark
+from pennyweight.api.status import INTERRUPTED
+from pennyweight.api.store import Store
+from pennyweight.errors import NotFoundError
+from pennyweight.store.cache import keep_decision
+from store.samples import RUN, call, record, run
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(str(tmp_path / "pennyweight.db"))
+    made.add_run(run(status="running", settings={**SETTINGS, "subjects": ["m"], "tiers": ["T0"]}))
+    rows = [record("a", target="4", response="4"), record("b", status="error", error="no route")]
+    made.write(rows, [call("a", cost_usd=0.5)])
+    yield made
+    made.close()
+
+
+def test_a_run_that_nobody_makes_is_interrupted(store):
+    digests = DigestCache(store)
+    found = listing(store, digests, lambda _: INTERRUPTED)
+    digests.close()
+    (row,) = found.runs()
+    assert (row.status, row.subjects, row.tiers) == (INTERRUPTED, ("m",), ("T0",))
+    assert not found.running
+    assert listing(store, digests, lambda run: run.status).running
+
+
+def test_the_worst_verdict_comes_first(store):
+    for policy, verdict in (("a", "pass"), ("b", "fail")):
+        keep_decision(store, RUN, policy=policy, side="T0", verdict=verdict, stamp="old")
+    remark_on_run(store, RUN, tags=["night"], note="first")
+    (row,) = listing(store, DigestCache(store), lambda run: run.status).runs()
+    assert [v.verdict for v in row.verdicts] == ["fail", "pass"]
+    assert (row.worst.policy, row.worst.decided) == ("b", False)
+    assert (row.tags, row.note) == (("night",), "first")
+
+
+def test_counts_come_from_the_store(store):
+    counted = counts(store, RUN)
+    assert (counted.made, counted.errors, counted.cost_usd) == (2, 1, 0.5)
+
+
+def test_a_state_has_a_mark(store):
+    assert len(state_mark(state(store, RUN).stamp)) == 12
+    assert state_mark(None) == ""
+    with pytest.raises(NotFoundError):
+        state(store, "none")
