@@ -185,7 +185,7 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
 
 
 def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str]:
-    """Say in which runs the answer rule finds hardly any answer: then accuracy means nothing."""
+    """Describe runs in which the answer rule finds hardly any answer: accuracy is meaningless."""
     from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
 
     rule = AnswerRule.parse(answer) if answer is not None else None

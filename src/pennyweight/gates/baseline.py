@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a baseline was made of."""
+    """A baseline and its origin."""
 
     name: str
     source: str
@@ -97,7 +97,7 @@ def baselines() -> tuple[list[Baseline], list[str]]:
 
 
 def described(name: str) -> Baseline:
-    """Say what a baseline was made of; its name is that of its file."""
+    """Read the origin of a baseline; its name is that of its file."""
     path = FOLDER / f"{name}.parquet"
     try:
         told = json.loads(pl.read_parquet_metadata(path)[_KEY])
@@ -106,7 +106,7 @@ def described(name: str) -> Baseline:
     except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError):
         raise InputError(
             [f"{path}: no baseline, or a damaged one."],
-            hint="'pennyweight baseline set' makes it anew.",
+            hint="'pennyweight baseline set' writes it again.",
         ) from None
 
 
@@ -123,7 +123,7 @@ def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> 
     lacking = sorted(needed - set(frame.columns))
     if lacking:
         what = f"{told.path}: lacks {', '.join(lacking)}; Pennyweight {told.pennyweight} kept it."
-        hint = f"'pennyweight baseline set {name} RUN' makes it anew."
+        hint = f"'pennyweight baseline set {name} RUN' writes it again."
         raise InputError([what], hint=hint)
     frame = frame.with_columns(
         pl.lit(None, dtype=dtype(column)).alias(column)

@@ -34,7 +34,7 @@ def _mean(values: Floats, weights: Floats | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BaselineTest:
-    """A gate with what each task was worth before and is now, more being better."""
+    """A gate against a baseline: the values of each task before and now; higher is better."""
 
     gate: Gate
     tasks: list[str]
@@ -47,7 +47,7 @@ class BaselineTest:
     sides: tuple[float, float]
     """The metric before and now, over the tasks that both have."""
     old: dict[str, float]
-    """What every task of the baseline was worth, more being better."""
+    """The value of every task in the baseline; higher is better."""
     weights: Floats | None = None
     """How much each task counts, where they count differently."""
 
@@ -90,7 +90,7 @@ class BaselineTest:
         return Paired(before, self.now, *self.tries, self.kind)  # type: ignore[arg-type]
 
     def ends(self, level: float) -> tuple[float, float] | None:
-        """Give the interval of the difference, each end wrong with this chance at most."""
+        """Return the interval of the difference, each end wrong with this chance at most."""
         paired, confidence = self.paired, 1 - 2 * level
         if self.weights is not None:
             found: tuple[float, float] | None = weighted_interval(paired, self.weights, confidence)
@@ -103,7 +103,7 @@ class BaselineTest:
 
     @staticmethod
     def enough(level: float) -> int:
-        """Say how many tasks with one and the same difference show that nine in ten have it."""
+        """Return how many equal differences show that nine in ten tasks have it."""
         return math.ceil(math.log(level) / math.log(SAME))
 
     @property
@@ -112,7 +112,7 @@ class BaselineTest:
         return _mean(self.now - self.before, self.weights)
 
     def unfit(self) -> Decision | None:
-        """Say why nothing can be compared, if so."""
+        """Return an inconclusive decision if nothing can be compared."""
         if self.weights is not None and self.tasks and not self.weights.sum():
             none = replace(self, tasks=[], weights=None)
             return none.decision("inconclusive", "all tasks of both sides have the weight 0.")
@@ -147,7 +147,7 @@ class BaselineTest:
         return self.decision("inconclusive", why, low, high, needed=needed)
 
     def said(self) -> str:
-        """Tell the difference."""
+        """Write the difference."""
         kind, (old, new) = self.gate.kind, self.sides
         return f"{self.change(self.value)} ({shown(old, kind)} → {shown(new, kind)})"
 
@@ -160,17 +160,17 @@ class BaselineTest:
         return f"{shown(abs(difference), self.gate.kind)} {word}" if difference else "no change"
 
     def worst(self, low: float) -> str:
-        """Say how bad it may be."""
+        """Write how bad the difference may be."""
         return f"at worst {self.change(low)}, with {self.gate.margin} allowed"
 
     def best(self, high: float) -> str:
-        """Say how good it may be."""
+        """Write how good the difference may be."""
         allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
         return f"at best {self.change(high)}{allowed}"
 
     def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
                  needed: int | None = None) -> Decision:  # fmt: skip
-        """Put a decision down; a pass on fewer tasks than the baseline had is none."""
+        """Build the decision; a pass is inconclusive if tasks of the baseline were not tried."""
         gate, some = self.gate, bool(self.tasks)
         scenarios = () if word == "pass" or not some else changed(
             self.tasks, *self.shown_values(), gate.kind, list(self.now - self.before))  # fmt: skip
@@ -206,7 +206,7 @@ class BaselineTest:
         return made
 
     def shown_values(self) -> tuple[list[float], list[float]]:
-        """Give the values before and now as the metric has them."""
+        """Return the values before and now as the metric has them."""
         if METRICS[self.gate.metric].better != "lower":
             return list(self.before), list(self.now)
         turn = 1.0 if self.gate.kind in FRACTIONS else 0.0

@@ -1,4 +1,4 @@
-"""The scenarios that decided a gate: those that pull the metric down."""
+"""The scenarios that decide a gate: those that lower the metric."""
 
 from __future__ import annotations
 

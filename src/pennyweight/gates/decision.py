@@ -89,7 +89,7 @@ class _Level:
     plan: EarlyStopPlan | None
 
     def decide(self, records: GateRecords) -> Iterator[Decision]:
-        """Decide the gates, and take back what attempts that are not there could turn."""
+        """Decide the gates; what missing attempts could change is inconclusive."""
         tests: list[tuple[Gate, GateRecords, Prepared, GateTest]] = []
         for gate in self.gates:
             own = records.where(gate.select)
@@ -114,7 +114,7 @@ class _Level:
         return ready(gate, records, before, self.policy)
 
     def shared_test(self, gate: Gate, records: GateRecords, test: Prepared) -> GateTest | None:
-        """Give what shares its error rate with others; None where a gate is decided alone."""
+        """Return the test that shares its error rate with others; None if a gate is decided alone."""
         if self.plan is not None and Sequential.fits(gate, records):
             return _in_order(gate, test, records, self.plan)
         if gate.on == "value" or self.left(gate, records):
@@ -133,7 +133,7 @@ class _Level:
         return self.plan.remaining(gate, records) if self.plan is not None else 0
 
     def while_running(self, decision: Decision, gate: Gate, records: GateRecords) -> Decision:
-        """What has no value yet is open as long as attempts are to come."""
+        """Keep a gate without a value open while attempts are outstanding."""
         coming = self.left(gate, records) or records.to_come
         if not coming or decision.verdict != "fail":
             return decision
@@ -142,7 +142,7 @@ class _Level:
     def checked(
         self, gate: Gate, records: GateRecords, test: Prepared, decision: Decision
     ) -> Decision:
-        """Take a verdict back that attempts which are not there could have turned."""
+        """Make a verdict inconclusive if missing attempts could change it."""
         if decision.verdict == "inconclusive":
             return decision
         sequential = self.plan is not None and Sequential.fits(gate, records)
@@ -243,7 +243,7 @@ def ready(
 def _with_choice(
     decision: Decision, gate: Gate, own: GateRecords, records: GateRecords
 ) -> Decision:
-    """Say which categories there are, where a gate's own is not among them."""
+    """List the categories in the records, where a gate's own is not among them."""
     if own.frame.height:
         return decision
     found = (_list(column, records.values_in(column)) for column, _ in gate.select)
@@ -251,7 +251,7 @@ def _with_choice(
 
 
 def _lacking(gate: Gate, records: GateRecords) -> str:
-    """Say what a metric without a value lacks."""
+    """Describe what a metric without a value lacks."""
     if gate.metric in records.composites:
         parts = [t.metric for t in records.composites[gate.metric].terms]
         lacking = [p for p in parts if records.part(p, 0.9).value is None]
@@ -264,7 +264,7 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
 
 
 def notes(policy: Policy, records: GateRecords) -> Iterator[str]:
-    """Say which names of a policy are in no record, so that a slip of the pen is not silent."""
+    """Report names of a policy that no record has: they may be misspelled."""
     for column, weights in policy.weights.items():
         there = records.values_in(column)
         if absent := [name for name in weights if name not in there]:
@@ -279,7 +279,7 @@ def notes(policy: Policy, records: GateRecords) -> Iterator[str]:
 
 
 def _absent(names: Sequence[str], there: Sequence[str]) -> str:
-    """Say which names no record has, each with the one that it may be meant for."""
+    """List names that no record has, each with the closest one that exists."""
     found = []
     for name in names:
         near = get_close_matches(name, there, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Gates while a run is under way: decided as soon as the evidence is there."""
+"""Sequential gates: decided while a run goes on, as soon as the evidence suffices."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ KNOWN = {"category": "category", "capability": "capability", "task_id": "id"}
 
 
 def shuffled(ids: Sequence[str], seed: int) -> list[str]:
-    """Put tasks in a random order that depends on the seed and on nothing else."""
+    """Shuffle tasks in an order that depends on the seed alone."""
 
     def mark(task: str) -> bytes:
         return hashlib.blake2b(f"{seed}\0{task}".encode(errors="surrogatepass")).digest()
@@ -106,7 +106,7 @@ class Sequential:
 
     @staticmethod
     def fits(gate: Gate, records: GateRecords) -> bool:
-        """Whether a gate can be tested so: a mean of values between 0 and 1, on its interval."""
+        """Whether a gate fits a sequential test: on the interval of a mean of values in [0, 1]."""
         metric = METRICS.get(gate.metric)
         if gate.on != "confident" or metric is None or metric.range != (0, 1):
             return False
@@ -133,7 +133,7 @@ class Sequential:
 
     @property
     def strict(self) -> bool:
-        """Whether the threshold itself does not meet it."""
+        """Whether a value equal to the threshold misses it."""
         threshold = self.test.gate.threshold
         return threshold is not None and threshold.sign in {">", "<"}
 
@@ -145,7 +145,7 @@ class Sequential:
         return Looked("pass", int(held[0]) + 1, math.inf, 1.0)
 
     def part(self, number: int) -> float:
-        """Give the part of the error rate that a round may use."""
+        """Return the part of the error rate that a round may use."""
         if self.plan.runs == 1:
             return 1.0
         return FIRST_ROUND if number == 1 else (1 - FIRST_ROUND) / (self.plan.runs - 1)
@@ -164,7 +164,7 @@ class Sequential:
         return good, good - min(zone, good / 2)
 
     def units(self, number: int) -> tuple[Floats, bool]:
-        """Give the tasks' means over their first attempts, up to the first that is not there yet.
+        """Return the tasks' means over their first attempts, up to the first that is not there yet.
 
         More is better in them. An attempt that could not be made, or has no value, leaves its task
         out. The second says whether the round is whole.
@@ -185,7 +185,7 @@ class Sequential:
         return np.array(values), True
 
     def variance(self, number: int) -> float | None:
-        """Give the variance to expect; None of passes and failures, whose mean gives it."""
+        """Return the variance to expect; None of passes and failures, whose mean gives it."""
         if self.before:
             return DISCORDANT
         return None if number == 1 and self.records.is_rate(self.test.gate.metric) else SCORES
@@ -200,16 +200,16 @@ class Sequential:
 
     @property
     def before(self) -> dict[str, float]:
-        """What each task was worth in the baseline; empty where there is none."""
+        """The value of each task in the baseline; empty without one."""
         return self.test.old if isinstance(self.test, BaselineTest) else {}
 
     def told(self, found: Looked, values: Floats, level: float) -> Decision:
-        """Say what was found."""
+        """Turn the state of the test into a decision."""
         gate = self.test.gate
         good, bad = (self.scaled(x) for x in self.claims)
         after = f"after {count(found.tasks)} of {plural(len(self.tasks), 'task')}"
         if math.isinf(found.for_pass):
-            why = f"{after} {self.test.gate.threshold} is met, whatever the others are worth."
+            why = f"{after} {self.test.gate.threshold} is met, regardless of the remaining tasks."
         elif found.verdict == "pass":
             why = f"{after} the evidence against {bad} or worse is {round(found.for_pass):,} to 1"
             why += f" ({self.zone_text()})."

@@ -1,4 +1,4 @@
-"""What holds whatever a policy says: no violation, required scenarios, attempts that were made."""
+"""Rules of every policy: no violations, required scenarios passed, all attempts made."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def required(
 
 
 def _said(deciders: Sequence[Decider], most: int = 3) -> str:
-    """Tell the first scenarios in a sentence, and how many more there are."""
+    """Write the first scenarios as a sentence, and how many more there are."""
     said = "; ".join(f"{one.id} {one.why}" for one in deciders[:most])
     more = len(deciders) - most
     return f"{said}; and {more:,} more." if more > 0 else f"{said}." if said else ""

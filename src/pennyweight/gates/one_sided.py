@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
-    """Give ends for a rate of n tasks that were tried once, each wrong with a chance of `level`.
+    """Return ends for a rate of n tasks that were tried once, each wrong with a chance of `level`.
 
     >>> low, high = rate_ends(9, 10, level=0.05)
     >>> round(low, 4), round(high, 4)
@@ -36,7 +36,7 @@ def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
 def mean_ends(
     units: pl.DataFrame, level: float, *, rate: bool, times: float = 1.0
 ) -> tuple[float, float] | None:
-    """Give ends for the mean of values in tasks; None where this way does not fit.
+    """Return ends for the mean of values in tasks; None where this way does not fit.
 
     `units` has a `value` for each task, the mean of its `tries`. With `times` the ends are those
     of so many times as many tasks with the same values.

@@ -26,7 +26,7 @@ _FILLED = {
     "composite_score": (pl.Float64, 1.0),
     "quality": (pl.Float64, 1.0),
 }
-"""What an attempt has at best, by measure; at worst it has nothing of it."""
+"""The best value of each measure; the worst is 0 or False."""
 
 
 def waiting(metric: str, records: GateRecords) -> int:
@@ -35,7 +35,7 @@ def waiting(metric: str, records: GateRecords) -> int:
 
 
 def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
-    """Give the records as they would be, had those that wait ended well, or badly."""
+    """Return the records as if all pending attempts had ended well, or badly."""
     mask = _mask(metric, records)
     frame = records.frame
     columns = [

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TIMES = {"s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _PLAIN = {None: "", "'": "'", '"': '"'}
-"""The ways to write a scalar that can be written anew."""
+"""The ways of quoting a scalar that can be rewritten."""
 
 Path_ = tuple[str | int, ...]
 
@@ -44,7 +44,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Ratcheted:
-    """What the ratchet did: thresholds raised, and those that it could not write."""
+    """The thresholds that were raised, and those that could not be written."""
 
     raised: tuple[Raised, ...] = ()
     left: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def _composed(file: str, text: str) -> Any:
 
 
 def risen(decision: Decision, margin: float) -> float | None:
-    """Give the new threshold, in the metric's unit; None if it would not rise."""
+    """Return the new threshold, in the metric's unit; None if it would not rise."""
     assert decision.rule is not None
     threshold = decision.rule.threshold
     assert threshold is not None
@@ -135,7 +135,7 @@ def risen(decision: Decision, margin: float) -> float | None:
 
 
 def _places(root: Any, rule: Gate, new: float) -> Iterator[tuple[Path_, Gate]]:
-    """Give where a threshold stands; and later versions' that would be looser than it then."""
+    """Return the place of a threshold, and those of later versions that would be looser."""
     assert rule.place is not None
     path = rule.place.path
     if not path:
@@ -179,7 +179,7 @@ def _edit(text: str, root: Any, at: Path_, gate: Gate, new: float) -> _Edit | No
 
 
 def rewritten(written: str, value: float, old: Threshold) -> str:
-    """Put a value where the number of a threshold is, rounded to the lenient side.
+    """Replace the number of a threshold by a value, rounded to the lenient side.
 
     >>> rewritten("< 1.5e-1 min", 4321.0, Threshold("<", 9000, "ms"))
     '< 0.073 min'
@@ -200,7 +200,7 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
 
 
 def _scale(amount: Quantity, old: Threshold) -> tuple[float, int]:
-    """Say what 1 in the notation stands for, and how many decimals to keep."""
+    """Return the unit of the notation, and how many decimals to keep."""
     if old.kind in FRACTIONS:
         return (0.01, 1) if amount.unit == "%" or amount.number > 1 else (1.0, 3)
     scale = _TIMES.get(amount.unit.lower(), 1.0)
@@ -224,7 +224,7 @@ def _read(written: str, gate: Gate) -> Threshold:
 
 
 def _stricter(new: str, old: str, gate: Gate) -> bool:
-    """Whether one threshold asks for more than another, both read as a policy's are."""
+    """Whether one threshold is stricter than another, both read as in a policy."""
     after, before = _read(new, gate), _read(old, gate)
     return after.sign == before.sign and before.effect(after.value) > 1e-12
 

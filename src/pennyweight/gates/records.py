@@ -33,9 +33,9 @@ WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
 _OWN = ("weight", "required", "violated", "undecided", "judge_scores")
 BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
-"""The columns that gates need, whatever metrics they are about."""
+"""The columns that every gate needs."""
 _TOLD = ("expected_behaviors", "checks")
-"""What says which of the undecided behaviours are must-nots."""
+"""The columns that tell which undecided behaviours are must-nots."""
 MUST_NOT = "\0must_not"
 """The must-nots of an attempt about which nothing could be decided."""
 
@@ -56,7 +56,7 @@ class GateRecords:
     planned: int | None = None
     """How many attempts a run was going to make; None for what is no run."""
     to_come: int = 0
-    """How many of them have no record yet."""
+    """How many of these attempts have no record yet."""
     run: str = ""
     """The run that makes them."""
     unseen: tuple[str, ...] = ()
@@ -122,11 +122,11 @@ class GateRecords:
         return WEIGHT in self.frame.columns and self.frame[WEIGHT].n_unique() > 1
 
     def values(self, metric: str) -> pl.Expr | None:
-        """Give the values that a metric is the mean of; None if it is no mean."""
+        """Return the values that a metric is the mean of; None if it is no mean."""
         return None if metric in self.composites else values_of(metric, self.options)
 
     def units(self, metric: str) -> pl.DataFrame:
-        """Give the mean value of each task, its weight, and how many attempts have a value."""
+        """Return the mean value of each task, its weight, and how many attempts have a value."""
         values = self.values(metric)
         assert values is not None
         weight = pl.col(WEIGHT) if WEIGHT in self.frame.columns else pl.lit(1.0)
@@ -201,7 +201,7 @@ class GateRecords:
 
 
 def values_of(metric: str, options: Mapping[str, Any]) -> pl.Expr | None:
-    """Give the values that a metric of the catalogue is the mean of; None if it is no mean."""
+    """Return the values that a metric of the catalogue is the mean of; None if it is no mean."""
     declared = METRICS.get(metric)
     if declared is None or declared.over == "all" or declared.combined or declared.interval:
         return None
@@ -250,7 +250,7 @@ def read_records(
 
 
 def _planned(found: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
-    """Say what runs were going to make and have not: they were ended early, or still go on."""
+    """Add how many attempts of the runs are outstanding."""
     runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
     if not runs:
         return found

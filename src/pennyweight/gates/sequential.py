@@ -29,7 +29,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a sequential test has found so far."""
+    """The state of a sequential test."""
 
     verdict: Literal["pass", "fail", "inconclusive"]
     tasks: int
@@ -41,7 +41,7 @@ class Looked:
 
 
 def bets(values: Floats, claim: float, instead: float, *, variance: float | None = None) -> Floats:
-    """Give the log of the capital after each value, betting that the mean is above the claim.
+    """Return the log of the capital after each value, betting that the mean is above the claim.
 
     `instead` is the mean that the bet is best for. Without a `variance` the values are taken for
     passes and failures, and the capital is the likelihood ratio. The last axis holds the tasks.
@@ -97,13 +97,13 @@ def look(
 
 
 def _first(capital: Floats, level: float) -> int:
-    """Say where the capital first reaches 1/level; beyond the end if nowhere."""
+    """Return where the capital first reaches 1/level; beyond the end if nowhere."""
     reached = capital >= math.log(1 / level)
     return int(reached.argmax()) if reached.any() else len(capital)
 
 
 def bounds(values: Floats, level: float) -> tuple[float, float]:
-    """Give ends for the mean that hold at every look, each but for a chance of `level`.
+    """Return ends for the mean that hold at every look, each but for a chance of `level`.
 
     >>> low, high = bounds(np.tile([1.0, 1.0, 1.0, 0.0], 50), 0.05)
     >>> round(low, 2), round(high, 2)

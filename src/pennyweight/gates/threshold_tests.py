@@ -86,7 +86,7 @@ class ThresholdTest:
         return self.decision("inconclusive", why + wanted(needed), low, high, needed=needed)
 
     def ends(self, level: float) -> tuple[Value, Value]:
-        """Give the ends of the interval, each wrong with a chance of `level` at most."""
+        """Return the ends of the interval, each wrong with a chance of `level` at most."""
         units = self.units()
         found = None if units is None else self.exact_ends(units, level)
         if found is not None:
@@ -95,7 +95,7 @@ class ThresholdTest:
         return estimate.low, estimate.high
 
     def units(self) -> pl.DataFrame | None:
-        """Give what each task is worth, if the metric is the mean of that, between 0 and 1."""
+        """Return the value of each task, if the metric is a mean of values in [0, 1]."""
         metric, records = self.gate.metric, self.records
         declared = METRICS.get(metric)
         plain = declared is not None and declared.range == (0, 1) and declared.over == "scored"
@@ -106,11 +106,11 @@ class ThresholdTest:
     def exact_ends(
         self, units: pl.DataFrame, level: float, times: float = 1.0
     ) -> tuple[float, float] | None:
-        """Give the ends of a mean, were there so many times as many tasks."""
+        """Return the ends of a mean if there were `times` as many tasks."""
         return mean_ends(units, level, rate=self.records.is_rate(self.gate.metric), times=times)
 
     def needed(self, end: float, level: float) -> int | None:
-        """Say about how many more attempts would bring an end to the threshold."""
+        """Estimate how many more attempts would decide the gate."""
         records, held = self.estimate.records, self.threshold.holds(self.value)
         units = self.units()
         if units is None or self.exact_ends(units, level) is None:
@@ -140,7 +140,7 @@ class ThresholdTest:
 
     def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
                  needed: int | None = None) -> Decision:  # fmt: skip
-        """Put a decision down."""
+        """Build the decision."""
         gate, threshold = self.gate, self.threshold
         scored = self.records.scored
         return Decision(
@@ -167,7 +167,7 @@ class ThresholdTest:
         )
 
     def hopeful(self, missing: int) -> bool:
-        """Whether it could still hold, had so many more attempts gone as well as they can."""
+        """Whether the gate could hold if so many more attempts had the best value."""
         if not missing:
             return False
         rate = self.gate.kind in FRACTIONS and self.records.values(self.gate.metric) is not None
@@ -179,7 +179,7 @@ class ThresholdTest:
 
 
 def more(records: int, value: float, end: float, threshold: Threshold) -> int | None:
-    """Say about how many more records would bring an end of an interval to the threshold."""
+    """Estimate how many more records would move the end of an interval to the threshold."""
     gap, half = abs(value - threshold.value), abs(value - end)
     if not math.isfinite(half) or gap <= half / math.sqrt(MAX_NEEDED):
         return None
@@ -198,7 +198,7 @@ def rounded_up(number: float) -> int:
 
 
 def wanted(needed: int | None, unit: str = "attempts") -> str:
-    """Say what would decide an open gate."""
+    """Write what would decide an open gate."""
     if needed is None:
         return f"It is too close to be decided by more {unit}."
     unit = unit.removesuffix("s") if needed == 1 else unit

@@ -38,7 +38,7 @@ class Decider:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one gate came to."""
+    """The decision on one gate."""
 
     name: str
     metric: str
@@ -53,13 +53,13 @@ class Decision:
     sign: str | None = None
     kind: str = "rate"
     effect: float | None = None
-    """By how much the value is better than it has to be."""
+    """By how much the value exceeds the threshold, in the better direction."""
     baseline: float | None = None
     records: int = 0
     tasks: int = 0
     scenarios: tuple[Decider, ...] = ()
     needed: int | None = None
-    """About how many more attempts would decide it, should the value stay."""
+    """About how many more attempts would decide it if the value stays."""
     weighted: bool = False
     """Whether scenarios count differently in it."""
     rule: Gate | None = field(default=None, repr=False)
@@ -72,11 +72,11 @@ class Decision:
     """Of a sequential test: how many tasks it would take at most; `tasks` were taken."""
 
     def turned(self, verdict: Word, why: str) -> Decision:
-        """Give the same with another verdict."""
+        """Return the decision with another verdict and reason."""
         return replace(self, verdict=verdict, why=why)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what JSON shows of it."""
+        """Return the JSON form."""
         ends = None if self.low is None else [json_value(self.low), json_value(self.high)]
         return {
             "name": self.name,
@@ -121,7 +121,7 @@ class VerdictEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a policy came to."""
+    """The decisions on all gates of a policy."""
 
     policy: str
     gates: tuple[Decision, ...]
@@ -129,10 +129,10 @@ class Verdict:
     errors: int
     error_rate: float
     baseline: str | None = None
-    """What it was compared with."""
+    """The name of the baseline."""
     sequential: bool = False
     notes: tuple[str, ...] = ()
-    """What looks like a slip of the pen in the policy."""
+    """Likely mistakes in the policy."""
     evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
 
     @property
@@ -145,7 +145,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with."""
+        """The exit code of the command."""
         return EXIT_CODES[self.verdict]
 
     @property
@@ -163,7 +163,7 @@ class Verdict:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight gate --format json` prints."""
+        """Return what `pennyweight gate --format json` prints."""
         return {
             "verdict": self.verdict,
             "policy": self.policy,

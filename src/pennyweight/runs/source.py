@@ -40,7 +40,7 @@ class RunSource(Source):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return f"run {self.run.id}"
 
     @property

@@ -49,7 +49,7 @@ def _step(raw: float) -> float:
 
 
 def in_bins(name: str, edges: Sequence[float]) -> pl.Expr:
-    """Give the bin of a value by comparing it with the very edges that a filter is given."""
+    """Return the bin of a value, by the same edges that a filter gets."""
     inner = [(pl.col(name) >= edge).cast(pl.Int32) for edge in edges[1:-1]]
     return pl.sum_horizontal(pl.lit(0, dtype=pl.Int32), *inner).alias("bin")
 

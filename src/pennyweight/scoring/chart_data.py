@@ -39,7 +39,7 @@ MAX_ERRORS = 3
 
 
 def differences(found: ComparisonDigest | None, metric: str | None) -> DifferenceChart | None:
-    """Give the paired differences of one metric, for a forest plot."""
+    """Return the paired differences of one metric, for a forest plot."""
     there = {p["metric"] for p in found["pairs"]} if found else set()
     chosen = next((n for n in (metric, "pass_rate", "accuracy") if n in there), None)
     pairs = [p for p in found["pairs"] if p["metric"] == chosen] if found else []

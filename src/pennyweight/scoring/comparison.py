@@ -37,18 +37,18 @@ class ComparedSide:
     composite_difference: float | None
     attempts: int = 0
     unpriced: int = 0
-    """So many attempts, of which so many have no cost."""
+    """How many of the attempts have no cost."""
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.group[metric]
 
     def number(self, metric: str) -> float | None:
-        """Give the value of a metric, where it is a number."""
+        """Return the value of a metric, where it is a number."""
         value = self.group[metric].value
         return value if isinstance(value, float) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight compare --format json` prints of it."""
+        """Return the JSON form of a side."""
         scores = self.group.to_dict()
         del scores["group"]
         return {
@@ -62,7 +62,7 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `pennyweight compare` found."""
+    """The result of a comparison."""
 
     by: tuple[str, ...]
     baseline: str
@@ -75,7 +75,7 @@ class Comparison:
     tested: tuple[str, ...] = ()
     """The metrics that are means over records; only these are compared task by task."""
     overlaps: tuple[Overlap, ...] = field(default=(), repr=False)
-    """What sides have in common that are compared or named together."""
+    """The tasks in common of the sides that are compared or named together."""
     without_side: int = 0
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
@@ -117,7 +117,7 @@ class Comparison:
         return 1 - self.confidence
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight compare --format json` prints."""
+        """Return what `pennyweight compare --format json` prints."""
         across = asdict(self.across)
         if self.across.frontier:
             across["frontier"]["cost_of_pass"] = json_value(self.across.frontier.cost_of_pass)
@@ -231,7 +231,7 @@ def _compared(
 
 
 def _same_time(frame: pl.DataFrame) -> bool:
-    """Whether the durations are the latencies in seconds, so that one of them says it all."""
+    """Whether the durations are the latencies in seconds, so that one of them suffices."""
     if not {"latency_ms", "duration_seconds"} <= set(frame.columns):
         return False
     seconds = pl.col("latency_ms").cast(pl.Float64) / 1000

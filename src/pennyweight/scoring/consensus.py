@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pennyweight.suite.rubric import Rubric
 
 _SLACK = 1e-9
-"""What adding up may lose: 0.65 reached by sums is 0.65."""
+"""Tolerance for sums of fractions: 0.65 reached by adding is 0.65."""
 CLOSE = 0.005
 """A claim this near to the score is the score, rounded."""
 
@@ -75,7 +75,7 @@ def differs(
     claimed_score: float | None,
     claimed_passed: bool | None,
 ) -> bool:
-    """Whether what a judge claims is not what its own items give."""
+    """Whether the score that a judge claims differs from the score of its items."""
     if claimed_score is not None and (score is None or abs(claimed_score - score) > CLOSE + _SLACK):
         return True
     return claimed_passed is not None and claimed_passed != passed

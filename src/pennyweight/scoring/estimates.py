@@ -59,7 +59,7 @@ def estimates(
 
 
 def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[Metric]:
-    """Put the metrics that others are made of before them."""
+    """Order metrics so that the parts of others come first."""
     done: dict[str, Metric] = {}
 
     def visit(metric: Metric, inside: tuple[str, ...] = ()) -> None:

@@ -73,7 +73,7 @@ class Grouped:
     def mean_intervals(
         self, values: Mapping[str, pl.Expr], table: pl.DataFrame, scores: Collection[str]
     ) -> dict[str, list[Ends]]:
-        """Give the intervals of means: Wilson's for true and false, Student's for numbers.
+        """Return the intervals of means: Wilson's for true and false, Student's for numbers.
 
         `table` holds the value of each mean and, as `name/n`, how many values it has. `scores`
         are those between 0 and 1: where all of them are the same, that is not certainty either.
@@ -95,7 +95,7 @@ class Grouped:
         return result
 
     def errors(self, values: Mapping[str, pl.Expr]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Give the standard errors of means, clustered by task, and the numbers of tasks."""
+        """Return the standard errors of means, clustered by task, and the numbers of tasks."""
         if self.clustered:
             by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(
                 expr
@@ -116,7 +116,7 @@ class Grouped:
     def quantile_intervals(
         self, shapes: Mapping[str, Shape], table: pl.DataFrame
     ) -> dict[str, list[Ends]]:
-        """Give the intervals of quantiles: the order statistics that enclose them."""
+        """Return the intervals of quantiles: the order statistics that enclose them."""
         result: dict[str, list[Ends]] = {}
         for name, shape in shapes.items():
             assert shape.values is not None
@@ -135,7 +135,7 @@ class Grouped:
         return result
 
     def _worth(self, values: pl.Expr, at: pl.Series, n: Floats) -> tuple[Floats, Floats]:
-        """Give how many independent records the repeated ones are worth, and the tasks."""
+        """Return the effective number of independent records, and the number of tasks."""
         index = pl.DataFrame({GROUP: range(self.groups), _AT: at}).cast({GROUP: pl.UInt32})
         rows = self.rows.join(index, on=GROUP, how="left")
         below = Grouped(rows, self.groups, self.options, self.confidence, self.seed)
@@ -148,7 +148,7 @@ class Grouped:
         return np.where(good, np.minimum(n, worth), clusters["x"]), clusters["x"]
 
     def other_interval(self, metric: Metric, body: pl.Expr, values: Sequence[Any]) -> list[Ends]:
-        """Give the intervals that have to be made group by group."""
+        """Return the intervals that are computed group by group."""
         make = metric.interval or ResampledRows()
         result: list[Ends] = [None] * self.groups
         for g, value in enumerate(values):
@@ -168,7 +168,7 @@ class Grouped:
 
 
 def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Give the standard error of independent values, and how many there are."""
+    """Return the standard error of independent values, and how many there are."""
     numbers = values.cast(pl.Float64)
     error = numbers.std() / numbers.count().cast(pl.Float64).sqrt()
     return error.alias(f"{name}/e"), numbers.count().alias(f"{name}/k")

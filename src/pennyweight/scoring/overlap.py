@@ -1,4 +1,4 @@
-"""What two sides both tried, and what stays out of their comparison."""
+"""The tasks that two sides have in common, and those their comparison leaves out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Overlap:
     b: str
     tasks: int
     whole: bool
-    """Whether both tried the same, so that nothing stays out."""
+    """Whether both sides tried the same tasks, so that nothing is left out."""
     passes: tuple[float | None, float | None]
     """The cost of a pass of each side on what both tried."""
     rates: tuple[float | None, float | None]
@@ -89,7 +89,7 @@ def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
 
 
 def _cost_of_pass(frame: pl.DataFrame) -> float | None:
-    """Give what a pass costs in records that have a cost and a verdict."""
+    """Return what a pass costs in records that have a cost and a verdict."""
     known = frame.filter(
         pl.col("status").ne_missing("error"),
         pl.col("cost_usd").is_not_null(),
@@ -107,7 +107,7 @@ def _mean(frame: pl.DataFrame, column: str) -> float | None:
 
 
 def _common(column: str, names: tuple[str, str], sides: list[pl.DataFrame]) -> Common | None:
-    """Say which values both sides have, where they do not have the same."""
+    """Describe which values both sides have, where they differ."""
     counts = [
         dict(side.group_by(pl.col(column).cast(pl.String)).len().iter_rows()) for side in sides
     ]

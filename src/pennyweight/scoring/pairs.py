@@ -28,7 +28,7 @@ PAIRED = (
     *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),
     *("latency_mean_ms", "duration_seconds", "total_tokens_mean"),
 )
-"""What is compared unless told: metrics that are means, and measures whose mean is meant."""
+"""The default comparison: metrics that are means, and measures whose mean is compared."""
 
 MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "number"}
 """The measures among them."""
@@ -72,7 +72,7 @@ class Pair:
         return self.p_adjusted is not None and self.p_adjusted <= level
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight compare --format json` prints of it."""
+        """Return the JSON form of a side."""
         return {
             "a": self.a,
             "b": self.b,
@@ -254,7 +254,7 @@ class Test:
     comparisons: int
 
     def of(self, pair: Pair, paired: Paired) -> Pair:
-        """Say what the values tell of a pair; what they could have shown, after the correction."""
+        """Test a pair; the detectable difference takes the correction into account."""
         if not paired.tasks:
             return pair
         found: Difference = compare(paired, self.confidence, self.seed, self.comparisons)
@@ -276,6 +276,6 @@ class Test:
 
 
 def _shared(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    """Whether both sides have a value of a column in common: else it is what sets them apart."""
+    """Whether both sides share a value of a column; otherwise the column is what differs."""
     there = b[name].unique().cast(pl.String).implode()
     return bool(a[name].unique().cast(pl.String).is_in(there, nulls_equal=True).any())

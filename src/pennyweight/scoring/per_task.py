@@ -30,7 +30,7 @@ _INFINITE = sys.float_info.max
 
 @dataclass(frozen=True, slots=True)
 class PerTaskResult:
-    """What one record gives, with the fields of the specification of reasoning metrics."""
+    """The measures of one record, with the fields of the specification of reasoning metrics."""
 
     correct: bool | None
     cot: str | None

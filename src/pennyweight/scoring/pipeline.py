@@ -46,10 +46,10 @@ DESCRIBED = (
 """The measures of repeated runs, whose whole statistics are reported."""
 
 LABELS = ["normalized_answer", "normalized_target"]
-"""The measures that are only ever compared, and so are kept as codes."""
+"""Measures that are only compared for equality, and so are stored as codes."""
 
 FEW = ["run", "subject", "tier", "status"]
-"""Columns with few distinct values, which are kept as codes to save memory."""
+"""Columns with few distinct values, stored as codes to save memory."""
 
 
 _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
@@ -95,7 +95,7 @@ class Measured:
     loaded: Loaded
     doubles: list[int]
     unused: tuple[str, ...]
-    """Columns of the source that served for nothing."""
+    """Columns of the source that were not used."""
 
     @property
     def left_out(self) -> int:
@@ -105,7 +105,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What was asked for, checked, and the plan to get it."""
+    """A checked request for metrics: which, with which options, from which columns."""
 
     metrics: list[Metric]
     options: dict[str, Any]
@@ -190,13 +190,13 @@ def per_task_results(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to read, which measures to compute, and which columns to keep for the metrics."""
+    """The columns to read, the measures to compute, and the columns to keep for the metrics."""
 
     wanted: Conform
     passes: list[list[pl.Expr]]
     keep: list[str]
     used: set[str]
-    """What of it is still needed once no attempt is there twice."""
+    """The kept columns that are needed after duplicate attempts were found."""
     by: list[str]
 
     @classmethod
@@ -230,7 +230,7 @@ class _Plan:
         return frame if self.wanted.everything else frame.select(self.keep)
 
     def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
-        """Give what is done with measured chunks, one after the other."""
+        """Return the function that takes measured chunks one after the other."""
 
         def take(frame: pl.DataFrame) -> pl.DataFrame:
             if sink:
@@ -265,7 +265,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFrame, list[int]]:
-    """Put the chunks together; refuse, or drop, what is wrong. Also gives the rows dropped."""
+    """Join the chunks, and refuse or drop bad records; the second value lists dropped rows."""
     frame = pl.concat(loaded.frames) if loaded.frames else _no_records(plan)
     loaded.frames.clear()  # so that what is dropped from the whole is freed
     frame, doubles = _without_doubles(frame, loaded, plan.by)

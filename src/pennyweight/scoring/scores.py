@@ -57,14 +57,14 @@ class Group:
         return clean(", ".join(f"{k}={_shown(v)}" for k, v in self.group.items())) or "all"
 
     def summary(self) -> MetricsSummary:
-        """Give the metrics of the specification of reasoning metrics, null where not computed."""
+        """Return the metrics of the specification of reasoning metrics, null where not computed."""
         fields = MetricsSummary.__dataclass_fields__
         return MetricsSummary(
             **{n: self.estimates[n].value if n in self.estimates else None for n in fields}  # type: ignore[arg-type]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight score --format json` prints for one group."""
+        """Return what `pennyweight score --format json` prints for one group."""
         found = self.estimates.items()
         return {
             "group": {name: json_value(value) for name, value in self.group.items()},
@@ -92,7 +92,7 @@ class Scores:
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
-    """Columns of the source that served for nothing."""
+    """Columns of the source that were not used."""
     unpriced: tuple[str, ...] = ()
     """Subjects whose cost stays, since the price list given does not name them."""
 
@@ -107,12 +107,12 @@ class Scores:
         return "\n".join(_lines(group) for group in self.groups)
 
     def summary(self) -> MetricsSummary:
-        """Give the summary of the only group."""
+        """Return the summary of the only group."""
         (group,) = self.groups
         return group.summary()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what `pennyweight score --format json` prints."""
+        """Return what `pennyweight score --format json` prints."""
         return {"groups": [group.to_dict() for group in self.groups]}
 
     @property

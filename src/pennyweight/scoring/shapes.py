@@ -44,7 +44,7 @@ def shape_of(expression: pl.Expr) -> Shape:
 
 
 def interval_text(metric: Metric) -> str:
-    """Say in a few words how a metric's interval is made."""
+    """Describe in a few words how a metric's interval is computed."""
     if metric.combined:
         return "from the ends of its parts' intervals"
     if metric.interval:

@@ -21,7 +21,7 @@ SIDE = "\0side"
 """The column that names the side of a record."""
 
 SOURCE = "source"
-"""What several sources can be compared by, whatever their records hold."""
+"""The name that compares several sources with each other, in place of a column."""
 
 ASKED = ("tier", "subject")
 """The columns that tell sides apart when nothing was said, the first that can."""
@@ -33,10 +33,10 @@ _HELP = "--by COLUMN says what to compare; several sources are compared with eac
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What tells the sides apart: columns, or the sources themselves."""
+    """The columns that distinguish the sides of a comparison, or the sources themselves."""
 
     columns: tuple[str, ...]
-    """What was asked for."""
+    """The columns requested."""
     sources: tuple[str, ...] = ()
     """The name of each source, where sources are sides."""
     origins: tuple[str, ...] = ()
@@ -67,11 +67,11 @@ class Sides:
 
     @property
     def grouped(self) -> list[str]:
-        """What records are grouped by while they are read."""
+        """The columns that records are grouped by while they are read."""
         return [FILE] if self.sources else list(self.columns)
 
     def named(self, frame: pl.DataFrame) -> tuple[tuple[str, ...], pl.DataFrame]:
-        """Give each record its side, and say what tells them apart; null where it has none."""
+        """Add the side of each record, null where it has none; also return the columns used."""
         if not frame.height:
             raise InputError(["There are no records to compare."])
         columns, side = self.columns, None

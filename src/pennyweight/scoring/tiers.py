@@ -25,7 +25,7 @@ class Frontier:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is paid for each further pass when going on to the next dearer side."""
+    """The price of each further pass on the next more expensive side."""
 
     start: str
     end: str
@@ -44,7 +44,7 @@ class Dominated:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """What holds over all sides."""
+    """Statistics over all sides."""
 
     pass_rate_variance: Number
     cost_variance: Number
@@ -53,7 +53,7 @@ class Across:
 
 
 def uplift(score: Number, baseline: Number) -> Number:
-    """Give the improvement over the baseline as a share of it; None where that is 0.
+    """Return the improvement over the baseline as a share of it; None where that is 0.
 
     >>> round(uplift(0.90, 0.75), 6)
     0.2
@@ -64,12 +64,12 @@ def uplift(score: Number, baseline: Number) -> Number:
 
 
 def difference(score: Number, baseline: Number) -> Number:
-    """Give the plain difference from the baseline."""
+    """Return the plain difference from the baseline."""
     return None if score is None or baseline is None else score - baseline
 
 
 def variance(values: Iterable[Number]) -> Number:
-    """Give the population variance over sides; None for fewer than two.
+    """Return the population variance over sides; None for fewer than two.
 
     >>> round(variance([0.70, 0.80, 0.85, 0.90]), 5)
     0.00547
@@ -82,7 +82,7 @@ def variance(values: Iterable[Number]) -> Number:
 
 
 def delta(values: Iterable[Number]) -> Number:
-    """Give the distance from the smallest to the largest; None for fewer than two.
+    """Return the distance from the smallest to the largest; None for fewer than two.
 
     >>> delta([0.25, None, 1.0])
     0.75
@@ -105,7 +105,7 @@ def frontier(costs: Mapping[str, Number]) -> Frontier | None:
 
 
 def steps(sides: Sequence[tuple[str, Number, Number]]) -> tuple[list[Step], list[Dominated]]:
-    """Give what each further pass costs from one side to the next dearer one.
+    """Return what each further pass costs from one side to the next dearer one.
 
     `sides` are names with the mean cost of an attempt and the pass rate. A side that passes no more
     often than one that costs no more is no step on the way; it is named instead.

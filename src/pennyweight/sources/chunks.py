@@ -96,7 +96,7 @@ def chunks_of(file: RecordFile) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Say in one message that a Parquet file is broken, whichever way Polars notices."""
+    """Report a broken Parquet file in one way, however Polars notices it."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -243,7 +243,7 @@ class _Text:
         return not self.ended
 
     def refuse(self, why: str, line: int | None = None) -> NoReturn:
-        """Say what is wrong in a line: the one reached, unless told."""
+        """Raise InputError about a line: by default the one reached."""
         raise InputError([f"{self.path}, line {line or self.line}: {why}"]) from None
 
     def skip(self, what: str) -> str | None:

@@ -118,7 +118,7 @@ class Conform:
 
     @property
     def names(self) -> Names:
-        """What has to be read."""
+        """The columns to read."""
         types: dict[str, Any] = dict.fromkeys(self.others, pl.String)
         for column in self.columns:
             for name in self.mapped.sources[column]:
@@ -126,7 +126,7 @@ class Conform:
         return Names(types, self.everything)
 
     def __call__(self, parsed: Parsed) -> Conformed:
-        """Give records their types and check them; bad ones are left out, their problems listed."""
+        """Convert and check records; bad ones are left out and their problems listed."""
         raw = parsed.frame
         key = tuple(raw.schema.items())
         rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
@@ -214,7 +214,7 @@ Checks = list[tuple[pl.Expr, str]]
 
 
 def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
-    """Give a cell its type, and the checks it has to stand."""
+    """Convert a cell to its type, and return the rules it must meet."""
     match column.type:
         case "string":
             return _text(column, cell)
@@ -343,7 +343,7 @@ def _seconds(text: str) -> float | None:
 def _describe(
     raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[CellRule]
 ) -> list[Problem]:
-    """Say what is wrong with each marked cell, once."""
+    """Describe each bad cell once."""
     told: dict[tuple[int, str], Problem] = {}
     for index, check in enumerate(checks):
         for row in marks[f"?{index}"].arg_true().to_list():

@@ -31,7 +31,7 @@ SKIP_HINT = "--skip-bad scores the records that are fine and says how many were 
 
 @dataclass(slots=True)
 class Loaded:
-    """What came of each chunk, and what was left out."""
+    """The frames of all chunks, and the problems of what was left out."""
 
     frames: list[pl.DataFrame] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Loaded:
     """The columns that are there or hold something."""
 
     def place(self, file: int, number: int) -> str:
-        """Say where a record stands: the file and its line or row."""
+        """Name the place of a record: its file, and the line or row."""
         return f"{self.files[file]}, {self.units[file]} {number}"
 
 

@@ -49,7 +49,7 @@ class Parsed:
 
     file: str
     unit: str
-    """What the numbers count: `line` or `row`."""
+    """The unit of the numbers: `line` or `row`."""
     frame: pl.DataFrame
     numbers: pl.Series
     present: frozenset[str] = frozenset()

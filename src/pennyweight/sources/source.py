@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What yields records in chunks, and says how they are to be scored.
+    """Yields records in chunks, with the options they are scored with.
 
     Subclasses override what differs: only a run has a plan and rules of its own.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it: `records.jsonl`, `run a1b2c3`, `the frame`."""
+        """The name in messages: `records.jsonl`, `run a1b2c3`, `the frame`."""
         raise NotImplementedError
 
     @property
     def origin(self) -> str:
-        """What the user named: a path, a folder, or the id of a run; empty for values."""
+        """The path or run id that the user named; empty for values."""
         return ""
 
     @property
@@ -57,7 +57,7 @@ class Source(Protocol):
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether having no record is no mistake."""
+        """Whether a source without records is fine."""
         return True
 
     @property
