@@ -114,7 +114,7 @@ class _Level:
         return ready(gate, records, before, self.policy)
 
     def shared_test(self, gate: Gate, records: GateRecords, test: Prepared) -> GateTest | None:
-        """Return the test that shares its error rate with others; None if a gate is decided alone."""
+        """Return the test that shares its error rate; None if the gate is decided alone."""
         if self.plan is not None and Sequential.fits(gate, records):
             return _in_order(gate, test, records, self.plan)
         if gate.on == "value" or self.left(gate, records):
