@@ -49,10 +49,15 @@ install_packages() {
     as_root apt-get update -qq || true
     for package in "$@"; do
       [ "$package" != postgresql ] || without_cluster
-      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-        -o Dpkg::Options::=--force-confold "$package" >/dev/null || true
+      install_package "$package" ||
+        { [ "$package" = chromium ] && install_package chromium-browser; } || true  # Ubuntu's name
     done
   fi
+}
+
+install_package() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+    -o Dpkg::Options::=--force-confold "$1" >/dev/null
 }
 
 without_cluster() {  # the tests start a server of their own
