@@ -100,7 +100,9 @@ def test_a_disk_is_not_filled(tmp_path, code, sandbox):
 def test_an_agent_that_is_quick_is_still_looked_at(tmp_path, code, most, sandbox):
     reply = attempt(script(tmp_path, code, sandbox=sandbox, caps=most))
     assert (reply.status, reply.passed) == ("budget", False)
-    assert reply.work["ended"].startswith(("it wrote more than 1 MB", "it made more than 10 files"))
+    assert reply.work["ended"].startswith(
+        ("it wrote more than 1 MB", "it created more than 10 files")
+    )
 
 
 def test_files_without_a_name_count(tmp_path, sandbox):

@@ -75,7 +75,7 @@ def test_without_checks_success_is_left_to_the_answer(tmp_path):
 
 def test_a_workspace_that_cannot_be_made_is_no_result(tmp_path):
     agent = Agent(("true",), sandbox="none")
-    with pytest.raises(CallError, match="cannot be made") as caught:
+    with pytest.raises(CallError, match="cannot be created") as caught:
         attempt(agent, work=Workspace(str(tmp_path / "gone")))
     assert caught.value.kind == "workspace"
     assert not caught.value.retryable
@@ -132,7 +132,7 @@ def test_a_fault_that_passes_does_not_last(tmp_path):
     async def main():
         model = CommandAgent("tried", Agent(("true",), sandbox="none"))
         try:
-            with pytest.raises(CallError, match="cannot be made"):
+            with pytest.raises(CallError, match="cannot be created"):
                 await model.call(asked(work=work))
             begin.mkdir()
             return await model.call(asked(work=work))

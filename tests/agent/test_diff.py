@@ -106,7 +106,7 @@ def test_what_would_take_for_ever_does_not(folders):
     before, compared = folders
     (before / "a").write_text("same\n" * 100_000)
     found = compared(lambda after: (after / "a").write_text("other\n" * 150_000))
-    assert len(found.text) <= diff.MOST + 200
+    assert len(found.text) <= diff.MAX_DIFF_CHARACTERS + 200
     assert found.text.startswith("--- a/a\n+++ b/a\n@@ -1,100000 +1,150000 @@")
 
 
@@ -119,7 +119,7 @@ def test_many_files_are_counted_but_not_all_shown(folders):
 
     found = compared(change)
     assert found.added == 300
-    assert len(found.text) <= diff.MOST + 200
+    assert len(found.text) <= diff.MAX_DIFF_CHARACTERS + 200
     assert "more files are left out" in found.text
 
 
@@ -220,7 +220,7 @@ def test_the_work_of_a_comparison_is_bounded(name):
 
     found = list(lines.changes([Line(x) for x in a], [Line(x) for x in b], lines.Effort()))
     assert _applied(a, b, found) == b
-    assert steps < 2 * lines.WORK + 4 * (len(a) + len(b))
+    assert steps < 2 * lines.MAX_STEPS + 4 * (len(a) + len(b))
 
 
 def test_few_changes_among_equal_lines_are_found():

@@ -130,7 +130,7 @@ def test_a_workspace_that_goes_away_is_an_error_and_resumes(tmp_path):
     assert "1 workspace" in done.stderr
     (row,) = records(tmp_path)
     assert row["status"] == "error"
-    assert "The workspace cannot be made" in row["error"]
+    assert "The workspace cannot be created" in row["error"]
     assert "Traceback" not in done.stderr
     (tmp_path / "project" / "project").unlink()
     again = pennyweight(tmp_path, "run", "--resume", "--yes")

@@ -41,7 +41,7 @@ def test_without_a_judge_it_says_how_to_name_one(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--model", "nobody"], "'nobody' names no model"),
+        (["--model", "nobody"], "'nobody' is not the name of a model"),
         (["--model", "python:m:good", "--rubric", "none.yaml"], "none.yaml: cannot be read"),
         (["--model", "python:m:nothing"], "function 'nothing' is not known"),
     ],

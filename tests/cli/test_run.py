@@ -270,7 +270,9 @@ def test_no_file_is_recorded_into_but_a_recording(folder: Path, name: str) -> No
     Path("notes.txt").write_text("line one\nprecious last line without newline")
     before = Path(name).read_bytes() if Path(name).exists() else None
     said = refused("run", "s.yaml", "--record", name)
-    what = "this is the store." if name.startswith(".") else "it is there and is no recording;"
+    what = (
+        "this is the store." if name.startswith(".") else "the file exists and is not a recording;"
+    )
     assert f"--record {name}: {what} " in said
     assert before is None or Path(name).read_bytes() == before
     assert "inside a call" not in said

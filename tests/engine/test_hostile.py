@@ -329,7 +329,7 @@ def test_a_recording_on_a_full_disk_stops_the_run_and_loses_no_answer(tmp_path: 
         running = process(tmp_path, "run", path, "--record", "/dev/full")
         _, said = running.communicate(timeout=60)
         assert running.returncode == 4, said
-        assert "/dev/full cannot be written any more: No space left on device" in said
+        assert "/dev/full can no longer be written: No space left on device" in said
         assert "Traceback" not in said
         assert 0 < len(seen) < 200
     store = Store(str(tmp_path / "store.db"))
@@ -344,6 +344,6 @@ def test_a_recording_that_cannot_be_made_is_refused_before_the_first_call(tmp_pa
         path = suite(tmp_path, {"m": address})
         result = pennyweight("run", path, "--record", tmp_path, "--store", tmp_path / "s.db")
         assert result.code == 2
-        assert f"--record {tmp_path}: it cannot be written" in result.err
+        assert f"--record {tmp_path}: the file cannot be written" in result.err
         assert not seen
     assert not (tmp_path / "s.db").exists()

@@ -32,7 +32,7 @@ def test_a_missing_key_names_its_variable(name: str, monkeypatch: pytest.MonkeyP
     ("name", "says"),
     [
         ("opnai/gpt", "Did you mean 'openai'"),
-        ("gpt-4o", "names no model"),
+        ("gpt-4o", "is not the name of a model"),
         ("openai/", "names no model"),
         ("nothing/like", "is not known"),
         ("local/smolm2-135m", "Did you mean 'smollm2-135m'"),
@@ -40,7 +40,7 @@ def test_a_missing_key_names_its_variable(name: str, monkeypatch: pytest.MonkeyP
         ("python:json", "names no function"),
         ("python:no.such.module:f", "cannot be imported"),
         ("python:json:dumsp", "Did you mean 'dump"),
-        ("replay:", "names no file"),
+        ("replay:", "needs a file"),
         ("replay:absent.jsonl", "cannot be read"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A command as a model: a request in, a workspace worked in, a reply out."""
+"""A command as a model: a request in, work in a workspace, a reply out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.agent import diff, readers, sandbox
 from pennyweight.agent import verification as verify
-from pennyweight.agent.process import GRACE, Limits, run
+from pennyweight.agent.process import GRACE, ProcessLimits, run
 from pennyweight.agent.prompt import settings_of, words_of
 from pennyweight.agent.scratch import Scratch
 from pennyweight.errors import UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pennyweight.agent.folders import Cell
-    from pennyweight.agent.process import Ended
+    from pennyweight.agent.process import ProcessResult
     from pennyweight.models.model import Request
     from pennyweight.suite.values import Agent
 
@@ -32,7 +32,7 @@ _STATUS: dict[str, Literal["timeout", "budget"]] = {"timeout": "timeout", "disk"
 
 
 class CommandAgent(Model):
-    """An agent that is a command; each call is one attempt in a fresh workspace."""
+    """An agent that is a command. Each call is one attempt in a fresh workspace."""
 
     ignores = frozenset({"logprobs"})
 
@@ -51,7 +51,7 @@ class CommandAgent(Model):
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
         self._address: str | None = None
-        self._before: dict[str, asyncio.Task[list[verify.Outcome]]] = {}
+        self._before: dict[str, asyncio.Task[list[verify.WorkspaceCheckResult]]] = {}
 
     def __repr__(self) -> str:
         return f"CommandAgent({self.name})"
@@ -76,17 +76,17 @@ class CommandAgent(Model):
         if ended.why != "exit":
             return self._reply(ended, printed, made, [], passed=False)
         passed = verify.verdict(checks, before, after, ended.exit_code)
-        return self._reply(ended, printed, made, verify.told(checks, before, after), passed)
+        return self._reply(ended, printed, made, verify.as_plain(checks, before, after), passed)
 
     def _told(self, wrong: CallError) -> CallError:
-        """Take keys out of an error."""
+        """Remove keys from an error."""
         wrong.message = redact_environment(wrong.message, self.agent.env)
         wrong.args = (wrong.message,)
         return wrong
 
     def _reply(
         self,
-        ended: Ended,
+        ended: ProcessResult,
         printed: readers.Printed,
         made: diff.Diff,
         checked: list[dict[str, Any]],
@@ -129,7 +129,7 @@ class CommandAgent(Model):
                 self._address = await self._open.enter_async_context(serving(name))
         return self._scratch
 
-    async def _run(self, cell: Cell, request: Request) -> Ended:
+    async def _run(self, cell: Cell, request: Request) -> ProcessResult:
         agent = self.agent
         place = sandbox.place_of(agent, cell)
         note = cell.home / ".prompt.md"
@@ -151,7 +151,7 @@ class CommandAgent(Model):
         return ended
 
     def _found(self, words: Sequence[str]) -> list[str]:
-        """Name a command in full, so that it is the one that was found; paths stay as they are."""
+        """Return a command with its full path, so that the one that was found is run."""
         if self.agent.sandbox == "container" or "/" in words[0]:
             return list(words)
         found = sandbox.find_command(words[0])
@@ -159,11 +159,13 @@ class CommandAgent(Model):
             raise CallError("not_found", f"The command {words[0]!r} is not installed.")
         return [found, *words[1:]]
 
-    def _limits(self, output: int) -> Limits:
-        return Limits(self.agent.timeout, output, self.agent.caps.disk_mb * 1_000_000, GRACE)
+    def _limits(self, output: int) -> ProcessLimits:
+        return ProcessLimits(self.agent.timeout, output, self.agent.caps.disk_mb * 1_000_000, GRACE)
 
-    def _environment(self, place: sandbox.Place, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Give the variables of a command: a few of the system's, and those the suite names."""
+    def _environment(
+        self, place: sandbox.SandboxPaths, settings: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """Return the environment of a command: a few system variables and those the suite names."""
         agent = self.agent
         found = {
             "PATH": sandbox.path_of(agent),
@@ -179,11 +181,11 @@ class CommandAgent(Model):
         return found | {name: os.environ[name] for name in agent.env if name in os.environ}
 
     async def _checked_before(
-        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.Check]
-    ) -> list[verify.Outcome]:
-        """Run the checks in a workspace that no agent saw; once for all attempts that begin so.
+        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+    ) -> list[verify.WorkspaceCheckResult]:
+        """Run the checks in a workspace that no agent has seen, once for all attempts from it.
 
-        Where that failed, the next attempt tries again.
+        If that fails, the next attempt tries again.
         """
         if not checks:
             return []
@@ -194,13 +196,13 @@ class CommandAgent(Model):
             task.add_done_callback(lambda done: self._forget(key, done))
         return await asyncio.shield(self._before[key])
 
-    def _forget(self, key: str, done: asyncio.Task[list[verify.Outcome]]) -> None:
+    def _forget(self, key: str, done: asyncio.Task[list[verify.WorkspaceCheckResult]]) -> None:
         if done.cancelled() or done.exception():
             self._before.pop(key, None)
 
     async def _fresh(
-        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.Check]
-    ) -> list[verify.Outcome]:
+        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+    ) -> list[verify.WorkspaceCheckResult]:
         cell = await asyncio.to_thread(scratch.cell, work)
         try:
             return await self._checked(cell, work, checks)
@@ -208,15 +210,15 @@ class CommandAgent(Model):
             await asyncio.to_thread(cell.remove)
 
     async def _checked_after(
-        self, cell: Cell, work: Workspace, checks: Sequence[verify.Check]
-    ) -> list[verify.Outcome]:
+        self, cell: Cell, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+    ) -> list[verify.WorkspaceCheckResult]:
         if checks:
             await asyncio.to_thread(cell.renew_home)
         return await self._checked(cell, work, checks)
 
     async def _checked(
-        self, cell: Cell, work: Workspace, checks: Sequence[verify.Check]
-    ) -> list[verify.Outcome]:
+        self, cell: Cell, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+    ) -> list[verify.WorkspaceCheckResult]:
         await asyncio.to_thread(cell.lay, work.verify_files)
         place = sandbox.place_of(self.agent, cell)
         environment = {
@@ -228,15 +230,15 @@ class CommandAgent(Model):
             **({} if work.target is None else {"PENNYWEIGHT_TARGET": work.target}),
         }
 
-        async def once(words: tuple[str, ...]) -> verify.Outcome:
+        async def once(words: tuple[str, ...]) -> verify.WorkspaceCheckResult:
             return await self._check(cell, words, environment)
 
         return await verify.run_all(checks, once)
 
     async def _check(
         self, cell: Cell, words: tuple[str, ...], environment: Mapping[str, str]
-    ) -> verify.Outcome:
-        """Run a check. One that is a file of the workspace, and gone from there, has failed."""
+    ) -> verify.WorkspaceCheckResult:
+        """Run a check. A check that is a missing file of the workspace has failed."""
         agent = self.agent
         try:
             ended = await run(
@@ -249,15 +251,15 @@ class CommandAgent(Model):
             )
         except CallError as wrong:
             if agent.sandbox == "none" and "/" in words[0] and not words[0].startswith("/"):
-                return verify.Outcome(127, "exit", wrong.message)
+                return verify.WorkspaceCheckResult(127, "exit", wrong.message)
             raise
         said = await asyncio.to_thread(sandbox.failure, agent, cell, ended)
         if said and not sandbox.own_fault(agent, words[0], ended):
             raise self._told(CallError("workspace", f"A check could not be run. {said}"))
-        return verify.Outcome.of(ended)
+        return verify.WorkspaceCheckResult.of(ended)
 
     async def close(self) -> None:
-        """Take the workspaces away, and end what was served."""
+        """Remove the workspaces and stop the served model."""
         under_way = list(self._before.values())
         for task in under_way:
             task.cancel()
@@ -274,7 +276,9 @@ def _scratch() -> Scratch:
     try:
         return Scratch()
     except OSError as error:
-        raise CallError("workspace", f"There is no place for workspaces: {error}.") from error
+        raise CallError(
+            "workspace", f"The folder for workspaces cannot be created: {error}."
+        ) from error
 
 
 def cores() -> int:

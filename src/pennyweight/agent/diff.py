@@ -1,4 +1,4 @@
-"""What an agent changed in its workspace, as a unified diff of bounded length."""
+"""The changes that an agent made in its workspace, as a unified diff of bounded length."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
 
     from pennyweight.agent.line_diff import Change
 
-MOST = 256_000
-"""Characters of a diff."""
-LARGEST = 1_000_000
-"""Bytes of a file whose lines are compared."""
-CLOSED = "a folder that cannot be read"
+MAX_DIFF_CHARACTERS = 256_000
+MAX_COMPARED_BYTES = 1_000_000
+"""Larger files are not compared line by line."""
 CONTEXT = 3
 IGNORED = ".git"
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The changes of a workspace; `text` may show fewer than there are."""
+    """The changes in a workspace. `text` may show fewer than there are."""
 
     text: str
     added: int
@@ -37,16 +35,16 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A workspace as it was: each file's inode and the time of its last change.
+    """The state of a workspace: each file's inode and the time of its last status change.
 
-    No program can set that time, so a file that still has both is as it was.
+    No program can set that time, so a file for which both are unchanged has not changed.
     """
 
     marks: dict[str, tuple[int, int]]
 
     @classmethod
     def of(cls, folder: Path) -> Snapshot:
-        """Look at every file of a folder."""
+        """Take a snapshot of every file in a folder."""
         return cls({name: _mark(kind) for name, kind in _files(folder)})
 
 
@@ -55,7 +53,7 @@ def _mark(kind: os.stat_result | None) -> tuple[int, int]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
-    """List what is in a folder, links not followed; None stands for a folder that is closed."""
+    """List the files of a folder without following links; None marks an unreadable folder."""
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -78,7 +76,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
 
 
 def compare(before: Path, snapshot: Snapshot, after: Path) -> Diff:
-    """Compare a workspace with the folder that holds it as it was."""
+    """Compare a workspace with a folder that holds its initial state."""
     shown: list[str] = []
     effort = Effort()
     length = left_out = added = changed = removed = 0
@@ -86,12 +84,13 @@ def compare(before: Path, snapshot: Snapshot, after: Path) -> Diff:
         added += old is None
         removed += new is None
         changed += old is not None and new is not None
-        if length > MOST:
+        if length > MAX_DIFF_CHARACTERS:
             left_out += 1
             continue
         text = "\n".join(_file(_safe(name), old, new, effort))
-        if length + len(text) > MOST:
-            text = text[: max(0, MOST - length)] + "\n[… the rest of this file is left out …]"
+        if length + len(text) > MAX_DIFF_CHARACTERS:
+            room = max(0, MAX_DIFF_CHARACTERS - length)
+            text = text[:room] + "\n[… the rest of this file is left out …]"
         shown.append(text)
         length += len(text) + 1
     if left_out:
@@ -99,16 +98,26 @@ def compare(before: Path, snapshot: Snapshot, after: Path) -> Diff:
     return Diff("\n".join(shown), added, changed, removed)
 
 
-_Content = bytes | str | None
+@dataclass(frozen=True, slots=True)
+class _Opaque:
+    """A file that is not compared line by line."""
+
+    text: str
+    changed_at: int = 0
+    """The time of its last change, if only that shows a change."""
+
+
+_Content = bytes | _Opaque | None
+CLOSED = _Opaque("a folder that cannot be read")
 
 
 def _changed(
     before: Path, snapshot: Snapshot, after: Path
 ) -> Iterator[tuple[str, _Content, _Content]]:
-    """Read what changed, as it was and as it is.
+    """Yield the files that changed, with their content before and after.
 
-    Only names that were found without following a link are read: by one, an agent could lead to
-    files that it cannot read itself.
+    Only names that were found without following a link are read. Through a link, an agent could
+    lead to files that it cannot read itself.
     """
     now = dict(_files(after))
     closed = tuple("" if n == "." else f"{n}/" for n, kind in now.items() if kind is None)
@@ -122,33 +131,33 @@ def _changed(
         new = None if kind is None else _content(after / name)
         if name in now and kind is None:
             held = name == "." or any(n.startswith(f"{name}/") for n in snapshot.marks)
-            old, new = "a folder" if held else old, CLOSED
+            old, new = _Opaque("a folder") if held else old, CLOSED
         if old != new:
             yield name, old, new
 
 
 def _safe(name: str) -> str:
-    """Write a name on one line, whatever it holds."""
+    """Return a name on one line, with unprintable characters escaped."""
     clean = name.encode("utf-8", "replace").decode()
     return clean if clean.isprintable() else ascii(clean)[1:-1]
 
 
 def _content(path: Path) -> _Content:
-    """Read a file; text stands for what cannot be compared by lines, None for nothing."""
+    """Read a file; None if it does not exist."""
     try:
         kind = path.lstat()
         if stat.S_ISLNK(kind.st_mode):
-            return f"a link to {_safe(str(path.readlink()))}"
+            return _Opaque(f"a link to {_safe(str(path.readlink()))}")
         if not stat.S_ISREG(kind.st_mode):
-            return "a special file"
-        if kind.st_size > LARGEST:
-            return f"a file of {kind.st_size:,} bytes, changed at {kind.st_mtime_ns}"
+            return _Opaque("a special file")
+        if kind.st_size > MAX_COMPARED_BYTES:
+            return _Opaque(f"a file of {kind.st_size:,} bytes", kind.st_mtime_ns)
         with open(path, "rb", opener=_unfollowed) as file:
-            return file.read(LARGEST)
+            return file.read(MAX_COMPARED_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"a file that cannot be read ({error.strerror})"
+        return _Opaque(f"a file that cannot be read ({error.strerror})")
 
 
 def _unfollowed(path: str, flags: int) -> int:
@@ -158,10 +167,10 @@ def _unfollowed(path: str, flags: int) -> int:
 def _file(name: str, old: _Content, new: _Content, effort: Effort) -> Iterator[str]:
     yield f"--- {'/dev/null' if old is None else f'a/{name}'}"
     yield f"+++ {'/dev/null' if new is None else f'b/{name}'}"
-    for sign, one in (("-", old), ("+", new)):
-        if isinstance(one, str):
-            yield f"{sign}[{one.partition(', changed at')[0]}]"
-    if isinstance(old, str) or isinstance(new, str):
+    for sign, content in (("-", old), ("+", new)):
+        if isinstance(content, _Opaque):
+            yield f"{sign}[{content.text}]"
+    if isinstance(old, _Opaque) or isinstance(new, _Opaque):
         return
     a, b = _lines(old), _lines(new)
     if a is None or b is None:
@@ -171,7 +180,7 @@ def _file(name: str, old: _Content, new: _Content, effort: Effort) -> Iterator[s
 
 
 def _lines(content: bytes | None) -> list[str] | None:
-    """Split text into lines; None for what is binary."""
+    """Split text into lines; None for binary content."""
     if content is None:
         return []
     if b"\0" in content:
@@ -206,7 +215,7 @@ _Block = tuple[bool, int, int, int, int]
 
 
 def _groups(found: Iterator[Change], length: int) -> Iterator[list[_Block]]:
-    """Put changes that are near each other together, with the lines around them."""
+    """Group changes that are close to each other, with the lines around them."""
     group: list[_Block] = []
     for i0, i1, j0, j1 in found:
         if group and i0 - group[-1][2] <= 2 * CONTEXT:

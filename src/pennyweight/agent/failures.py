@@ -1,4 +1,4 @@
-"""What an agent's own words say about why it could not work."""
+"""The kind of a failure, recognised from what an agent printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FULL = re.compile(
     r"|exceeds the maximum number of tokens",
     re.IGNORECASE,
 )
-"""The agent filled what the model can read or write: its own doing, as running out of turns is."""
+"""The agent filled the model's context. That is its own doing, like running out of turns."""
 
 _SIGNS: tuple[tuple[Kind, str], ...] = (
     ("quota", r"credit balance|insufficient_(quota|balance)|billing|usage limit|payment|\b402\b"),
@@ -33,9 +33,9 @@ _SIGNS: tuple[tuple[Kind, str], ...] = (
 
 
 def kind_of(said: str) -> Kind | None:
-    """Tell what kind of failure a message is about; None where the agent filled its context.
+    """Return the kind of failure that a message is about; None if the agent filled its context.
 
-    What has no sign of any is a fault that trying again does not mend.
+    A message without any of the known signs is a fault that a retry does not fix.
     """
     if _FULL.search(said):
         return None

@@ -1,4 +1,4 @@
-"""The folders of one attempt, and how full they are."""
+"""The folders of one attempt and their size."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 CONTAINER = "container"
 """The file that names the container of an attempt."""
-LONGEST = 900
-"""Characters of a path, before it begins anew; Linux takes 4,096 bytes, and a name has 255."""
+MAX_PATH_CHARACTERS = 900
+"""Longer paths are opened relative to a folder. Linux allows 4,096 bytes, 255 of them a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Cell:
 
     root: Path
     begun: Path
-    """The workspace as it was, to compare with."""
+    """The initial state of the workspace, for comparison."""
     snapshot: Snapshot
     size: int
     count: int
@@ -44,16 +44,16 @@ class Cell:
 
     @property
     def home(self) -> Path:
-        """The home of the agent."""
+        """The agent's home folder."""
         return self.root / "home"
 
     @property
     def tmp(self) -> Path:
-        """Its temporary files."""
+        """The agent's temporary files."""
         return self.root / "tmp"
 
     def too_much(self, caps: Caps, watcher: int) -> str | None:
-        """Say what the attempt has too much of, if anything; `watcher` is above its processes."""
+        """Return which limit the attempt exceeds, if any; `watcher` is its parent process."""
         most = self.size + caps.disk_mb * 1_000_000
         size, count = usage(self.root, most, self.count + caps.files)
         if sys.platform == "linux":
@@ -61,11 +61,11 @@ class Cell:
         if size - self.size > caps.disk_mb * 1_000_000:
             return f"it wrote more than {caps.disk_mb:,} MB"
         if count - self.count > caps.files:
-            return f"it made more than {caps.files:,} files"
+            return f"it created more than {caps.files:,} files"
         return None
 
     def lay(self, files: Mapping[str, bytes]) -> None:
-        """Place files for the checks, whatever the agent put in their way."""
+        """Write the files of the checks, replacing anything that the agent put in their place."""
         for name, held in files.items():
             path = self.work
             for part in Path(name).parts:
@@ -77,28 +77,30 @@ class Cell:
             place(self.work, name, held)
 
     def renew_home(self) -> None:
-        """Take away what the agent left outside its workspace, so that no check meets it."""
+        """Empty the home and temporary folders, so that no check finds the agent's files there."""
         for folder in (self.home, self.tmp):
             remove(folder)
             folder.mkdir()
 
     def remove(self) -> None:
-        """Take the attempt away."""
+        """Remove the attempt's container and folders."""
         end_container(self.root)
         remove(self.root)
 
 
 def usage(folder: Path, largest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[int, int]:
-    """Count the bytes and entries of a folder, until there are more than matter."""
+    """Count the bytes and entries of a folder, stopping when a limit is exceeded."""
     size = count = 0
-    waiting: list[tuple[_Held | None, str]] = [] if folder.is_symlink() else [(None, str(folder))]
+    waiting: list[tuple[_OpenFolder | None, str]] = (
+        [] if folder.is_symlink() else [(None, str(folder))]
+    )
     while waiting:
         held, path = waiting.pop()
         try:
             held, path = _reached(held, path)
             entries = os.scandir(path)
         except OSError:
-            continue  # a folder that is closed, or gone
+            continue  # not readable, or deleted
         with entries:
             for entry in entries:
                 count += 1
@@ -112,27 +114,28 @@ def usage(folder: Path, largest: int = sys.maxsize, most: int = sys.maxsize) -> 
     return size, count
 
 
-class _Held:
-    """A folder that is kept open, from which a longer path can begin anew."""
+class _OpenFolder:
+    """An open folder, relative to which longer paths are opened."""
 
     def __init__(self, path: str) -> None:
+        self.number = -1
         self.number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
     def __del__(self) -> None:
-        if hasattr(self, "number"):
+        if self.number >= 0:
             os.close(self.number)
 
 
-def _reached(held: _Held | None, path: str) -> tuple[_Held | None, str]:
-    """Shorten a path that the system might find too long: a deep folder hides nothing."""
-    if len(path) < LONGEST or sys.platform != "linux":
+def _reached(held: _OpenFolder | None, path: str) -> tuple[_OpenFolder | None, str]:
+    """Shorten a path that may be too long for the system, so that deep folders are counted too."""
+    if len(path) < MAX_PATH_CHARACTERS or sys.platform != "linux":
         return held, path
-    held = _Held(path)
+    held = _OpenFolder(path)
     return held, f"/proc/self/fd/{held.number}"
 
 
 def unlinked(pids: Iterable[int], device: int) -> int:
-    """Count the bytes of files that have no name any more but are held open by processes."""
+    """Count the bytes of deleted files that processes still hold open."""
     found: dict[int, int] = {}
     for pid in pids:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
@@ -145,7 +148,7 @@ def unlinked(pids: Iterable[int], device: int) -> int:
 
 
 def end_container(cell: Path) -> None:
-    """End the container of an attempt, if it had one."""
+    """Remove the container of an attempt, if it had one."""
     note = cell / CONTAINER
     with contextlib.suppress(OSError):
         engine, name = note.read_text().split()

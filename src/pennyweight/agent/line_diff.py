@@ -1,7 +1,7 @@
-"""How two texts differ by lines, with as much work as is allowed and no more.
+"""Line-by-line differences of two texts, with a bounded amount of work.
 
-Lines that occur once in both texts are matched first; what lies between them is compared for the
-shortest change. Where that would take too long, the whole of it is shown as replaced.
+Lines that occur once in both texts are matched first; the shortest change is computed between them.
+Where that would take too long, the whole block is shown as replaced.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-WORK = 3_000_000
-"""Steps for all files of a workspace; about a second or two."""
-DEEPEST = 600
-"""Lines by which two pieces may differ and still be compared; its square is kept in memory."""
+MAX_STEPS = 3_000_000
+"""Steps for all files of a workspace, which take about a second or two."""
+MAX_DIFFERING_LINES = 600
+"""Blocks that differ in more lines are shown as replaced. Memory grows with its square."""
 
 Change = tuple[int, int, int, int]
-"""The lines of the first text, from and to, and of the second, that stand for each other."""
+"""A range of lines in the first text, and the range in the second that replaces it."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """What may still be spent."""
+    """The number of steps that remain."""
 
-    left: int = WORK
+    left: int = MAX_STEPS
 
 
 def changes(a: Sequence[str], b: Sequence[str], effort: Effort) -> Iterator[Change]:
-    """Find the blocks that differ, in order."""
+    """Yield the blocks that differ, in order."""
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
         i0, i1, j0, j1 = _trimmed(a, b, *waiting.pop())
@@ -96,7 +96,7 @@ def _shortest(
     n, m = i1 - i0, j1 - j0
     front = {1: 0}
     past: list[dict[int, int]] = []
-    for depth in range(min(n + m, DEEPEST) + 1):
+    for depth in range(min(n + m, MAX_DIFFERING_LINES) + 1):
         past.append(dict(front))
         effort.left -= depth + 1
         for k in range(-depth, depth + 1, 2):
@@ -115,7 +115,7 @@ def _shortest(
 
 
 def _steps(past: list[dict[int, int]], n: int, m: int) -> list[Change]:
-    """Walk back from the end: one line removed or added at each step."""
+    """Walk back from the end, with one line removed or added at each step."""
     found = []
     x, y = n, m
     for depth in range(len(past) - 1, 0, -1):
@@ -128,7 +128,7 @@ def _steps(past: list[dict[int, int]], n: int, m: int) -> list[Change]:
 
 
 def _joined(steps: list[Change], i0: int, j0: int) -> Iterator[Change]:
-    """Join steps that touch, and count them from the start of the texts."""
+    """Join adjacent steps, and count them from the start of the texts."""
     block: Change | None = None
     for x0, x1, y0, y1 in steps:
         if block and (block[1], block[3]) == (x0 + i0, y0 + j0):

@@ -1,4 +1,4 @@
-"""One process from start to end: its time, its output and its disk within limits."""
+"""Run one process within limits of time, output and disk."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 GRACE = 5.0
-"""Seconds between the request to end and the end."""
+"""Seconds between SIGTERM and SIGKILL."""
 CHUNK = 1 << 16
 NOBODY = -1
-"""No process: there is none above those of a command that has ended."""
+"""Stands for no process: a command that has ended has no parent process any more."""
 EVERY = 0.25
 VARIABLE = "PENNYWEIGHT_ATTEMPT"
-"""The variable by which the processes of an attempt are known: names of its run and itself."""
+"""The environment variable that marks the processes of an attempt with its run and name."""
 
 
-class Kept:
-    """An output of any length, of which the start and the end are kept and the rest is counted."""
+class BoundedOutput:
+    """An output of any length: its start and end are kept, the rest is only counted."""
 
     def __init__(self, size: int) -> None:
         self.half = max(1, size // 2)
@@ -40,7 +40,7 @@ class Kept:
         self._tail = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Take more of it."""
+        """Add a chunk."""
         self.total += len(chunk)
         room = self.half - len(self._head)
         if room > 0:
@@ -52,7 +52,7 @@ class Kept:
 
     @property
     def text(self) -> str:
-        """What was kept, with a note where something is missing."""
+        """The kept text, with a note where something is missing."""
         tail = bytes(self._tail[-self.half :])
         missing = self.total - len(self._head) - len(tail)
         note = f"\n[… {missing:,} bytes are left out …]\n".encode() if missing else b""
@@ -60,30 +60,30 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended."""
+class ProcessResult:
+    """How a process ended, and its output."""
 
     exit_code: int
     why: Literal["exit", "timeout", "disk"]
-    stdout: Kept
-    stderr: Kept
+    stdout: BoundedOutput
+    stderr: BoundedOutput
     seconds: float
     left: int
-    """How many processes it left running; they were ended."""
+    """How many processes it left running; they were killed."""
     detail: str = ""
     started: bool | None = None
-    """Whether the sandbox began the command; None where it does not say."""
+    """Whether the sandbox started the command; None if the sandbox does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a process may use."""
+class ProcessLimits:
+    """The limits of a process."""
 
     seconds: float
     output: int
     """Bytes kept of each output."""
     largest: int
-    """Bytes of a file."""
+    """The maximum size of a file in bytes."""
     grace: float = GRACE
 
 
@@ -92,17 +92,17 @@ async def run(
     *,
     folder: Path,
     environment: Mapping[str, str],
-    limits: Limits,
+    limits: ProcessLimits,
     given: Path | None = None,
     watch: Callable[[int], str | None] | None = None,
     status: int = 0,
-) -> Ended:
-    """Run a command to its end, or to that of its time or its disk.
+) -> ProcessResult:
+    """Run a command until it ends, or until it exceeds its time or its disk limit.
 
-    `folder` is where it works, one of the folders of its attempt. `given` is the file that it
-    reads as standard input. `watch` looks at the disk, in a thread, and says what is too much;
-    it is told the process above those of the command. `status` is the descriptor on which a
-    sandbox says whether it began the command.
+    `folder` is its working directory, one of the folders of its attempt. `given` is the file that
+    it reads as standard input. `watch` checks the disk, in a thread, and returns which limit is
+    exceeded; it gets the parent of the command's processes. `status` is the descriptor on which a
+    sandbox reports whether it started the command.
     """
     cell = folder.parent
     mark = f"{cell.parent.name}/{cell.name}"
@@ -116,7 +116,7 @@ async def run(
         raise
     finally:
         os.close(writing)
-    out, err = Kept(limits.output), Kept(limits.output)
+    out, err = BoundedOutput(limits.output), BoundedOutput(limits.output)
     began = time.monotonic()
     assert process.stdout
     assert process.stderr
@@ -128,8 +128,8 @@ async def run(
         why, detail = await _until(process, limits, watch)
         seconds = time.monotonic() - began
         with os.fdopen(reading, "rb") as pipe:
-            said = json.loads(pipe.read() or b"{}")
-        if not said:  # the supervisor was killed, and what it watched may still run
+            report = json.loads(pipe.read() or b"{}")
+        if not report:  # the supervisor was killed, and the processes below it may still run
             await asyncio.to_thread(end_marked, mark, process.pid)
         await asyncio.wait(readers, timeout=GRACE)
     except BaseException:
@@ -140,10 +140,10 @@ async def run(
     finally:
         for reader in readers:
             reader.cancel()
-    if "missing" in said:
-        raise CallError("not_found", f"The command cannot be run: {said['missing']}.")
-    code, left = said.get("exit_code", 137), said.get("left", 0)
-    return Ended(code, why, out, err, seconds, left, detail, said.get("started"))
+    if error := report.get("spawn_error"):
+        raise CallError("not_found", f"The command cannot be run: {error}.")
+    code, left = report.get("exit_code", 137), report.get("left", 0)
+    return ProcessResult(code, why, out, err, seconds, left, detail, report.get("started"))
 
 
 async def _start(
@@ -151,7 +151,7 @@ async def _start(
     result: int,
     folder: Path,
     environment: Mapping[str, str],
-    limits: Limits,
+    limits: ProcessLimits,
     given: Path | None,
 ) -> asyncio.subprocess.Process:
     told = [str(result), str(os.getpid()), str(limits.grace), str(limits.largest)]
@@ -174,15 +174,17 @@ async def _start(
             stdin.close()
 
 
-async def _collect(stream: asyncio.StreamReader, kept: Kept) -> None:
+async def _collect(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
     while chunk := await stream.read(CHUNK):
         kept.add(chunk)
 
 
 async def _until(
-    process: asyncio.subprocess.Process, limits: Limits, watch: Callable[[int], str | None] | None
+    process: asyncio.subprocess.Process,
+    limits: ProcessLimits,
+    watch: Callable[[int], str | None] | None,
 ) -> tuple[Literal["exit", "timeout", "disk"], str]:
-    """Wait for the end, and bring it about where a limit is reached."""
+    """Wait for the end, and end the process if a limit is exceeded."""
     ending = asyncio.ensure_future(process.wait())
     deadline = time.monotonic() + limits.seconds
     pause = EVERY
@@ -194,7 +196,7 @@ async def _until(
             return ("disk", wrong) if wrong else ("exit", "")
         if time.monotonic() >= deadline:
             await _end(process, signal.SIGTERM)
-            return "timeout", f"it was ended after {limits.seconds:g} s"
+            return "timeout", f"it was stopped after {limits.seconds:g} s"
         if watch:
             looked = time.monotonic()
             wrong = await asyncio.to_thread(watch, process.pid)
@@ -214,11 +216,11 @@ async def _end(process: asyncio.subprocess.Process, number: signal.Signals) -> N
 
 
 def end_marked(mark: str, session: int = NOBODY) -> int:
-    """End the processes of a run or an attempt, and what is below them; gives how many.
+    """Kill the processes of a run or an attempt and their children; return how many there were.
 
-    They have its mark in their environment, or belong to the session of its watcher. What merely
-    works in its folder is somebody else's. This process and those above it are spared, and those
-    below it where it has the mark itself.
+    They have its mark in their environment, or belong to the session of its supervisor. A process
+    that merely works in its folder is not touched. This process and its parents are spared, and its
+    children if it has the mark itself.
     """
     if sys.platform != "linux":
         return 0
@@ -246,7 +248,7 @@ def _marked(process: Path, mark: str) -> bool:
 
 
 def _above(pid: int) -> Iterator[int]:
-    """List the processes above one."""
+    """Yield the parents of a process."""
     while pid > 1:
         try:
             stat = Path(f"/proc/{pid}/stat").read_bytes()

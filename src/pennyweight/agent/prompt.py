@@ -1,4 +1,4 @@
-"""What a command is told: the turns of a request as one text, in the words of the command."""
+"""The command line and the prompt of an agent, made from a request."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pennyweight.models.model import Request
     from pennyweight.suite.values import Agent
 
-LONGEST = 128 * 1024 - 1
-"""Bytes of one argument, by Linux."""
+MAX_ARGUMENT_BYTES = 128 * 1024 - 1
+"""The limit of Linux for one argument."""
 
 
 def text_of(request: Request, *, system: bool = True) -> str:
-    """Write the turns as one text: a lone question as it is, several with who speaks.
+    """Return the messages as one text: a single question as it is, several with their roles.
 
-    The system text stands first, unless it has its own place in the command.
+    The system prompt comes first, unless the command has a placeholder for it.
     """
     said = [m for m in request.messages if m.role != "system"]
     parts = [system_of(request)] if system and system_of(request) else []
@@ -35,12 +35,12 @@ def text_of(request: Request, *, system: bool = True) -> str:
 
 
 def system_of(request: Request) -> str:
-    """Give the system text, empty if there is none."""
+    """Return the system prompt; empty if there is none."""
     return "\n\n".join(m.content for m in request.messages if m.role == "system")
 
 
 def settings_of(request: Request) -> dict[str, Any]:
-    """Give the settings that were set, as plain data."""
+    """Return the settings that differ from their defaults, as plain data."""
     default = Settings()
     own = {f.name: getattr(request.settings, f.name) for f in fields(Settings)}
     set_ = {n: v for n, v in own.items() if n != "extra" and v != getattr(default, n)}
@@ -48,7 +48,7 @@ def settings_of(request: Request) -> dict[str, Any]:
 
 
 def words_of(agent: Agent, request: Request, prompt_file: str) -> tuple[list[str], str]:
-    """Write the command with its places filled in; gives it and the text of the prompt."""
+    """Return the command with its placeholders filled in, and the text of the prompt."""
     named = placeholders(agent.command)
     prompt = text_of(request, system="system" not in named)
     values: dict[str, str] = {n: _written(v) for n, v in settings_of(request).items()}
@@ -67,9 +67,9 @@ def _written(value: Any) -> str:
 def _check(values: Mapping[str, str], used: list[str]) -> None:
     for name in used:
         value = values.get(name, "")
-        if len(value.encode("utf-8", "replace")) > LONGEST or "\0" in value:
-            what = f"The {name} cannot be an argument: it is longer than {LONGEST:,} bytes"
-            raise CallError("too_large", f"{what}, or holds a NUL. Use 'prompt: stdin'.")
+        if len(value.encode("utf-8", "replace")) > MAX_ARGUMENT_BYTES or "\0" in value:
+            what = f"The {name} cannot be an argument: it exceeds {MAX_ARGUMENT_BYTES:,} bytes"
+            raise CallError("too_large", f"{what} or contains a NUL. Use 'prompt: stdin'.")
 
 
 def _words(agent: Agent, values: Mapping[str, str]) -> list[str]:
@@ -80,7 +80,7 @@ def _words(agent: Agent, values: Mapping[str, str]) -> list[str]:
 
 
 def _line(agent: Agent, values: Mapping[str, str]) -> list[str]:
-    """Give values to the shell as its own arguments, so that nothing in them is a command."""
+    """Pass values to the shell as its arguments, so that nothing in them is run as a command."""
     line = agent.command[0]
     named = [name for name in placeholders(agent.command) if name in values]
     if "prompt" in values and "prompt" not in named:
@@ -99,7 +99,7 @@ _QUOTED = {"": '"{}"', '"': "{}", "'": "'\"{}\"'"}
 
 
 def _quote(line: str) -> str:
-    """Say which quote is open at the end of a line for the shell.
+    """Return the quote that is open at the end of a line for the shell.
 
     >>> _quote("a 'b"), _quote('a "b" "c'), _quote("a 'b' ")
     ("'", '"', '')

@@ -1,6 +1,6 @@
-"""What agents print about themselves: the final text, tokens and cost.
+"""Readers of what agents print: the final text, tokens and cost.
 
-Each reader follows what its program documents. What is not said is None, never 0.
+Each reader follows the documentation of its program. A missing value is None, never 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What an agent said about its attempt."""
+    """What an agent reported about its attempt."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
@@ -31,11 +31,11 @@ class Printed:
     model: str | None = None
     status: Literal["ok", "budget"] = "ok"
     failed: CallError | None = None
-    """Why it says that it could not work: what it needs was down, refused it or was not paid."""
+    """Why the agent could not work: a service was down, refused access or was not paid."""
 
 
 def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed:
-    """Read an output by a reader's name, or by JSON paths; `errors` is the other output."""
+    """Read an output with a named reader, or by JSON paths; `errors` is standard error."""
     if isinstance(how, Mapping):
         return _by_paths(how, output)
     if how == "gemini":
@@ -44,7 +44,7 @@ def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed
 
 
 def troubled(printed: Printed, said: str) -> Printed:
-    """Say that an agent could not work. One whose context is full has spent what it had."""
+    """Return the result of an agent that could not work; a full context is its own doing."""
     kind = kind_of(said)
     if kind is None:
         return replace(printed, status="budget")
@@ -96,7 +96,7 @@ def _claude_code(output: str) -> Printed:
 
 
 _API = ("success", "")
-"""With `is_error`, the last message is one of the API; its other kinds are the agent's own."""
+"""With `is_error`, the last message comes from the API; other kinds are the agent's own."""
 
 
 _SNAKE = (
@@ -107,7 +107,7 @@ _CAMEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "ou
 
 
 def _claude_usage(said: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
-    """Count the cached tokens in: Claude counts them apart."""
+    """Include cached tokens, which Claude counts separately."""
     fresh, written, cached, out = (count(said.get(name)) for name in names)
     return Usage(None if fresh is None else add(fresh, written, cached), out, cached)
 
@@ -126,8 +126,8 @@ def _last_words(events: list[dict[str, Any]]) -> str:
 def _codex(output: str) -> Printed:
     """Read `codex exec --json`: the last message, and the usage of the last turn.
 
-    That usage counts from the start of the thread, so earlier ones are part of it. An error
-    that a completed turn follows was overcome.
+    That usage counts from the start of the thread, so it includes earlier turns. An error followed
+    by a completed turn was overcome.
     """
     text: str | None = None
     usage = Usage()
@@ -156,7 +156,7 @@ def _codex(output: str) -> Printed:
 def _gemini(output: str, errors: str = "") -> Printed:
     """Read `gemini --output-format json` or `stream-json`.
 
-    Where it ends with an error it may print that, as JSON, to the standard error.
+    If it ends with an error, it may print that as JSON to standard error.
     """
     events = _events(output)
     found = [e for e in events if "stats" in e or "response" in e]
@@ -194,7 +194,7 @@ def _gemini(output: str, errors: str = "") -> Printed:
 
 
 _TURNS = 53
-"""What Gemini's CLI ends with when it has used up its turns."""
+"""The exit code of Gemini's CLI when it has used up its turns."""
 
 
 def _message(error: Any) -> str:
@@ -210,7 +210,7 @@ def _gemini_usage(tokens: Mapping[str, Any]) -> Usage:
 
 
 def _sum(all_: Iterator[Usage]) -> Usage:
-    """Add usages; a count that one of them does not know is not known."""
+    """Add usages; a count that one of them lacks is unknown."""
     found = list(all_)
 
     def total(name: str) -> int | None:
@@ -241,7 +241,7 @@ def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
 
 
 def _lookup(path: str, documents: list[Any]) -> Any:
-    """Follow a path in the last document in which it leads somewhere."""
+    """Follow a path in the last document in which it leads to a value."""
     wanted = steps(path) or []
     for document in reversed(documents):
         value = document
@@ -264,7 +264,7 @@ def _events(output: str) -> list[dict[str, Any]]:
 
 
 def _documents(output: str) -> list[Any]:
-    """Find the JSON in an output: the whole of it, its lines, or from a line that opens it."""
+    """Find the JSON in an output: all of it, its lines, or from a line that starts it."""
     whole = _json(output)
     if whole is not None:
         return [whole]

@@ -1,4 +1,4 @@
-"""What a command runs in: bubblewrap, a container, or nothing at all."""
+"""The sandbox of a command: bubblewrap, a container, or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pennyweight.agent.folders import Cell
-    from pennyweight.agent.process import Ended
+    from pennyweight.agent.process import ProcessResult
     from pennyweight.suite.values import Agent
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,43 +36,43 @@ _ETC = (
     *("python3", "python3.11", "python3.12", "python3.13", "resolv.conf", "services", "ssl"),
     *("terminfo", "timezone"),
 )
-"""What programs need of /etc; the rest may hold secrets."""
+"""The parts of /etc that programs need; the rest may contain secrets."""
 _PEOPLE = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
 _SHARED_MEMORY = 64_000_000
 STATUS = 198
-"""The descriptor on which bubblewrap says what became of its command."""
+"""The descriptor on which bubblewrap reports the status of its command."""
 _NOT_RUN = (125, 126, 127)
-"""What podman and docker end with when the image or the command in it cannot be run. A command
-may end so too: what the engine knows of the container tells which it was."""
+"""Exit codes of podman and docker if the image or its command cannot be run. The command itself
+may also return them, so the engine is asked whether the container started."""
 _CREATED = "container-id"
-"""The file that an engine writes when it has made a container."""
+"""The file that an engine writes when it has created a container."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the folders of an attempt are, as the command sees them."""
+class SandboxPaths:
+    """The folders of an attempt, as the command sees them."""
 
     work: str
     home: str
     tmp: str
 
 
-def place_of(agent: Agent, cell: Cell) -> Place:
-    """Say where a command finds its folders."""
+def place_of(agent: Agent, cell: Cell) -> SandboxPaths:
+    """Return where a command finds its folders."""
     if agent.sandbox == "none":
-        return Place(str(cell.work), str(cell.home), str(cell.tmp))
-    return Place(WORK, HOME, TMP)
+        return SandboxPaths(str(cell.work), str(cell.home), str(cell.tmp))
+    return SandboxPaths(WORK, HOME, TMP)
 
 
 def find_command(name: str) -> str | None:
-    """Find a command, on the system's path first and then on one's own."""
+    """Find a command, on the system's PATH first and then on the user's."""
     if "/" in name:
         return name if os.access(name, os.X_OK) else None
     return shutil.which(name, path=PATH) or shutil.which(name)
 
 
 def path_of(agent: Agent) -> str:
-    """Give the PATH of a command: the system's, and the folder of the command itself."""
+    """Return the PATH of a command: the system's, and the folder of the command itself."""
     first = "sh" if agent.shell else agent.command[0]
     found = None if agent.sandbox == "container" else find_command(first)
     if not found or str(Path(found).parent) in PATH.split(":"):
@@ -81,37 +81,37 @@ def path_of(agent: Agent) -> str:
 
 
 def described(agent: Agent) -> str:
-    """Say in words what a command runs in."""
+    """Describe the sandbox of a command."""
     network = "with network" if agent.network else "no network"
     if agent.sandbox == "none":
-        return "none (the agent can read and write whatever you can)"
+        return "none (the agent can read and write everything you can)"
     if agent.sandbox == "container":
         return f"{Path(container_engine() or CONTAINER).name}, image {agent.image}, {network}"
     return f"{bubblewrap_version()}, {network}"
 
 
 def check(agent: Agent) -> None:
-    """Say what is missing to run a command."""
+    """Raise UsageError if something that the command needs is missing."""
     if agent.sandbox == "bubblewrap":
         wrong = bubblewrap_problem()
         if wrong:
             raise UsageError(
-                f"{wrong} Without it an agent could read and write whatever you can: write "
-                "'sandbox: none' if that is what you want, or 'sandbox: container' with an image."
+                f"{wrong} Without it an agent can read and write everything you can: set "
+                "'sandbox: none' to allow that, or 'sandbox: container' with an image."
             )
     if agent.sandbox == "container":
         if container_engine() is None:
             raise UsageError("'sandbox: container' needs podman or docker; neither is installed.")
         return
     if not agent.shell and find_command(agent.command[0]) is None:
-        raise UsageError(f"The command {agent.command[0]!r} is not installed, or cannot be run.")
+        raise UsageError(f"The command {agent.command[0]!r} is not installed or not executable.")
     if agent.serves and agent.sandbox != "none" and not agent.network:
-        raise UsageError(f"{agent.serves} is served on this machine's network: 'network: true'.")
+        raise UsageError(f"{agent.serves} is served on this machine; set 'network: true'.")
 
 
 @lru_cache(maxsize=1)
 def bubblewrap_problem() -> str | None:
-    """Say why bubblewrap cannot be used here, if it cannot."""
+    """Return why bubblewrap cannot be used here, or None if it can."""
     found = shutil.which("bwrap")
     if found is None:
         return "bubblewrap is not installed (in Debian and Ubuntu: apt-get install bubblewrap)."
@@ -121,14 +121,14 @@ def bubblewrap_problem() -> str | None:
         return None
     said = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
     return (
-        "bubblewrap is installed but cannot be used here; often user namespaces are switched off "
+        "bubblewrap is installed but does not work here; often user namespaces are disabled "
         f"({said})."
     )
 
 
 @lru_cache(maxsize=1)
 def bubblewrap_version() -> str:
-    """Give bubblewrap's own name and version."""
+    """Return bubblewrap's name and version."""
     done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
     return done.stdout.strip() or "bubblewrap"
 
@@ -139,7 +139,7 @@ def container_engine() -> str | None:
 
 
 def wrapped(agent: Agent, words: Sequence[str], cell: Cell, names: Sequence[str]) -> list[str]:
-    """Put a command into its sandbox. `names` are the variables that go in."""
+    """Return the command that runs another one in its sandbox; `names` are variables to pass in."""
     if agent.sandbox == "none":
         return list(words)
     if agent.sandbox == "container":
@@ -148,28 +148,29 @@ def wrapped(agent: Agent, words: Sequence[str], cell: Cell, names: Sequence[str]
 
 
 def status_of(agent: Agent) -> int:
-    """Give the descriptor on which a sandbox tells what became of its command; 0 for none."""
+    """Return the descriptor on which a sandbox reports the status of its command; 0 for none."""
     return STATUS if agent.sandbox == "bubblewrap" else 0
 
 
-def failure(agent: Agent, cell: Cell, ended: Ended) -> str | None:
-    """Say why a command was not begun, if it was not: that is no result of the agent.
+def failure(agent: Agent, cell: Cell, ended: ProcessResult) -> str | None:
+    """Return why a command was not started, or None if it was.
 
-    What the command itself printed or ended with decides nothing. A container is taken away.
+    A sandbox that fails is not a result of the agent. The output and exit code of the command
+    itself do not matter here. A container is removed.
     """
     said = (ended.stderr.text.strip().splitlines() or ["no reason was given"])[-1]
     if agent.sandbox == "container":
         begun = ended.exit_code not in _NOT_RUN or _begun(cell)
         end_container(cell.root)
         if not begun and ended.why == "exit":
-            return f"The container could not be run: {said}"
+            return f"The container could not be started: {said}"
     elif ended.started is False and ended.why == "exit" and ended.exit_code == 1:
-        return f"The sandbox could not be made: {said}"
+        return f"The sandbox could not be created: {said}"
     return None
 
 
-def own_fault(agent: Agent, first: str, ended: Ended) -> bool:
-    """Whether a command was not begun because the workspace does not hold it."""
+def own_fault(agent: Agent, first: str, ended: ProcessResult) -> bool:
+    """Whether a command was not started because the workspace does not contain it."""
     if first.startswith("/") or "/" not in first:
         return False
     if agent.sandbox == "container":
@@ -178,7 +179,7 @@ def own_fault(agent: Agent, first: str, ended: Ended) -> bool:
 
 
 def _begun(cell: Cell) -> bool:
-    """Whether an engine began the command of a container: it knows since when it runs."""
+    """Whether an engine started the command of a container."""
     try:
         made = (cell.root / _CREATED).read_text().strip()
         engine = (cell.root / CONTAINER).read_text().split()[0]
@@ -223,7 +224,7 @@ def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
 
 
 def _shown(folder: str) -> list[str]:
-    """Show a folder of the system as it is, read-only."""
+    """Return arguments that mount a system folder read-only."""
     path = Path(folder)
     if path.is_symlink():
         return ["--symlink", str(path.readlink()), folder]
@@ -231,10 +232,10 @@ def _shown(folder: str) -> list[str]:
 
 
 def _own(first: str, shown: Sequence[str]) -> list[str]:
-    """Show what a command outside the system needs of itself: its file, or what it is a link to.
+    """Return arguments that mount what a command outside the system folders needs of itself.
 
-    Of an installed program that is the folder, never one's home or the folder of a suite. A
-    program that needs more names it under `read`.
+    That is its file or, for a link, the folder of the linked program, but never the user's home or
+    the folder of a suite. A program that needs more lists it under `read`.
     """
     system = tuple(f"{folder}/" for folder in _SYSTEM)
     own, real = Path(first), Path(first).resolve()

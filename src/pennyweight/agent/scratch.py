@@ -1,8 +1,8 @@
-"""Where agents work: a folder for each run, with a fresh workspace for each attempt in it.
+"""The folder of a run, with a fresh workspace for each attempt in it.
 
-The folder holds a lock for as long as its process lives. One whose lock is free belongs to a run
-that was killed: the next run ends what still works for it and takes it away. So it does where
-there is no lock and that process is gone.
+The folder holds a lock for as long as its process lives. A folder whose lock is free belongs to a
+run that was killed: the next run ends its processes and removes it. The same happens if there is no
+lock and the process no longer exists.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 VARIABLE = "PENNYWEIGHT_WORKSPACES"
 LOCK = "lock"
 NAME = re.compile(r"\d+-[0-9a-f]+")
-"""How the folder of a run is named: its process, and a mark by chance."""
+"""The name of a run's folder: its process id and a random suffix."""
 
 
 def home() -> Path:
-    """Where the workspaces of all runs are."""
+    """Return the folder of all workspaces."""
     if named := os.environ.get(VARIABLE):
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -59,7 +59,7 @@ class Scratch:
         self._count = 0
 
     def cell(self, work: Workspace) -> Cell:
-        """Make a fresh workspace with its files."""
+        """Create a fresh workspace with its files."""
         self._count += 1
         root = self.root / f"{self._count}-{secrets.token_hex(3)}"
         try:
@@ -71,12 +71,14 @@ class Scratch:
                 (root / name).mkdir()
         except (OSError, shutil.Error, subprocess.SubprocessError) as error:
             remove(root)
-            raise CallError("workspace", f"The workspace cannot be made: {_said(error)}") from error
+            raise CallError(
+                "workspace", f"The workspace cannot be created: {_reason(error)}"
+            ) from error
         size, count = usage(root)
         return Cell(root, begun, Snapshot.of(root / "work"), size, count)
 
     def _template(self, work: Workspace) -> Path:
-        """Make what attempts begin with, once: folder or commit, with the files laid over it."""
+        """Create the initial state of a workspace once: a folder or commit, with files added."""
         key = repr((work.copy, work.git, work.identity()[:2]))
         found = self._templates.get(key)
         if found is None:
@@ -87,12 +89,12 @@ class Scratch:
         return found
 
     def close(self) -> None:
-        """Take everything away."""
+        """Remove the folder."""
         _remove(self.root)
         self._lock.close()
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         text = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
         return text[-1] if text else str(error)
@@ -100,7 +102,7 @@ def _said(error: Exception) -> str:
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """Lock a file for as long as it is open; an OSError says that another process has it."""
+    """Lock a file for as long as it is open. Raise OSError if another process holds the lock."""
     file = path.open("rb+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +113,7 @@ def _locked(path: Path) -> IO[bytes]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder of a run; its lock goes last, so that what is left can be told."""
+    """Remove the folder of a run. Its lock goes last, so that remains can be recognised."""
     with contextlib.suppress(FileNotFoundError):
         for one in folder.iterdir():
             if one.name != LOCK:
@@ -120,7 +122,7 @@ def _remove(folder: Path) -> None:
 
 
 def clean(above: Path) -> int:
-    """Take away what killed runs left; gives how many there were."""
+    """Remove the folders that killed runs left behind; return how many there were."""
     found = 0
     for folder in above.iterdir():
         if folder.name.startswith("."):
@@ -135,7 +137,7 @@ def clean(above: Path) -> int:
                 continue
             lock = contextlib.nullcontext()
         except OSError:
-            continue  # it is in use, or no folder of a run
+            continue  # in use, or not the folder of a run
         with lock, contextlib.suppress(FileNotFoundError):
             end_marked(folder.name)
             for cell in folder.iterdir():
@@ -146,7 +148,7 @@ def clean(above: Path) -> int:
 
 
 def _alive(name: str) -> bool:
-    """Whether the process after which a folder is named still runs."""
+    """Whether the process in the name of a folder still runs."""
     owner = name.partition("-")[0]
     if not owner.isdigit():
         return True

@@ -1,14 +1,14 @@
-"""Run a command and let nothing of it live on: the parent of everything an agent starts.
+"""Run a command and end everything it leaves behind: the parent of all processes of an agent.
 
-It runs as a script, with the standard library alone:
+This file runs as a script, with the standard library alone:
 
     supervisor.py RESULT PARENT GRACE LARGEST STATUS COMMAND…
 
-RESULT is a descriptor to which it writes how the command ended; PARENT is the process that must
-be alive; GRACE the seconds between the request to end and the end; LARGEST the most bytes of a
-file; STATUS the descriptor on which a sandbox says what became of its command, or 0. SIGTERM asks
-the command to end, SIGINT ends it at once. On Linux whatever the command starts stays below this
-process, new sessions and daemons included, and ends with it.
+RESULT is the descriptor to which it reports how the command ended; PARENT is the process that must
+be alive; GRACE the seconds between SIGTERM and SIGKILL; LARGEST the maximum size of a file in
+bytes; STATUS the descriptor on which a sandbox reports the status of its command, or 0. SIGTERM
+asks the command to end, SIGINT kills it. On Linux everything that the command starts stays below
+this process, including new sessions and daemons, and ends with it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pathlib import Path
 PDEATHSIG, SUBREAPER = 1, 36
 WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 SANDBOXES = ("bwrap",)
-LONGEST = 10.0
-"""Seconds that are spent on ending what is left."""
-PROCESSES = 4096
+CLEANUP_SECONDS = 10.0
+"""How long to try to end the processes that are left."""
+MAX_NEW_PROCESSES = 4096
 """Processes and threads that may be added to those of the user."""
 
 
 def main(
     result: int, parent: int, grace: float, largest: int, status: int, words: list[str]
 ) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command and report how it ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     _adopt()
     if os.getppid() != parent:
@@ -55,22 +55,22 @@ def main(
             file_actions=[(os.POSIX_SPAWN_DUP2, writing, status)] if status else [],
         )
     except OSError as error:
-        os.write(result, json.dumps({"missing": f"{words[0]}: {error.strerror}"}).encode())
+        os.write(result, json.dumps({"spawn_error": f"{words[0]}: {error.strerror}"}).encode())
         return 127
     os.close(writing)
     code = _wait(child, grace)
     left = _end_all(child)
-    said = {"exit_code": code, "left": left, "started": _started(reading) if status else None}
-    os.write(result, json.dumps(said).encode())
+    report = {"exit_code": code, "left": left, "started": _started(reading) if status else None}
+    os.write(result, json.dumps(report).encode())
     return 0
 
 
 def _limit_processes() -> None:
-    """Bound how many processes the user may have; for root the kernel knows no such bound."""
+    """Limit the number of the user's processes. The kernel has no such limit for root."""
     if sys.platform != "linux":
         return
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-    allowed = _threads(os.getuid()) + PROCESSES
+    allowed = _threads(os.getuid()) + MAX_NEW_PROCESSES
     allowed = allowed if most == resource.RLIM_INFINITY else min(allowed, most)
     resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
 
@@ -89,7 +89,7 @@ def _threads(user: int) -> int:
 
 
 def _started(reading: int) -> bool:
-    """Whether the sandbox began its command: bubblewrap names an exit code only then."""
+    """Whether the sandbox started its command: bubblewrap reports an exit code only then."""
     os.set_blocking(reading, False)
     try:
         return b'"exit-code"' in os.read(reading, 1 << 16)
@@ -98,7 +98,7 @@ def _started(reading: int) -> bool:
 
 
 def _adopt() -> None:
-    """Become the parent of orphans below, and end when the parent ends."""
+    """Become the parent of orphaned children, and end when the parent ends."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
@@ -107,7 +107,7 @@ def _adopt() -> None:
 
 
 def _wait(child: int, grace: float) -> int:
-    """Wait until the command has ended, by itself or because it was told to."""
+    """Wait until the command has ended, by itself or by a signal."""
     deadline: float | None = None
     while True:
         pause = 3600.0 if deadline is None else max(0.0, deadline - time.monotonic())
@@ -126,7 +126,7 @@ def _wait(child: int, grace: float) -> int:
 
 
 def _reap(child: int) -> int | None:
-    """Take leave of what has ended; gives the command's exit code once it is known."""
+    """Collect the processes that have ended; return the command's exit code once it is known."""
     code = None
     while True:
         try:
@@ -141,9 +141,9 @@ def _reap(child: int) -> int | None:
 
 
 def _end_all(child: int) -> int:
-    """End whatever the command left running; gives how many there were."""
+    """End everything that the command left running; return how many processes there were."""
     left = 0
-    until = time.monotonic() + LONGEST
+    until = time.monotonic() + CLEANUP_SECONDS
     while time.monotonic() < until:
         found = below(os.getpid()) if sys.platform == "linux" else []
         left = max(left, sum(_name(pid) not in SANDBOXES for pid in found))
@@ -158,7 +158,7 @@ def _end_all(child: int) -> int:
 
 
 def _send(number: signal.Signals, child: int) -> None:
-    """Signal everything below. A sandbox gets no request to end: it would end all at once."""
+    """Signal all processes below. A sandbox gets no SIGTERM, which would end all of them."""
     if sys.platform != "linux":
         _kill(-child, number)
         return
@@ -182,7 +182,7 @@ def _name(pid: int) -> str:
 
 
 def below(root: int) -> list[int]:
-    """List the processes below one that still run."""
+    """List the running processes below one."""
     parents: dict[int, list[int]] = {}
     ended = set()
     for entry in os.scandir("/proc"):

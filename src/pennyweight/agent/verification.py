@@ -1,8 +1,8 @@
-"""Whether what an agent left behind holds: checks run before it and after it.
+"""Whether the result of an agent's work holds: commands that are run before and after it.
 
-A `verify` check says what the task asks for: it must succeed afterwards, whatever it did before.
-A `keep` check guards what was there: it counts only where it succeeded before, so that what was
-broken already is not blamed on the agent.
+A `verify` command states what the task asks for: it must succeed afterwards, no matter how it ended
+before. A `keep` command protects what existed: it counts only if it succeeded before, so that an
+agent is not blamed for what was already broken.
 """
 
 from __future__ import annotations
@@ -14,65 +14,69 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pennyweight.agent.process import Ended
+    from pennyweight.agent.process import ProcessResult
     from pennyweight.suite.values import Workspace
 
-SHOWN = 4_000
-"""Characters kept of what a check printed."""
+MAX_OUTPUT_CHARACTERS = 4_000
+"""The characters of a command's output that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One command that is run before and after an agent."""
+class WorkspaceCheck:
+    """A command that is run before and after an agent."""
 
     kind: Literal["verify", "keep"]
     words: tuple[str, ...]
 
     @property
     def shown(self) -> str:
-        """The command as a person wrote it."""
+        """The command as the suite has it."""
         if self.words[:2] == ("sh", "-c"):
             return self.words[2]
         return shlex.join(self.words)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a check found. The rest of what it printed is not kept: many attempts share it."""
+class WorkspaceCheckResult:
+    """The result of a check, with the end of its output. Many attempts may share it."""
 
     exit_code: int
     why: Literal["exit", "timeout", "disk"]
     output: str
 
     @classmethod
-    def of(cls, ended: Ended) -> Outcome:
-        """Keep of a check what matters."""
-        said = ended.stdout.text + ended.stderr.text
-        return cls(ended.exit_code, ended.why, said[-SHOWN:])
+    def of(cls, ended: ProcessResult) -> WorkspaceCheckResult:
+        """Make it from the result of a process."""
+        output = ended.stdout.text + ended.stderr.text
+        return cls(ended.exit_code, ended.why, output[-MAX_OUTPUT_CHARACTERS:])
 
     @property
     def good(self) -> bool:
-        """Whether it succeeded."""
+        """Whether the command succeeded."""
         return self.why == "exit" and self.exit_code == 0
 
 
-def checks_of(work: Workspace) -> list[Check]:
+def checks_of(work: Workspace) -> list[WorkspaceCheck]:
     """List the checks of a task in the order in which they run."""
-    kept = [Check("keep", words) for words in work.keep]
-    return [*(Check("verify", words) for words in work.verify), *kept]
+    kept = [WorkspaceCheck("keep", words) for words in work.keep]
+    return [*(WorkspaceCheck("verify", words) for words in work.verify), *kept]
 
 
 async def run_all(
-    checks: Sequence[Check], run: Callable[[tuple[str, ...]], Awaitable[Outcome]]
-) -> list[Outcome]:
-    """Run checks one after the other: they share a workspace."""
+    checks: Sequence[WorkspaceCheck],
+    run: Callable[[tuple[str, ...]], Awaitable[WorkspaceCheckResult]],
+) -> list[WorkspaceCheckResult]:
+    """Run checks one after another, because they share a workspace."""
     return [await run(check.words) for check in checks]
 
 
 def verdict(
-    checks: Sequence[Check], before: Sequence[Outcome], after: Sequence[Outcome], exit_code: int
+    checks: Sequence[WorkspaceCheck],
+    before: Sequence[WorkspaceCheckResult],
+    after: Sequence[WorkspaceCheckResult],
+    exit_code: int,
 ) -> bool | None:
-    """Decide whether an attempt passed; None where only the answer can tell."""
+    """Return whether an attempt passed; None if only the answer can tell."""
     pairs = list(zip(checks, before, after, strict=True))
     if not all(holds(*pair) for pair in pairs):
         return False
@@ -81,15 +85,17 @@ def verdict(
     return False if exit_code else None
 
 
-def holds(check: Check, before: Outcome, after: Outcome) -> bool:
-    """Whether a check has nothing against the attempt."""
+def holds(check: WorkspaceCheck, before: WorkspaceCheckResult, after: WorkspaceCheckResult) -> bool:
+    """Whether a check allows the attempt to pass."""
     return after.good or (check.kind == "keep" and not before.good)
 
 
-def told(
-    checks: Sequence[Check], before: Sequence[Outcome], after: Sequence[Outcome]
+def as_plain(
+    checks: Sequence[WorkspaceCheck],
+    before: Sequence[WorkspaceCheckResult],
+    after: Sequence[WorkspaceCheckResult],
 ) -> list[dict[str, Any]]:
-    """Write down what the checks found."""
+    """Return the results as plain data."""
     return [
         {
             "check": check.kind,

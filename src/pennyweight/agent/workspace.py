@@ -1,4 +1,4 @@
-"""What an attempt begins with: a copied folder or a commit, with files laid over it."""
+"""The initial state of a workspace: a copied folder or a commit, with files added to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GIT = {
 
 
 def make(work: Workspace, target: Path) -> None:
-    """Make a workspace in a folder that is not there yet."""
+    """Create a workspace in a folder that does not exist yet."""
     if work.copy:
         copy(Path(work.copy), target)
     elif work.git:
@@ -39,10 +39,10 @@ def make(work: Workspace, target: Path) -> None:
 
 
 def place(folder: Path, name: str, held: bytes) -> None:
-    """Write a file; a script can be run."""
+    """Write a file; a script becomes executable."""
     path = folder / name
     if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise OSError(f"{name} leads out of the workspace by a link")
+        raise OSError(f"{name} leads out of the workspace through a link")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.write_bytes(held)
@@ -51,7 +51,7 @@ def place(folder: Path, name: str, held: bytes) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a folder with its links as links, without sockets, pipes and devices."""
+    """Copy a folder, with links as links and without sockets, pipes and devices."""
 
     def special(folder: str, names: list[str]) -> list[str]:
         kinds = {name: os.lstat(Path(folder, name)).st_mode for name in names}
@@ -65,10 +65,10 @@ def copy(source: Path, target: Path) -> None:
 
 
 def _checkout(repository: Path, commit: str, target: Path) -> None:
-    """Put the files of a commit into a repository of their own, which knows no other commit.
+    """Check the files of a commit out into a repository of their own, which has no other commit.
 
-    So an agent may use git freely, cannot touch the repository it came from, and does not find
-    the solution in a later commit.
+    So an agent can use git freely, cannot change the original repository, and does not find the
+    solution in a later commit.
     """
     target.mkdir()
     index = {**_GIT, "GIT_INDEX_FILE": str(target) + ".index"}
@@ -88,7 +88,7 @@ def _git(words: list[str], environment: dict[str, str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, also one whose owner made it hard to remove."""
+    """Remove a folder, even if its permissions make that difficult."""
     if folder.is_symlink():
         folder.unlink(missing_ok=True)
         return

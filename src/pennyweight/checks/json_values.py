@@ -117,7 +117,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         if key == "patternProperties":
             raise UsageError("patternProperties cannot be used here; name the properties.")
         if key == "pattern" and isinstance(value, str) and (wrong := regex_problem(value)):
-            raise UsageError(f"{value!r} is no regular expression that can be used: {wrong}.")
+            raise UsageError(f"{value!r} is not a usable regular expression: {wrong}.")
         if key == "$ref" and not str(value).startswith("#"):
             raise UsageError(f"$ref {value!r} leads out of the schema; put it under $defs.")
 

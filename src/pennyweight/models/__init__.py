@@ -1,7 +1,9 @@
-"""Models: one wire format a file, and the transport they share. `find` turns a name into a model.
-
-Nothing is imported here: a command that calls no model must not load an HTTP client.
+"""Models: one wire format per file, the transport they share, and local, recorded and own models.
 
 Tested elsewhere:
-    reply_schema.py: tests/models/test_model.py
+    json_values.py: tests/models/test_openai.py
+    paths.py: tests/models/test_replay.py
+    remote.py: tests/models/test_transport.py
+    server.py: tests/models/test_local.py
+    threads.py: tests/models/test_function.py
 """

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from pennyweight.models.model import Message, Request, Settings
 
 IGNORES = frozenset({"seed", "logprobs"})
-"""The format has no word for these."""
+"""The settings that the format does not have."""
 
 VERSION = "2023-06-01"
 
 DEFAULT_MAX_TOKENS = 4096
-"""The format demands a limit; this one holds beside the thinking unless the suite sets another."""
+"""The format requires a limit. This is the default, in addition to the thinking budget."""
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
 
 
 def headers(key: str | None) -> dict[str, str]:
-    """Say who is calling."""
+    """Return the authentication headers."""
     return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
 
 
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
-    """Write a request."""
+    """Return the path and body of a request."""
     wanted = request.settings
     system = [m.content for m in request.messages if m.role == "system"]
     body: dict[str, Any] = {
@@ -58,7 +58,7 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
-    """Read from a request how many tokens may come out of it, the thinking among them."""
+    """Return the maximum number of output tokens of a request, including thinking."""
     return count(body.get("max_tokens"))
 
 
@@ -90,7 +90,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Write the conversation; results of tools that follow each other belong in one turn."""
+    """Return the conversation. Consecutive results of tools belong in one turn."""
     turns: list[dict[str, Any]] = []
     before = ""
     for message in messages:
@@ -120,7 +120,7 @@ def _turn(message: Message) -> dict[str, Any]:
 
 
 def spent(body: Any) -> Usage:
-    """Read what a reply took."""
+    """Read the usage of a reply."""
     return _usage(body.get("usage"))
 
 
@@ -152,7 +152,7 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Count the prompt whole: the format's `input_tokens` leaves out what the cache holds."""
+    """Count all input tokens: the format's `input_tokens` excludes cached ones."""
     if not isinstance(usage, dict):
         return Usage()
     fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))

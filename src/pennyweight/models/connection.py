@@ -1,4 +1,4 @@
-"""One connection that speaks HTTP/1.1 on the event loop itself, without a thread of its own."""
+"""One HTTP/1.1 connection on the event loop, without a thread of its own."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
 CONNECT = 30.0
-"""Seconds that opening a connection may take."""
+"""Seconds to wait for a connection to open."""
 MAX_HEAD = 256 * 1024
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PORTS = {"http": 80, "https": 443}
 
 
 class Connection(asyncio.Protocol):
-    """Sends one request at a time and reads its response, which may be anything."""
+    """Sends one request at a time and reads its response, which may be malformed."""
 
     def __init__(self, max_body: int) -> None:
         self.status = 0
@@ -43,9 +43,9 @@ class Connection(asyncio.Protocol):
         self._whole = self._begun = self._bodiless = False
 
     async def exchange(self, data: bytes, left: float, *, bodiless: bool = False) -> bytes:
-        """Send a request and give the body of its response; a CallError if it has no good one.
+        """Send a request and return the body of the response. Raise CallError if there is none.
 
-        `left` are the seconds it may take. A response without a body is one to CONNECT: what
+        `left` is the number of seconds it may take. Only a response to CONNECT has no body: what
         follows its head is not HTTP.
         """
         assert self._transport is not None
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
                 self.close()
 
     def _watch(self, loop: asyncio.AbstractEventLoop, left: float) -> None:
-        """Set the time when waiting ends; one timer serves all requests, as long as it is early."""
+        """Set the deadline. One timer serves all requests, as long as it fires early enough."""
         self._left, self._deadline = left, loop.time() + left
         if self._timer is not None and self._timer.when() > self._deadline:
             self._timer.cancel()
@@ -78,27 +78,27 @@ class Connection(asyncio.Protocol):
 
     @property
     def open(self) -> bool:
-        """Whether it can be used (again)."""
+        """Whether the connection can be used for a request."""
         return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close at once; nothing is waited for."""
+        """Close at once, without waiting."""
         if self._transport is not None:
             self._transport.abort()
 
     async def start_tls(self, host: str) -> None:
-        """Go on encrypted, through the tunnel that a proxy has made."""
+        """Continue encrypted, through the tunnel that a proxy has opened."""
         assert self._transport is not None
         loop = asyncio.get_running_loop()
         secured = await loop.start_tls(self._transport, self, trusted(), server_hostname=host)
         self._transport = cast("asyncio.Transport", secured)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way out."""
+        """Store the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End what is waited for; a response of unknown length ends like this."""
+        """Finish the current request. A response of unknown length ends like this."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
             self._fail(_closed(error))
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; what was not asked for closes the connection."""
+        """Parse received data. Unexpected data closes the connection."""
         if self._waiter is None or self._waiter.done() or self._parser is None:
             self.close()
             return
@@ -130,18 +130,18 @@ class Connection(asyncio.Protocol):
             self._fail(malformed(f"{part} is larger than {MAX_HEAD // 1024} KB."))
 
     def on_message_begin(self) -> None:
-        """Refuse a response that nobody asked for."""
+        """Reject an unexpected second response."""
         if self._whole:
             raise malformed("there are two of it.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header under its name in small letters; one that follows the body is none."""
+        """Store a header under its lower-case name. Trailers are ignored."""
         if self._begun:
             return
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Know what kind of response it is."""
+        """Note the status and whether the connection can be kept."""
         assert self._parser is not None
         self.status = self._parser.get_status_code()
         self._begun = self.status >= 200
@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
             self._done()
 
     def on_body(self, data: bytes) -> None:
-        """Keep a part of the body, as long as it is not too much."""
+        """Store a part of the body, up to the size limit."""
         self._size += len(data)
         if self._size > self._max_body:
             limit = f"{self._max_body / 1024 / 1024:g} MB"
@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
         self._body += data
 
     def on_message_complete(self) -> None:
-        """Hand the response over, unless it only says that another one follows."""
+        """Return the response, unless it is an interim one."""
         if not self._begun:
             self.headers = {}
             return
@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
             self._waiter.set_result(bytes(self._body))
 
     def _expire(self) -> None:
-        """Fail if this request has waited for long enough; the timer may be of an earlier one."""
+        """Fail if the deadline has passed; the timer may belong to an earlier request."""
         self._timer = None
         if self._waiter is None or self._waiter.done():
             return
@@ -202,7 +202,7 @@ def _closed(error: Exception | None) -> CallError:
 
 
 async def connect(base: SplitResult, max_body: int, timeout: float) -> Connection:
-    """Open a connection to an address, by the proxy that the environment names for it."""
+    """Open a connection to an address, through the proxy that the environment names for it."""
     proxy = proxy_for(base)
     at = proxy or base
     try:
@@ -237,7 +237,7 @@ async def _tunnel(connection: Connection, base: SplitResult, proxy: SplitResult)
 
 
 def proxy_for(base: SplitResult) -> SplitResult | None:
-    """Find the proxy for an address in the environment; this machine is never behind one."""
+    """Return the proxy for an address from the environment. Loopback addresses never use one."""
     host = base.hostname or ""
     if host in LOOPBACK:
         return None
@@ -254,7 +254,7 @@ def proxy_for(base: SplitResult) -> SplitResult | None:
 
 
 def proxy_login(proxy: SplitResult) -> str:
-    """Give the header that shows a proxy who we are, if its address says so."""
+    """Return the header with the credentials in a proxy's address, if it has any."""
     if proxy.username is None:
         return ""
     pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
@@ -278,7 +278,7 @@ def _reason(error: OSError | UnicodeError) -> str:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """Trust what the system trusts, or SSL_CERT_FILE, and the usual authorities."""
+    """Return the TLS context: the system's authorities, or SSL_CERT_FILE, and certifi's."""
     import certifi  # noqa: PLC0415
 
     context = ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""Why a call failed, and whether trying again can help."""
+"""Why a call failed, and whether a retry can help."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ _SAYS: dict[str, str] = {
     "content_filter": "The provider's content filter stopped the request",
 }
 
-SHOWN = 500
+MAX_SHOWN_CHARACTERS = 500
 
 LONGEST_WAIT = 300.0
-"""Seconds. A provider that asks for a longer wait is not waited for: a run can be resumed."""
+"""Seconds. If a provider asks for a longer wait, the call fails; the run can be resumed."""
 
 
 class CallError(PennyweightError):
-    """A call gave no reply. `retryable` says whether the same call can pass later.
+    """A call returned no reply. `retryable` tells whether the same call can succeed later.
 
-    `usage` is what was paid all the same, if the provider said so. `final` forbids another try
-    where its kind would allow one.
+    `usage` is what was billed nevertheless, if the provider reported it. `final` forbids a retry
+    that the kind would allow.
     """
 
     exit_code = 4
@@ -111,25 +111,25 @@ class CallError(PennyweightError):
 
     @property
     def perhaps_paid(self) -> bool:
-        """Whether the provider may have answered, and charged for it, without our knowing."""
+        """Whether the provider may have answered, and charged for it, without our knowledge."""
         return self.sent and self.status is None and self.kind in UNSURE
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call can pass later, and soon enough to wait for it."""
+        """Whether the same call can succeed later, and soon enough to wait for it."""
         soon = (self.retry_after or 0.0) <= LONGEST_WAIT
         return self.kind in RETRYABLE and soon and not self.final
 
 
 def malformed(what: str) -> CallError:
-    """Say that a body is not what the format promises."""
+    """Return the error for a body that does not have the documented format."""
     return CallError("malformed", f"The response cannot be understood: {what}")
 
 
 def from_status(
     status: int, headers: Mapping[str, str], detail: str, code: str = "", wait: float | None = None
 ) -> CallError:
-    """Make the error for a status that is not success; `code` is the provider's own word for it."""
+    """Return the error for an HTTP status; `code` is the provider's own error code."""
     kind = _kind(status, f"{code} {detail}".lower() if status < 500 else "")
     said = f": {shorten(detail)}" if detail else "."
     wait = retry_after(headers) if wait is None else wait
@@ -148,17 +148,17 @@ def _kind(status: int, words: str) -> Kind:
 
 
 def shorten(text: str) -> str:
-    r"""Keep a foreign text short enough for a line of a log.
+    r"""Shorten a foreign text so that it fits on a line of a log.
 
     >>> shorten("two\n lines")
     'two lines'
     """
-    flat = " ".join(text[: SHOWN * 4].split())
-    return flat if len(flat) <= SHOWN else f"{flat[:SHOWN]}…"
+    flat = " ".join(text[: MAX_SHOWN_CHARACTERS * 4].split())
+    return flat if len(flat) <= MAX_SHOWN_CHARACTERS else f"{flat[:MAX_SHOWN_CHARACTERS]}…"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read how many seconds to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+    """Read the seconds to wait from `retry-after-ms` or `Retry-After` (seconds or a date).
 
     >>> retry_after({"retry-after": "2.5"})
     2.5
@@ -191,7 +191,7 @@ def _until(date: str) -> float | None:
 
 
 def read_error(body: bytes) -> tuple[dict[str, Any], str]:
-    """Find the error object in a body, and the text to show when there is none."""
+    """Return the error object in a body, and the text to show if there is none."""
     text = body.decode(json.detect_encoding(body), "replace")
     try:
         value = json.loads(text)
@@ -212,10 +212,10 @@ R = TypeVar("R")
 
 
 def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Turn whatever a wrongly shaped body makes of a translation into one clear error.
+    """Turn every exception that a malformed body causes in a decoder into one clear error.
 
-    `spent` reads what the body says was used, which is paid for whatever else it says. Who paid
-    for a body of a wrong shape would pay again for the same.
+    `spent` reads the usage in the body, which is billed in any case. A body of the wrong shape that
+    was paid for is not requested again.
     """
 
     def decorate(decode: Callable[P, R]) -> Callable[P, R]:
@@ -245,7 +245,7 @@ _MISSHAPEN = (
 
 
 def _paid(spent: Callable[[Any], Usage], body: Any) -> Usage | None:
-    """Read what a body that is no reply was paid with; None when it does not say."""
+    """Read the usage of a body that is not a reply; None if it does not report any."""
     try:
         usage = spent(body)
     except _MISSHAPEN:

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from pennyweight.models.model import Request
 
 _OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).parents[1])))
-"""How the names of files begin that are Python's or Pennyweight's own."""
+"""The path prefixes of Python's and Pennyweight's own files."""
 
 
 class FunctionModel(Model):
-    """A function that answers: it gets the text of the last message, or the whole request.
+    """A function as a model. It gets the text of the last message, or the whole request.
 
-    It gets the request when its first parameter is called `request` or annotated `Request`. It
-    may be async; a plain function runs in a thread. It returns a text, a Reply, or a dict with
-    the fields of a Reply; of a tool call, name and arguments are enough. One that takes longer
-    than `timeout` seconds has failed.
+    It gets the request if its first parameter is named `request` or annotated `Request`. It may be
+    async; a plain function runs in a thread. It returns a text, a Reply, or a dict with the fields
+    of a Reply; a tool call needs only a name and arguments. A function that takes longer than
+    `timeout` seconds has failed.
     """
 
     def __init__(self, path: str, timeout: float, folder: Path | None = None) -> None:
@@ -78,7 +78,7 @@ class FunctionModel(Model):
         raise failed
 
     def _late(self) -> CallError:
-        """A plain function cannot be stopped: it runs on, and another try would double it."""
+        """Return the timeout error. A plain function keeps running, so it is not retried."""
         message = f"{self.name} gave no answer within {self._timeout:g} s."
         return CallError("timeout", message, final=not self._is_async)
 
@@ -88,7 +88,7 @@ class FunctionModel(Model):
         return CallError("function", f"{self.name} failed with {said}{place}")
 
     async def _result(self, given: Any) -> tuple[Any, float]:
-        """Call the function; give its value and the seconds it took, without any waiting."""
+        """Call the function; return its value and the seconds it took, without waiting time."""
         began = perf_counter()
         if self._is_async:
             return await self._function(given), perf_counter() - began
@@ -101,12 +101,12 @@ class FunctionModel(Model):
         return done.value, done.ended - done.began
 
     async def close(self) -> None:
-        """End the threads that wait for work."""
+        """End the idle threads."""
         self._threads.close()
 
 
 def _reply(value: Any) -> Reply:
-    """Read what a function gave, and remove the keys of the environment from all of it."""
+    """Read the value of a function, and remove the keys of the environment from it."""
     if isinstance(value, str):
         return Reply(redact_environment(value))
     if isinstance(value, Reply):
@@ -127,7 +127,7 @@ def _load(path: str, folder: Path | None) -> Callable[..., Any]:
 
 
 def _place(wrong: BaseException) -> str:
-    """Say where in the user's own files it went wrong, if it did there."""
+    """Return where in the user's own files an exception was raised, if it was there."""
     own = ""
     for frame, line in walk_tb(wrong.__traceback__):
         file, name = frame.f_code.co_filename, frame.f_code.co_name

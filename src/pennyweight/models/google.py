@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 IGNORES: frozenset[str] = frozenset()
 
 GUESSED_OUTPUT = 4096
-"""Tokens that an answer is taken to need at most beside its thoughts, where no limit is set."""
+"""Assumed maximum length of an answer, if only its thinking has a limit."""
 
 _TRUNCATED = {"MAX_TOKENS", "CONTINUATION"}
 _REFUSED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
 
 
 def headers(key: str | None) -> dict[str, str]:
-    """Say who is calling; never in the address, which lands in logs."""
+    """Return the authentication headers. The key never goes into the URL, which ends up in logs."""
     return {"x-goog-api-key": key} if key else {}
 
 
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
-    """Write a request."""
+    """Return the path and body of a request."""
     wanted = request.settings
     system = [m.content for m in request.messages if m.role == "system"]
     body: dict[str, Any] = {"contents": _contents(request.messages)}
@@ -45,9 +45,10 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
-    """Read from a request how many tokens may come out of it; None when it sets no limit.
+    """Return the maximum number of output tokens of a request; None if it sets no limit.
 
-    The format's limit includes the thoughts. Where only those have one, the answer's is guessed.
+    The format's limit includes thinking. If only thinking is limited, a length is assumed for the
+    answer.
     """
     config = body.get("generationConfig") or {}
     limit = count(config.get("maxOutputTokens"))
@@ -90,7 +91,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _contents(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Write the conversation; a tool's result names the function, not the call."""
+    """Return the conversation. A tool result names the function, not the call."""
     names = {c.id: c.name for m in messages for c in m.tool_calls}
     contents: list[dict[str, Any]] = []
     before = ""
@@ -119,7 +120,7 @@ def _parts(message: Message, names: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def spent(body: Any) -> Usage:
-    """Read what a reply took."""
+    """Read the usage of a reply."""
     return _usage(body.get("usageMetadata"))
 
 
@@ -154,7 +155,7 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
 def _blocked(
     body: Mapping[str, Any], usage: Usage, model: str | None, latency_ms: float | None
 ) -> Reply:
-    """A prompt that the filter stops comes back without candidates, and that is its answer."""
+    """Return the reply to a prompt that was blocked by the filter, which has no candidates."""
     if body.get("error"):
         raise _error(502, {}, body["error"], "")
     reason = (body.get("promptFeedback") or {}).get("blockReason")
@@ -170,7 +171,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Count thoughts as output, which they are billed as; the format counts them apart."""
+    """Count thinking as output, as it is billed. The format counts it separately."""
     if not isinstance(usage, dict):
         return Usage()
     prompt = count(usage.get("promptTokenCount"))
@@ -210,7 +211,7 @@ def _error(
 
 
 def _delay(details: list[dict[str, Any]]) -> float | None:
-    """Read how long to wait, which this format says in the body: `"retryDelay": "37s"`."""
+    """Read the time to wait, which this format puts in the body: `"retryDelay": "37s"`."""
     for detail in details:
         text = str(detail.get("retryDelay", "")).removesuffix("s")
         if text.isascii() and text.replace(".", "", 1).isdigit():

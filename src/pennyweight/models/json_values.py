@@ -1,4 +1,4 @@
-"""Small readers of foreign JSON, shared by the wire formats."""
+"""Readers of foreign JSON values, shared by the wire formats."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import json
 import math
 from typing import Any
 
-MOST_TOKENS = 2**40
-"""No call has more, and a store can add up millions of such."""
+MAX_TOKENS = 2**40
+"""No call has more, and a store can sum millions of such counts."""
 
 
 def count(value: Any) -> int | None:
-    """Take a number of tokens; anything else is None, never 0.
+    """Return a number of tokens; None for anything else, never 0.
 
     >>> count(12), count(12.0), count("12"), count(-1), count(True), count(2**41)
     (12, 12, None, None, None, None)
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= MOST_TOKENS:
+    if not number or not 0 <= value <= MAX_TOKENS:
         return None
     return int(value) if value == value // 1 else None
 
 
 def add(*values: int | None) -> int | None:
-    """Add the counts that are there; None when none is.
+    """Add the known counts; None if none is known.
 
     >>> add(1, None, 2), add(None, None)
     (3, None)
@@ -33,7 +33,7 @@ def add(*values: int | None) -> int | None:
 
 
 def text_of(value: Any) -> str:
-    """Take a text; null is the empty text, anything else is wrong."""
+    """Return a text; null is the empty text. Raise TypeError for anything else."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -42,7 +42,7 @@ def text_of(value: Any) -> str:
 
 
 def word(value: Any) -> str | None:
-    """Take a text that nothing rests on; anything else is None.
+    """Return an optional text; None for anything else.
 
     >>> word("stop"), word(7), word(None)
     ('stop', None, None)
@@ -51,7 +51,7 @@ def word(value: Any) -> str | None:
 
 
 def clean(text: str) -> str:
-    r"""Replace half characters, which JSON can carry and UTF-8 cannot.
+    r"""Replace unpaired surrogates, which JSON can contain but UTF-8 cannot.
 
     >>> clean("a\ud83d")
     'a?'
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 def logprob(value: Any) -> float:
-    """Take a log-probability; minus infinity becomes -9999, as servers write it."""
+    """Return a log-probability; minus infinity becomes -9999, as servers write it."""
     number = float(value)
     if math.isnan(number) or number == math.inf:
         raise ValueError("a log-probability is not a number")
@@ -70,15 +70,15 @@ def logprob(value: Any) -> float:
 
 
 def compact(value: Any) -> str:
-    """Write JSON as a model would have: used for the arguments of tools."""
+    """Write JSON as a model does, for the arguments of tools."""
     return clean(json.dumps(value, ensure_ascii=False))
 
 
 def split_thinking(text: str) -> tuple[str | None, str]:
-    r"""Part the chain of thought that a server left in the text from the answer.
+    r"""Split a text into the chain of thought that a server left in it and the answer.
 
-    The opening tag may be missing (some chat templates write it into the prompt), and so may the
-    closing one (the response was cut while the model was thinking).
+    The opening tag may be missing (some chat templates put it into the prompt), and so may the
+    closing tag (the response was cut off while the model was thinking).
 
     >>> split_thinking("<think>2+2</think>\n4")
     ('2+2', '4')

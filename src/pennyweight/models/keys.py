@@ -1,4 +1,4 @@
-"""Keys: they come from the environment, go into one header, and are found nowhere else."""
+"""API keys: they come from the environment, go into one header, and appear nowhere else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ESCAPE = re.compile(rb"\\(?:u00[2-7][0-9a-fA-F]|[/\\])")
 
 
 class Key:
-    """A key and the variable it came from; it does not show its value."""
+    """A key and the variable it came from. Its value is never shown."""
 
     __slots__ = ("_bytes", "_forms", "_value", "variable")
 
@@ -41,7 +41,7 @@ class Key:
 
     @classmethod
     def read(cls, variable: str) -> Key | None:
-        """Read a key from the environment; None when it is not there."""
+        """Read a key from the environment; None if the variable is not set."""
         if not _VARIABLE.fullmatch(variable):
             raise UsageError(
                 "key_env is not the name of an environment variable. Put the key itself into one, "
@@ -57,11 +57,11 @@ class Key:
         return cls(variable, value)
 
     def reveal(self) -> str:
-        """Give the value, for the header of a request."""
+        """Return the value, for the header of a request."""
         return self._value
 
     def redact(self, text: str) -> str:
-        """Remove the key from a text that somebody else wrote."""
+        """Remove the key from a foreign text."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
@@ -87,7 +87,7 @@ class Key:
         return body
 
     def _in_utf8(self, body: bytes) -> bytes:
-        """Rewrite UTF-16 and UTF-32, which JSON may come in; a NUL must not hide the key."""
+        """Re-encode UTF-16 and UTF-32, which JSON may use, so that NULs cannot hide the key."""
         text = body.decode(json.detect_encoding(body), "replace")
         bare = text.replace("\0", "")
         return (text if self.redact(bare) == bare else bare).encode()
@@ -96,15 +96,15 @@ class Key:
         return f"Key({self.variable})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Refuse to be pickled: a key does not travel."""
+        """Refuse to be pickled."""
         raise TypeError("A key cannot be pickled; read it where it is needed.")
 
 
 @lru_cache(maxsize=256)
 def forms(value: str) -> tuple[str, ...]:
-    """Give a key as it may come back: as it is, in an address, in base64, in hexadecimal.
+    """Return the forms in which a key may come back: as it is, URL-encoded, base64, hexadecimal.
 
-    Base64 of a longer text, such as `user:key`, holds the key in one of three ways.
+    Base64 of a longer text, such as `user:key`, contains the key in one of three ways.
 
     >>> forms("test")
     ('test',)
@@ -121,21 +121,21 @@ def forms(value: str) -> tuple[str, ...]:
 
 
 def redact_environment(text: str, named: Collection[str] = ()) -> str:
-    """Remove every key of the environment: for libraries that read keys by themselves.
+    """Remove every key of the environment, for libraries that read keys by themselves.
 
-    `named` are variables whose values are removed too, whatever they are called.
+    The values of the variables in `named` are removed too.
     """
     return _without(text, _secrets(named))
 
 
 def redact_reply(value: Any, named: Collection[str] = ()) -> Any:
-    """Remove every key of the environment from JSON that a library or a function gave."""
+    """Remove every key of the environment from JSON that a library or a function returned."""
     secrets = _secrets(named)
     return _walk(value, lambda text: _without(text, secrets)) if secrets else value
 
 
 def _secrets(named: Collection[str]) -> list[str]:
-    """List the keys of the environment, in every form they may come back in, longest first."""
+    """List the keys of the environment in every form in which they may come back, longest first."""
     found = {
         form
         for name, value in os.environ.items()
@@ -147,7 +147,7 @@ def _secrets(named: Collection[str]) -> list[str]:
 
 
 def _pieces(value: str) -> set[str]:
-    """Give a value as it is, as it stands in JSON, and line by line: a diff breaks it up."""
+    """Return a value as it is, as JSON has it, and line by line, as a diff breaks it up."""
     pieces = {value, json.dumps(value)[1:-1], *(line.strip() for line in value.splitlines())}
     return {piece for piece in pieces if len(piece) >= SURE}
 
@@ -160,13 +160,13 @@ def _without(text: str, secrets: list[str]) -> str:
 
 @cache
 def _unescaped(escape: bytes) -> bytes:
-    """Write an escape of JSON as the character it stands for, where JSON needs no escape."""
+    """Replace a JSON escape by its character, if JSON does not require the escape."""
     character = escape[1:] if len(escape) == 2 else bytes.fromhex(escape[4:].decode())
     return b"\\" + character if character in b'"\\' else character
 
 
 def _walk(value: Any, redact: Callable[[str], str]) -> Any:
-    """Copy JSON with every text cleaned, however deep it is nested."""
+    """Copy JSON with every text redacted, at any depth."""
     whole = [value]
     left: list[Any] = [whole]
     while left:
@@ -179,7 +179,7 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _cleaned(value: Any, redact: Callable[[str], str]) -> Any:
-    """Clean a text, or copy an object with the names in it cleaned; what it holds comes later."""
+    """Redact a text, or copy an object with its keys redacted; its values are processed later."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LiteLLMModel(Model):
-    """A model that litellm calls; it finds its own key in the environment."""
+    """A model that litellm calls. litellm reads the key from the environment."""
 
     def __init__(self, model: str, timeout: float) -> None:
         if find_spec("litellm") is None:
@@ -32,7 +32,7 @@ class LiteLLMModel(Model):
         return f"LiteLLMModel({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Write the request as it will be sent; settings that cannot be written are an error."""
+        """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
         return openai.encode(self._model, request)
 
     async def call(self, request: Request) -> Reply:

@@ -1,12 +1,12 @@
 """`local/…`: a GGUF file on this machine, served by llama.cpp and called in OpenAI's format.
 
-A server starts at the first call, is shared by everything in this process that names the same
-file, and ends with the last of them.
+A server starts at the first call, is shared by everything in this process that names the same file,
+and ends with its last user.
 
-With one slot an answer depends on its request alone: the same prompt, settings and seed give the
-same tokens. With several, the server computes the slots' tokens together, and who else is asking
-changes the last digits of the sums, now and then a token. Use `slots=1`, or a recording, where
-that matters.
+With one slot, a reply depends on its request alone: the same prompt, settings and seed give the
+same tokens. With several slots, the server computes their tokens together, so that concurrent
+requests change the last digits of the sums and, now and then, a token. Use `slots=1` or a recording
+where that matters.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class LocalModel(Model):
         return f"LocalModel({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Write the request as it will be sent; settings that cannot be written are an error."""
+        """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
         return openai.encode(self._wanted[0], request)
 
     async def call(self, request: Request) -> Reply:
-        """Answer once; the first call fetches the file and starts the server."""
+        """Answer once. The first call fetches the file and starts the server."""
         remote = self._remote
         if remote is None or self._server is None or not self._server.alive:
             remote = await self._start()
@@ -103,7 +103,7 @@ class LocalModel(Model):
             return self._remote
 
     async def _taken(self) -> Server:
-        """Get the server, from a thread that holds up no end of the process."""
+        """Acquire the server in a thread that does not delay the end of the process."""
         threads = Threads(self.name)
         try:
             done = await threads.run(_take, self._wanted)
@@ -126,13 +126,13 @@ class LocalModel(Model):
             await asyncio.to_thread(_give_back, self._wanted, server)
 
     async def close(self) -> None:
-        """Close the connections, and the server if nobody else uses it."""
+        """Close the connections, and the server if it has no other user."""
         await self._let_go()
 
 
 @asynccontextmanager
 async def serving(name: str, slots: int = SLOTS, context: int = CONTEXT) -> AsyncIterator[str]:
-    """Serve a model for as long as the block runs; gives the address, without `/v1`."""
+    """Serve a model while the block runs; yield the address, without `/v1`."""
     wanted = (name, slots, context)
     server = await asyncio.to_thread(_take, wanted)
     try:
@@ -142,7 +142,7 @@ async def serving(name: str, slots: int = SLOTS, context: int = CONTEXT) -> Asyn
 
 
 def _take(wanted: _Wanted) -> Server:
-    """Get the server for a file, started if it does not run yet (or no more)."""
+    """Return the server for a file, starting it if it is not running."""
     name, slots, context = wanted
     with _lock:
         server, users = _running.get(wanted, (None, 0))
@@ -154,7 +154,7 @@ def _take(wanted: _Wanted) -> Server:
 
 
 def _give_back(wanted: _Wanted, server: Server) -> None:
-    """Stop a server when its last user is done; one that died was replaced, and is cleared away."""
+    """Stop a server when its last user is done. A server that died has been replaced."""
     with _lock:
         current, users = _running.get(wanted, (None, 0))
         if current is server and users > 1:

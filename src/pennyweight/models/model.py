@@ -1,4 +1,4 @@
-"""What a model is: a request in, a reply out. The values are frozen and know no provider."""
+"""Models, requests and replies. The values are frozen and independent of providers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that the model asked for.
+    """A tool call that the model requested.
 
-    `arguments` is the JSON text as the model wrote it, since a model may well write it wrongly.
+    `arguments` is the JSON text as the model wrote it, because a model may write invalid JSON.
     """
 
     id: str
@@ -27,7 +27,7 @@ class ToolCall:
     arguments: str
 
     def parsed(self) -> dict[str, Any] | None:
-        """Read the arguments; null when they are no JSON object."""
+        """Return the arguments; None if they are not a JSON object."""
         try:
             value = json.loads(self.arguments or "{}")
         except ValueError:
@@ -48,7 +48,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to answer. What is None is left to the provider.
+    """How to answer. A value of None is left to the provider.
 
     `tools` are objects with `name`, `description` and `parameters` (a JSON schema). `schema` is a
     JSON schema that the output must satisfy. `thinking` is a budget in tokens (0: none) or a level
@@ -68,7 +68,7 @@ class Settings:
 
     @classmethod
     def from_suite(cls, options: Mapping[str, Any]) -> Settings:
-        """Make settings from those of a suite: names that no wire knows go as they are."""
+        """Make settings from those of a suite. Names that are not settings go into `extra`."""
         names = {f.name for f in fields(cls)}
         known = {name: value for name, value in options.items() if name in names}
         rest = {name: value for name, value in options.items() if name not in names}
@@ -76,7 +76,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
-        """Make settings from what a person wrote; a name that is not known is an error."""
+        """Make settings from a mapping. An unknown name is an error."""
         known = [f.name for f in fields(cls)]
         for name in values:
             if name not in known:
@@ -92,15 +92,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked, and which attempt it is (so that a recording tells them apart)."""
+    """What a model is asked, and for which attempt, so that a recording can tell attempts apart."""
 
     messages: tuple[Message, ...]
     settings: Settings = field(default_factory=Settings)
     attempt: int = 1
     work: Workspace | None = None
-    """Where an agent works, and how what it leaves behind is checked."""
+    """The workspace of an agent, and how its result is checked."""
     label: str = ""
-    """Which tier and task ask, so that a recording tells equal prompts apart; it is never sent."""
+    """The tier and task, so that a recording can tell equal prompts apart. It is never sent."""
 
     @property
     def text(self) -> str:
@@ -108,7 +108,7 @@ class Request:
         return self.messages[-1].content if self.messages else ""
 
     def plain(self) -> dict[str, Any]:
-        """Give the request as plain data; of the work, what tells it apart from others."""
+        """Return the request as plain data, with what identifies its workspace."""
         values = asdict(replace(self, work=None))
         del values["work"]
         if not self.label:
@@ -120,9 +120,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; what it did not say is None, never 0.
+    """Tokens as the provider counted them. An unreported count is None, never 0.
 
-    `prompt_tokens` includes the cached ones, `completion_tokens` the reasoning.
+    `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning.
     """
 
     prompt_tokens: int | None = None
@@ -133,11 +133,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model or an agent answered. `finish` is the provider's own word for why it stopped.
+    """The reply of a model or an agent. `finish` is the provider's own reason for stopping.
 
-    `status` is `timeout` or `budget` where the subject itself ran out of it. An agent also says
-    whether what it left behind `passed`, what it cost by its own account, and its `work`: exit
-    code, output, the difference it made.
+    `status` is `timeout` or `budget` if the subject itself exceeded a limit. An agent also reports
+    whether its result `passed`, its own cost, and its `work`: exit code, output and diff.
     """
 
     text: str
@@ -156,14 +155,14 @@ class Reply:
     work: Mapping[str, Any] | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Give the reply as plain data."""
+        """Return the reply as plain data."""
         return asdict(self)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Reply:
-        """Make a reply from plain data, as `plain` gives it or as a person's function does.
+        """Make a reply from plain data, as `plain` or a user's function returns it.
 
-        A field that is not what it must be is an error that names it.
+        An invalid field is an error that names it.
         """
         given = read_reply(values)
         given["tool_calls"] = tuple(ToolCall(**call) for call in given["tool_calls"])

@@ -1,8 +1,8 @@
-"""OpenAI's chat format, which most servers speak: a request to JSON, JSON to a reply.
+"""OpenAI's chat format, which most servers use: a request to JSON, JSON to a reply.
 
-Besides OpenAI's own fields it reads what others add to them: `reasoning_content` (DeepSeek, Qwen,
-GLM, llama.cpp), `reasoning` (OpenRouter, vLLM, Ollama), thinking parts (Mistral), `<think>` tags
-left in the text, DeepSeek's `prompt_cache_hit_tokens`, xAI's reasoning tokens counted apart.
+In addition to OpenAI's own fields it reads those of others: `reasoning_content` (DeepSeek, Qwen,
+GLM, llama.cpp), `reasoning` (OpenRouter, vLLM, Ollama), thinking parts (Mistral), `<think>` tags in
+the text, DeepSeek's `prompt_cache_hit_tokens`, and xAI's separate count of reasoning tokens.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BESIDE = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_con
 
 
 def headers(key: str | None) -> dict[str, str]:
-    """Say who is calling."""
+    """Return the authentication headers."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str, dict[str, Any]]:
-    """Write a request. `limit` is what the server calls the limit of output tokens."""
+    """Return the path and body of a request. `limit` is the server's name for the output limit."""
     wanted = request.settings
     body: dict[str, Any] = {"model": model, "messages": [_message(m) for m in request.messages]}
     if wanted.temperature is not None:
@@ -59,7 +59,7 @@ def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
-    """Read from a request how many tokens may come out of it; None when it sets no limit."""
+    """Return the maximum number of output tokens of a request; None if it sets no limit."""
     limits = [count(body.get(name)) for name in ("max_completion_tokens", "max_tokens")]
     known = [limit for limit in limits if limit]
     return max(known) * (count(body.get("n")) or 1) if known else None
@@ -105,7 +105,7 @@ def _effort(wanted: Settings) -> str:
 
 
 def spent(body: Any) -> Usage:
-    """Read what a reply took."""
+    """Read the usage of a reply."""
     return _usage(body.get("usage"))
 
 
@@ -142,7 +142,7 @@ def _without_choices(body: Mapping[str, Any]) -> CallError:
 
 
 def _reported(error: Any) -> CallError:
-    """Gateways such as OpenRouter report an upstream failure with status 200."""
+    """Return the error of a gateway, such as OpenRouter, that reports a failure with status 200."""
     detail = error if isinstance(error, dict) else {"message": str(error)}
     code = detail.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 502
@@ -164,7 +164,7 @@ def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | N
 
 
 def _excuse(message: Mapping[str, Any]) -> None:
-    """A message without content must have something else to say; an empty text is an answer."""
+    """Reject a message without content, unless it has a tool call, a refusal or reasoning."""
     if not any(message.get(name) for name in _BESIDE):
         raise KeyError("content")
 

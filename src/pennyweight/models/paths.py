@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def beside(folder: Path | None, name: str) -> Path:
-    """Find a file by what a suite calls it: in the suite's folder if it is there, else here."""
+    """Return a file that a suite names: in the suite's folder if it exists there, else as it is."""
     path = Path(name).expanduser()
     there = folder / path if folder else path
     return there if there.exists() else path

@@ -1,4 +1,4 @@
-"""What tokens cost: the suite's own prices first, then the published ones, else not known."""
+"""Prices of tokens: the suite's own first, then published ones, else unknown."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 _ASKED = 1000
-"""The tokens a published price is asked for: few, since some models charge more for many."""
+"""The tokens for which a published price is looked up. Some models charge more for many."""
 _PUBLISHED = {"grok": "x-ai", "glm": "zai", "moonshot": "moonshotai"}
-"""Providers that genai-prices calls by other names."""
+"""Providers that have another name in genai-prices."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-"""Addresses of this machine: what serves a model there has prices of its own, if any."""
+"""Addresses of this machine. Published prices do not apply to models served here."""
 _FREE = ("local/", "replay:", "python:")
-"""What nobody charges for by the token."""
+"""Model prefixes that are not billed by the token."""
 
 
 @dataclass(slots=True)
 class Prices:
-    """The prices of a run's subjects; those that nobody knows are null, never 0.
+    """The prices of a run's subjects. An unknown price is null, never 0.
 
-    `names` are the models' own names by subject, where they differ from what the suite says: a
-    recording answers in the name of the model that was recorded, and costs what that one did.
+    `names` maps subjects to the models' own names where they differ from the suite: a recording
+    answers in the name of the recorded model and costs what that model did.
     """
 
     own: Mapping[str, Price]
@@ -41,11 +41,11 @@ class Prices:
 
     @classmethod
     def with_models(cls, own: Mapping[str, Price], models: Mapping[str, Model]) -> Prices:
-        """Make the prices of a run from its models, by the names of their subjects."""
+        """Make the prices of a run from its models by subject."""
         return cls(own, {name: model.name for name, model in models.items()})
 
     def of(self, subject: Subject) -> Price | None:
-        """Find the price of a subject's model."""
+        """Return the price of a subject's model."""
         if subject.name not in self._known:
             model = self.names.get(subject.name) or recorded(subject.model)
             found = [self.own.get(name) for name in (subject.name, subject.model, model)]
@@ -55,7 +55,7 @@ class Prices:
         return self._known[subject.name]
 
     def cost(self, subject: Subject, usage: Usage) -> float | None:
-        """Price what a call used; null if the price is not known, or a count that matters."""
+        """Return the cost of a call; None if the price or a count that matters is not known."""
         price = self.of(subject)
         sent, made = usage.prompt_tokens, usage.completion_tokens
         if price is None or (sent is None and price.input) or (made is None and price.output):
@@ -63,9 +63,9 @@ class Prices:
         return ((sent or 0) * price.input + (made or 0) * price.output) / MILLION
 
     def unknown(self, subjects: Iterable[Subject], *, limited: bool = False) -> list[str]:
-        """Name the models that cost something and whose price is not known, each once.
+        """List the models that cost something but whose price is not known.
 
-        An agent may say itself what it cost. Where money is limited, a function may cost some too.
+        An agent may report its own cost. If `limited`, a function may cost something too.
         """
         free = _FREE[:-1] if limited else _FREE
         paid = [s for s in subjects if s.agent is None and not s.model.startswith(free)]
@@ -74,7 +74,7 @@ class Prices:
 
 
 def recorded(model: str) -> str:
-    """Give the model behind `replay:FILE#MODEL`; any other is itself.
+    """Return the model behind `replay:FILE#MODEL`; any other name is returned as it is.
 
     >>> recorded("replay:tape.jsonl#openai/gpt-4o"), recorded("openai/gpt-4o")
     ('openai/gpt-4o', 'openai/gpt-4o')
@@ -83,7 +83,7 @@ def recorded(model: str) -> str:
 
 
 def published(model: str) -> Price | None:
-    """Look a model's price up in genai-prices, which works offline."""
+    """Look up a model's price in genai-prices, which works offline."""
     provider, _, name = model.partition("/")
     if not name or model.startswith(_FREE):
         return None

@@ -23,9 +23,9 @@ DEFAULT_TIMEOUT = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An address that serves models, and the variable that holds its key ("" when it needs none).
+    """An address that serves models, and the variable that holds its key ("" if it needs none).
 
-    `base_env` names a variable that holds the address, for those who have one each.
+    `base_env` names a variable that holds the address, for providers with an address per customer.
     """
 
     name: str
@@ -99,10 +99,10 @@ def find(
     context: int | None = None,
     folder: Path | None = None,
 ) -> Model:
-    """Find a model; what is wrong with its name, its address or its key is said here, not later.
+    """Return a model by its name. Errors in its name, address or key are raised here, not later.
 
-    `slots` (answers at once) and `context` (tokens of each) are for `local/…` only, `folder` (the
-    suite's, where modules and files are looked for first) for `python:…`, `replay:…` and
+    `slots` (concurrent replies) and `context` (tokens of each) apply to `local/…` only; `folder`
+    (the suite's, in which modules and files are searched first) to `python:…`, `replay:…` and
     `local/…`. Nothing is sent, fetched or started before the first call.
     """
     scheme, colon, rest = name.partition(":")
@@ -110,7 +110,7 @@ def find(
         return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT, folder)
     provider, slash, model = name.partition("/")
     if not slash or not model:
-        raise UsageError(f"{name!r} names no model. {_FORMS}")
+        raise UsageError(f"{name!r} is not the name of a model. {_FORMS}")
     if provider == "local":
         from pennyweight.models.local import LocalModel  # noqa: PLC0415
 
@@ -168,7 +168,7 @@ def _address(provider: Provider, base_url: str | None) -> str:
         address = resource if resource.endswith("/v1") else f"{resource}/openai/v1"
     parts = _split(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"base_url {address!r} is no address; write http://… or https://….")
+        raise UsageError(f"base_url {address!r} is not an address; write http://… or https://….")
     if parts.username or parts.password:
         raise UsageError("base_url must not hold a user name or password; name a key with key_env.")
     if parts.query or parts.fragment:
@@ -180,7 +180,7 @@ def _address(provider: Provider, base_url: str | None) -> str:
 
 
 def _split(address: str) -> SplitResult:
-    """Take an address apart; a wrong one is not repeated where it may hold a password."""
+    """Split an address. A wrong one is not repeated in the error if it may contain a password."""
     with suppress(ValueError):
         parts = urlsplit(address)
         if parts.port != 0:
@@ -193,7 +193,7 @@ def _split(address: str) -> SplitResult:
 
 
 def _key(provider: Provider, name: str, elsewhere: bool, key_env: str | None) -> Key | None:
-    """Read the key. At another address than the provider's own, only a key that was named goes."""
+    """Read the key. An address other than the provider's own only gets a key that was named."""
     variable = key_env or ("" if elsewhere else provider.key_env)
     if not variable:
         return None

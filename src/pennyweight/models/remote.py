@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Wire(Protocol):
-    """A wire format; each is a module of pure functions."""
+    """A wire format: a module of pure functions."""
 
     IGNORES: frozenset[str]
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Say who is calling."""
+        """Return the authentication headers."""
 
     def most_output(self, body: Mapping[str, Any]) -> int | None:
-        """Read from a request how many tokens may come out of it; None when it sets no limit."""
+        """Return the maximum number of output tokens of a request; None if it sets no limit."""
 
     def decode(self, body: Any, latency_ms: float | None = None) -> Reply:
         """Read a reply."""
@@ -61,11 +61,11 @@ class RemoteModel(Model):
         return f"RemoteModel({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Write the request as it will be sent; settings that cannot be written are an error."""
+        """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
         return self._encode(self._model, request)
 
     def most_output(self, settings: Settings) -> int | None:
-        """Say how many tokens a reply may have at most; None when nothing limits it."""
+        """Return the maximum number of output tokens of a call; None if nothing limits it."""
         _, body = self.encode(Request((Message("user", ""),), settings))
         return self._wire.most_output(body)
 
@@ -93,12 +93,12 @@ class RemoteModel(Model):
     def _refused(self, answer: Answer) -> CallError:
         if answer.status < 400:
             where = shorten(self._redact(answer.headers.get("location", "nowhere")))
-            said = f"The address answered HTTP {answer.status} and points to {where}."
+            said = f"The server answered HTTP {answer.status}, a redirect to {where}."
             return CallError("bad_request", f"{said} Set base_url.", status=answer.status)
         return self._wire.error(answer.status, answer.headers, answer.body)
 
     def _explained(self, wrong: CallError) -> CallError:
-        """Take the key out of an error, and say what to do about one that concerns the key."""
+        """Remove the key from an error, and add advice to one that concerns the key."""
         message = self._redact(wrong.message)
         if wrong.kind == "auth":
             variable = self._key.variable if self._key else None

@@ -1,10 +1,9 @@
-"""Recorded replies: `replay:FILE` gives them again, and a recorder writes such files.
+"""Recorded replies: `replay:FILE` returns them, and a recorder writes such files.
 
-A file is JSONL. Each line holds the key of a request, the model that answered, and its reply. The
-key is a hash over the model, the messages, the settings, the attempt and who asks (tier and task),
-so a recording never answers for another model, another prompt, or another try, and equal prompts
-have a reply each. Of two replies with one key the later stands: a run that was resumed made the
-attempt again.
+A file is JSONL. Each line has the key of a request, the model that answered, and its reply. The key
+is a hash of the model, the messages, the settings, the attempt, the tier and the task. So a
+recording never answers for another model, prompt or attempt, and equal prompts have a reply each.
+If two replies have the same key, the later one counts: a resumed run repeated the attempt.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 _MAKE = "'pennyweight run --record FILE' writes such files."
 _BEGIN = b'{"key": "'
-"""How each line of a recorder begins."""
+"""The start of each line that a recorder writes."""
 
 
 def key_of(model: str, request: Request) -> str:
-    """Give the key under which a reply is kept."""
+    """Return the key under which a reply is recorded."""
     whole = {"model": model, **request.plain()}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -40,7 +39,7 @@ def key_of(model: str, request: Request) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A file of recorded replies, read whole."""
+    """A file of recorded replies, read completely."""
 
     path: Path
     replies: Mapping[str, Reply]
@@ -48,7 +47,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        """Read a file. A last line that was cut (the recorder died) is left out."""
+        """Read a file. An incomplete last line (the recorder was killed) is ignored."""
         replies: dict[str, Reply] = {}
         models: dict[str, None] = {}
         problems: list[str] = []
@@ -70,13 +69,13 @@ class Recording:
 
     @classmethod
     def named(cls, text: str, folder: Path | None = None) -> ReplayModel:
-        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` when it holds several.
+        """Find the model of `replay:FILE`, or of `replay:FILE#MODEL` if the file has several.
 
-        A file is looked for in `folder`, the suite's, and then here.
+        The file is searched in `folder`, the suite's, and then in the current folder.
         """
         file, _, model = text.partition("#")
         if not file:
-            raise UsageError("replay: names no file; write replay:FILE.")
+            raise UsageError("'replay:' needs a file; write replay:FILE.")
         recording = cls.read(beside(folder, file))
         if model:
             return recording.model(model)
@@ -89,16 +88,16 @@ class Recording:
         )
 
     def model(self, name: str) -> ReplayModel:
-        """Give one of the recorded models."""
+        """Return one of the recorded models."""
         if name not in self.models:
             raise UsageError(unknown(f"In {self.path}, model", name, self.models))
         return ReplayModel(name, self)
 
 
 class ReplayModel(Model):
-    """A model that answers as it did when it was recorded, usage and latency included.
+    """A model that answers as it did when it was recorded, including usage and latency.
 
-    Its name is that of the recorded model: the records come out the same.
+    It has the name of the recorded model, so that its records are the same.
     """
 
     def __init__(self, name: str, recording: Recording) -> None:
@@ -121,7 +120,7 @@ class ReplayModel(Model):
 
 
 class RecordError(PennyweightError):
-    """Replies can no longer be recorded: a full disk, a file that went away."""
+    """Replies can no longer be recorded: the disk is full, or the file has disappeared."""
 
     exit_code = 4
 
@@ -129,8 +128,8 @@ class RecordError(PennyweightError):
 class Recorder:
     """Appends replies to a file, each before its caller sees it. Several models may share one.
 
-    When the file can no longer be written, what was answered still reaches its caller, and no
-    further call is made.
+    If the file can no longer be written, a reply still reaches its caller, but no further call is
+    made.
     """
 
     def __init__(self, path: Path) -> None:
@@ -147,10 +146,10 @@ class Recorder:
                 raise
         except OSError as error:
             reason = error.strerror or error
-            raise UsageError(f"--record {path}: it cannot be written: {reason}.") from error
+            raise UsageError(f"--record {path}: the file cannot be written: {reason}.") from error
 
     def wrap(self, model: Model) -> Model:
-        """Give the same model, with its replies recorded."""
+        """Return the model with its replies recorded."""
         return _Recorded(model, self)
 
     def add(self, model: str, request: Request, reply: Reply) -> None:
@@ -167,12 +166,12 @@ class Recorder:
             self._lost += 1
 
     def check(self) -> None:
-        """Refuse to go on once a reply could not be written."""
+        """Raise RecordError if a reply could not be written."""
         if self._error is not None:
             raise self._error
 
     def close(self) -> None:
-        """Close the file; says so if it does not hold every reply."""
+        """Close the file. Raise RecordError if it lacks a reply."""
         try:
             self._file.close()
         except OSError as error:
@@ -184,8 +183,8 @@ class Recorder:
     def _fail(self, error: OSError) -> None:
         if self._error is None:
             self._error = RecordError(
-                f"{self._path} cannot be written any more: {error.strerror or error}. What was "
-                "answered is safe in the store; free some space, then 'pennyweight run --resume'."
+                f"{self._path} can no longer be written: {error.strerror or error}. The replies so "
+                "far are safe in the store; free some space, then 'pennyweight run --resume'."
             )
 
 
@@ -230,14 +229,14 @@ def _is_recorded(line: bytes) -> bool:
 
 
 def _is_recording(start: bytes) -> bool:
-    """Whether a file that starts with this line is a recording; the line may be cut."""
+    """Whether a file that starts with this line, which may be incomplete, is a recording."""
     if start.endswith(b"\n"):
         return _is_recorded(start)
     return start.startswith(_BEGIN) or _BEGIN.startswith(start)
 
 
 def _end_last_line(path: Path, file: IO[bytes]) -> None:
-    """Cut off what a recorder that died left of its last line; touch nothing but a recording."""
+    """Remove an incomplete last line that a killed recorder left. Refuse a file of another kind."""
     size = path.stat().st_size
     if not size:
         return
@@ -245,7 +244,7 @@ def _end_last_line(path: Path, file: IO[bytes]) -> None:
         first = old.read(1)
         if first != b"{" or not _is_recording(first + old.readline()):
             raise UsageError(
-                f"--record {path}: it is there and is no recording; name another file."
+                f"--record {path}: the file exists and is not a recording; name another file."
             )
         kept = size
         while kept:

@@ -9,7 +9,7 @@ from dataclasses import asdict, is_dataclass
 from numbers import Real
 from typing import Any
 
-from pennyweight.models.json_values import MOST_TOKENS
+from pennyweight.models.json_values import MAX_TOKENS
 from pennyweight.schema.kinds import (
     Flag,
     ListOf,
@@ -22,7 +22,7 @@ from pennyweight.schema.structs import Field, Struct
 
 STATUSES = ("ok", "timeout", "budget")
 _TEXT = Text(strict=True)
-_TOKENS = Number(0, MOST_TOKENS, whole=True)
+_TOKENS = Number(0, MAX_TOKENS, whole=True)
 
 
 def _json_text(arguments: Any) -> str:

@@ -1,7 +1,7 @@
-"""A llama.cpp server on loopback, in a process of its own that cannot outlive this one.
+"""A llama.cpp server on loopback, in a child process that cannot outlive this one.
 
-The child reads its standard input and ends when that does: the pipe closes however the parent
-ends, `kill -9` included. It ignores Ctrl-C, so that calls in flight can finish.
+The child reads its standard input and ends when that is closed, which happens however the parent
+ends, even by `kill -9`. It ignores Ctrl-C, so that calls in flight can finish.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pennyweight.errors import UsageError
 
 
 class Server:
-    """A running server: its address, and the process behind it."""
+    """A running server: its address and its process."""
 
     def __init__(self, path: Path, slots: int, context: int) -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
@@ -47,16 +47,16 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """The process behind it."""
+        """The id of the process."""
         return self._process.pid
 
     def stop(self) -> None:
-        """End the process and wait until it has."""
+        """End the process and wait for it."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 with contextlib.suppress(OSError):
@@ -80,11 +80,11 @@ class Server:
 
 
 def _parameters(path: str, slots: int, context: int) -> Any:
-    """Set the server up so that an answer depends as little as can be on what else is asked.
+    """Configure the server so that a reply depends as little as possible on concurrent requests.
 
-    The prompt cache is off: with it, usage and latency would depend on what was asked before. One
-    core is left free: the threads wait for each other by spinning, so a machine that has anything
-    else to do would slow them down tenfold.
+    The prompt cache is off, because with it usage and latency would depend on earlier requests. One
+    core stays free: the threads wait for each other by spinning, so that on a machine with any
+    other load they would become ten times slower.
     """
     xllamacpp: Any = import_module("xllamacpp")
     wanted = xllamacpp.CommonParams()
@@ -110,7 +110,7 @@ def _cores() -> int:
 
 
 def main(path: str, slots: str, context: str) -> None:
-    """Serve until standard input ends (in the child)."""
+    """Serve until standard input is closed (in the child)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the library may print; only the address goes to the parent

@@ -1,4 +1,4 @@
-"""Threads for functions that nobody can interrupt: as many as are under way, none waited for."""
+"""Threads for functions that cannot be interrupted: one per running function, never joined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a function: its value, or what it raised; and the moments it took."""
+    """The result of a function: its value or exception, and when it started and ended."""
 
     value: Any
     wrong: BaseException | None
@@ -29,9 +29,9 @@ _Job = tuple["Callable[[], Any]", "Callable[[Done], None]"]
 
 
 class Threads:
-    """Runs functions in daemon threads; an idle one is used again.
+    """Runs functions in daemon threads and reuses idle ones.
 
-    One that hangs holds up neither the others nor the end of the process.
+    A function that hangs delays neither the others nor the end of the process.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,7 +39,7 @@ class Threads:
         self._idle: list[SimpleQueue[_Job | None]] = []
 
     async def run(self, function: Callable[[Any], Any], given: Any) -> Done:
-        """Run a function at once, in a thread of its own for as long as it takes."""
+        """Run a function at once, in a thread of its own while it runs."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Done] = loop.create_future()
         context = contextvars.copy_context()
@@ -69,7 +69,7 @@ class Threads:
             ended(done)
 
     def close(self) -> None:
-        """End the threads that wait for work."""
+        """End the idle threads."""
         while self._idle:
             self._idle.pop().put(None)
 

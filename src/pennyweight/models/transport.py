@@ -1,4 +1,4 @@
-"""The HTTP that all wire formats share: JSON out, bytes in, one timeout, one limit of size."""
+"""The HTTP transport of all wire formats: JSON out, bytes in, with a timeout and a size limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_BODY = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server sent back, read to its end."""
+    """A complete response of a server."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Answer:
 
 
 class Transport:
-    """Connections to one address, opened when they are needed and kept for the next call."""
+    """Connections to one address, opened when needed and reused."""
 
     __slots__ = ("_base", "_head", "_idle", "_prefix", "_starts", "_timeout", "max_body")
 
@@ -69,7 +69,7 @@ class Transport:
         return f"Transport({self._base.geturl()})"
 
     async def post(self, path: str, body: Any) -> Answer:
-        """Send JSON and read the answer to its end; whatever goes wrong is a CallError."""
+        """Send JSON and read the complete response. Every failure is a CallError."""
         data = _written(body)
         start = self._starts.get(path) or self._start(path)
         head = f"{start}{len(data)}\r\n\r\n".encode("latin-1")
@@ -89,7 +89,7 @@ class Transport:
         return Answer(connection.status, headers, got, (perf_counter() - started) * 1000)
 
     def _start(self, path: str) -> str:
-        """Write a request's head as far as it is the same for all calls of a path."""
+        """Return the part of a request's head that is the same for all calls of a path."""
         if self._prefix is None:
             self._find_way()
         target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
@@ -98,14 +98,14 @@ class Transport:
         return start
 
     def _find_way(self) -> None:
-        """Address a proxy, if plain HTTP goes by one; encrypted calls go through a tunnel."""
+        """Use a proxy for plain HTTP if there is one; encrypted calls go through a tunnel."""
         self._prefix = self._base.path
         if self._base.scheme == "http" and (proxy := proxy_for(self._base)):
             self._prefix = f"http://{_host(self._base)}{self._base.path}"
             self._head += proxy_login(proxy)
 
     def _unpacked(self, body: bytes, encoding: str) -> bytes:
-        """Unpack a body that came packed although we did not ask for it, up to the limit."""
+        """Decompress a body that was compressed without being asked for, up to the size limit."""
         if encoding.lower() in {"", "identity"}:
             return body
         if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
@@ -128,15 +128,15 @@ class Transport:
 
 
 def _host(base: SplitResult) -> str:
-    """Give the host and port of an address as a header may hold them."""
+    """Return the host and port of an address for a header."""
     host = base.netloc.rpartition("@")[2]
     return host if host.isascii() else host.encode("idna").decode()
 
 
 def parse(answer: Answer, *, exact: bool = False) -> Any:
-    """Read the JSON object of an answer, whatever its content type claims.
+    """Read the JSON object of a response, regardless of its content type.
 
-    Exact are also whole numbers of more than 64 bits; only calls of tools hold such.
+    With `exact`, integers of more than 64 bits stay exact; only tool calls contain such.
     """
     value = _read(answer.body, exact)
     if isinstance(value, dict):
@@ -147,7 +147,7 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
 
 
 def _read(body: bytes, exact: bool) -> Any:
-    """Read JSON; what the quick way refuses (NaN, half of a character) is read all the same."""
+    """Read JSON, falling back to a slower parser for what the fast one rejects, such as NaN."""
     if not exact:
         with suppress(ValueError):
             return orjson.loads(body)
@@ -158,7 +158,7 @@ def _read(body: bytes, exact: bool) -> Any:
 
 
 def _written(body: Any) -> bytes:
-    """Write JSON; what the quick way refuses, such as half of a character, goes as escapes."""
+    """Write JSON, with escapes for what the fast writer rejects, such as a lone surrogate."""
     try:
         return orjson.dumps(body)
     except TypeError:

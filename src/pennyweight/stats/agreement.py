@@ -1,4 +1,4 @@
-"""How far judges agree: Krippendorff's alpha and the mean absolute difference."""
+"""Agreement of judges: Krippendorff's alpha and the mean absolute difference."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 DRAWS = 1_000
 SAME = 1e-12
-"""A narrower interval has no width: resampling changed nothing, which is no certainty."""
+"""A narrower interval has no width: resampling changed nothing, which is not certainty."""
 
 
 def alpha(ratings: NDArray[np.float64]) -> float | None:
-    """Give Krippendorff's alpha of interval data: units × judges, NaN where one did not judge.
+    """Return Krippendorff's alpha of interval data: units × judges, NaN where a judge did not rate.
 
-    1 is agreement, 0 is what chance gives, below 0 they contradict each other. None where fewer
-    than two judges rated the same unit, or where all ratings are one number: then nothing could
-    have been told apart.
+    1 is agreement, 0 is agreement by chance; below 0 judges contradict each other. None if no unit
+    was rated by two judges, or if all ratings are equal: then nothing could have been
+    distinguished.
 
     >>> alpha(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, np.nan]]))
     1.0
@@ -34,12 +34,12 @@ def alpha(ratings: NDArray[np.float64]) -> float | None:
 def alpha_interval(
     ratings: NDArray[np.float64], confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float] | None:
-    """Give an interval of alpha by resampling units; None where alpha is, or nothing changes it."""
+    """Return an interval of alpha by resampling units; None if alpha is None or never changes."""
     return _resampled(_pairable(ratings), _alpha, confidence, seed)
 
 
 def mean_absolute_difference(ratings: NDArray[np.float64]) -> float | None:
-    """Give the mean distance between two judges of the same unit, over units and their pairs.
+    """Return the mean distance between two judges of the same unit, over units and pairs.
 
     >>> mean_absolute_difference(np.array([[0.5, 0.75], [1.0, 1.0], [0.25, np.nan]]))
     0.125
@@ -50,12 +50,12 @@ def mean_absolute_difference(ratings: NDArray[np.float64]) -> float | None:
 def mean_absolute_difference_interval(
     ratings: NDArray[np.float64], confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float] | None:
-    """Give an interval of the mean distance by resampling units."""
+    """Return an interval of the mean distance by resampling units."""
     return _resampled(_pairable(ratings), _distance, confidence, seed)
 
 
 def _pairable(ratings: NDArray[np.float64]) -> Floats:
-    """Keep the units that two judges or more have rated."""
+    """Keep the units that at least two judges rated."""
     table = np.asarray(ratings, dtype=np.float64)
     kept: Floats = table[(~np.isnan(table)).sum(axis=1) >= 2]
     return kept

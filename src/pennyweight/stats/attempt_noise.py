@@ -1,4 +1,4 @@
-"""Single tries of both sides: how much chance alone moves a task's difference."""
+"""Single attempts of both sides: how much chance alone moves a task's difference."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Every try of both sides, unit after unit, in each the first side's before the second's.
+    """Every attempt of both sides, unit by unit; within a unit, the first side's come first.
 
-    A unit is a task in one configuration; a task's difference is the mean of its units'.
+    A unit is a task in one configuration; a task's difference is the mean over its units.
     """
 
     values: Floats
@@ -28,7 +28,7 @@ class Tries:
 
     @property
     def noise(self) -> Floats:
-        """The variance that tries alone give each task's difference, however the sides differ."""
+        """The variance of each task's difference that attempts alone cause."""
         counts = np.stack([self.first, self.second], axis=1).ravel()
         split = np.cumsum(counts) - counts
         means = np.add.reduceat(self.values, split) / counts

@@ -1,4 +1,4 @@
-"""Standard errors of means whose values hang together in clusters."""
+"""Standard errors of means over clustered values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import polars as pl
 
 
 def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Give the standard error of a mean from each cluster's sum and count, and its clusters.
+    """Return the standard error of a mean, from each cluster's sum and count, and its clusters.
 
-    The error is that of leaving one cluster out at a time, which with clusters of one size is the
-    usual clustered error, and stays honest where one cluster outweighs the others. The clusters
-    are counted as Kish does, N² / Σ n²: fewer where their sizes differ, two at the least.
+    The error is the jackknife's over clusters. For clusters of equal size it is the usual clustered
+    error, and it stays correct if one cluster outweighs the others. The effective number of
+    clusters is Kish's, N² / Σ n²: fewer if their sizes differ, and at least two.
     """
     size = count.sum()
     there = (count > 0).sum().cast(pl.Float64)

@@ -1,4 +1,4 @@
-"""The descriptive statistics of one column, as the specification of repeated runs has them."""
+"""Descriptive statistics of one column, as the specification of repeated runs defines them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Median, mean, mode, range and population standard deviation of some values."""
+    """Median, mean, mode, range and population standard deviation of values."""
 
     median: float
     mean: float
@@ -47,5 +47,5 @@ def statistics(values: list[float]) -> Statistics | None:
 
 
 def from_row(row: dict[str, float]) -> Statistics | None:
-    """Make `Statistics` of the struct that `describe` computed."""
+    """Make `Statistics` from the struct that `describe` computes."""
     return Statistics(**row) if row["count"] else None  # type: ignore[arg-type]

@@ -1,10 +1,10 @@
-"""Means whose weights are drawn: what a mean over tasks may be, had other tasks been drawn.
+"""Means with random weights: what a mean over tasks could be if other tasks had been drawn.
 
-Each task's weight is drawn anew (Dirichlet's distribution, as in the Bayesian bootstrap), and one
-task is added that nobody has seen: for a lower end it has the worst value there is. Of passes and
-failures this gives Clopper and Pearson's ends exactly; of means of several attempts it is the bound
-of Learned-Miller and Thomas, which no lower value can raise, and which n tasks can never bring
-above what n tasks without one failure say.
+Each task's weight is drawn from a Dirichlet distribution, as in the Bayesian bootstrap, and one
+unseen task is added: for a lower end it has the worst possible value. For passes and failures this
+gives exactly the ends of Clopper and Pearson. For means of several attempts it is the bound of
+Learned-Miller and Thomas: no lower value can raise it, and n tasks can never bring it above what n
+tasks without a failure give.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FAR = 8.0
 def drawn_ends(
     values: Floats, tries: Floats, level: float, times: float = 1.0
 ) -> tuple[float, float]:
-    """Give ends for the mean of values in [0, 1], each wrong with a chance of `level` at most.
+    """Return ends for the mean of values in [0, 1], each wrong with probability at most `level`.
 
-    Tasks count by their tries; together they count as Kish has it, N² / Σ n². With `times` there
-    are so many times as many tasks with the same values.
+    Tasks are weighted by their attempts; their effective number is Kish's, N² / Σ n². With `times`,
+    there are that many times as many tasks with the same values.
 
     >>> low, high = drawn_ends(np.array([1.0] * 9 + [0.0]), np.ones(10), 0.05)
     >>> round(low, 4), round(high, 4)
@@ -47,7 +47,7 @@ def drawn_ends(
 
 
 def _lowest(values: Floats, weights: Floats, level: float) -> float:
-    """Give the quantile of the drawn mean, one task of value 0 being added."""
+    """Return the quantile of the weighted mean with one task of value 0 added."""
     if not values.max() > 0:
         return 0.0
     if len(np.unique(values)) > LEVELS:
@@ -72,15 +72,15 @@ def _lowest(values: Floats, weights: Floats, level: float) -> float:
 
 
 def _normal(points: Floats, counts: Floats, at: float) -> float:
-    """Give that chance as a normal quantile, in which it is nearly a straight line."""
+    """Return that probability as a normal quantile, in which it is nearly linear."""
     return float(special.ndtri(min(max(_chance(points, counts, at), 1e-15), 1 - 1e-15)))
 
 
 def _chance(points: Floats, counts: Floats, at: float) -> float:
-    """Give the chance that the drawn mean is at most this.
+    """Return the probability that the weighted mean is at most this.
 
-    The weights are gamma variates over their sum, so it is the chance that Σ gamma · (point - at)
-    is not above 0: Imhof's integral, over the logarithm of its variable.
+    The weights are gamma variates divided by their sum, so it is the probability that Σ gamma ·
+    (point - at) is not above 0: Imhof's integral, over the logarithm of its variable.
     """
     gaps = points - at
     scale = 1 / np.sqrt(counts @ np.square(gaps))

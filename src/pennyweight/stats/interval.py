@@ -1,7 +1,7 @@
 """Closed-form confidence intervals, over arrays.
 
-`clusters` is how many independent groups of observations there are: as many as observations
-where each task was tried once, fewer where tasks were repeated.
+`clusters` is the number of independent groups of observations: the number of observations if each
+task was attempted once, fewer if tasks were repeated.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def z_quantile(confidence: float) -> float:
-    """Give the normal quantile that leaves half of what is not covered above it."""
+    """Return the normal quantile of a two-sided confidence level."""
     return normal_quantile(0.5 + confidence / 2)
 
 
 def folded_excess(mean: Array, spread: Array) -> Floats:
-    """Give by how much E|X| exceeds |mean| for a normal X."""
+    """Return by how much E|X| exceeds |mean| for a normal X."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(spread > 0, mean / spread, np.inf)
     density = spread * np.sqrt(2 / np.pi) * np.exp(-np.square(ratio) / 2)
@@ -35,7 +35,7 @@ def folded_excess(mean: Array, spread: Array) -> Floats:
 
 
 def t_quantile(clusters: Array, confidence: float) -> Floats:
-    """Give Student's quantile for this many independent groups."""
+    """Return Student's quantile for this many independent groups."""
     degrees, where = np.unique(np.maximum(clusters - 1.0, 1.0), return_inverse=True)
     found = [student_quantile(one, 0.5 + confidence / 2) for one in degrees.tolist()]
     quantile: Floats = np.array(found)[where].reshape(np.shape(clusters))
@@ -45,13 +45,13 @@ def t_quantile(clusters: Array, confidence: float) -> Floats:
 def t_interval(
     value: Array, error: Array, clusters: Array, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Give value ± t · standard error; NaN where there are fewer than two clusters."""
+    """Return value ± t · standard error; NaN with fewer than two clusters."""
     half = np.where(clusters > 1, t_quantile(clusters, confidence) * error, np.nan)
     return value - half, value + half
 
 
 def wilson_interval(rate: Array, n: Array, quantile: Array | float) -> tuple[Floats, Floats]:
-    """Give Wilson's score interval of a rate out of n (which need not be whole).
+    """Return Wilson's score interval of a rate out of n (which may be fractional).
 
     >>> low, high = wilson_interval(np.array([1.0]), np.array([10.0]), z_quantile(0.95))
     >>> round(low.item(), 4), high.item()
@@ -69,11 +69,12 @@ def wilson_interval(rate: Array, n: Array, quantile: Array | float) -> tuple[Flo
 def rate_interval(
     rate: Array, error: Array, n: Array, clusters: Array, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Give Wilson's interval with the sample size that the standard error is worth.
+    """Return Wilson's interval with the effective sample size of the standard error.
 
-    With one observation a cluster this is Wilson's interval itself. With several, Student's
-    quantile takes the place of the normal one, and each end is made as if one more cluster were
-    there, with the worst or the best value: so many cannot rule it out, however often tried.
+    With one observation per cluster this is Wilson's interval itself. With several, Student's
+    quantile replaces the normal one, and each end is computed as if there were one more cluster
+    with the worst or the best value: so few clusters cannot rule it out, however often they were
+    attempted.
     """
     t = t_quantile(clusters, confidence)
     plain = wilson_interval(rate, n, z_quantile(confidence))
@@ -85,12 +86,12 @@ def rate_interval(
 
 
 def _lower_end(rate: Array, error: Array, clusters: Array, quantile: Array) -> Floats:
-    """Give Wilson's lower end of a mean over clusters, one of value 0 being added.
+    """Return Wilson's lower end of a mean over clusters, with one cluster of value 0 added.
 
-    The mean and variance that its weights give it, were they drawn at random (the Bayesian
-    bootstrap), are those of a rate out of so many: Wilson's interval is of that one. Where all
-    clusters are alike its left tail is longer than a rate's, so the end is no higher either than
-    the share of clusters that is surely like those seen, times the rate.
+    With random weights (the Bayesian bootstrap) the mean has the mean and variance of a rate out of
+    an effective number; the interval is Wilson's for that rate. If all clusters are alike, its left
+    tail is longer than that of a rate, so the end is also at most the share of clusters that is
+    certainly like those seen, times the rate.
     """
     mean = rate * clusters / (clusters + 1)
     square = (np.square(rate) + (clusters - 1) * np.square(error)) * clusters / (clusters + 1)
@@ -107,11 +108,11 @@ def _lower_end(rate: Array, error: Array, clusters: Array, quantile: Array) -> F
 def bounded_interval(
     value: Array, error: Array, clusters: Array, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Give Wilson's interval for a value in [0, 1] that is no plain rate, from its standard error.
+    """Return Wilson's interval for a value in [0, 1] that is not a plain rate, from its error.
 
-    Its effective sample size is that of a rate with the same error; where the error is 0 it says
-    nothing, and each cluster counts as one observation. Clusters that were not seen may be all
-    bad, or all good: what so many cannot rule out stays inside.
+    Its effective sample size is that of a rate with the same error. If the error is 0, that is not
+    informative, and each cluster counts as one observation. Unseen clusters may be all bad or all
+    good: what so few clusters cannot rule out stays inside.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = value * (1 - value) / np.square(error)
@@ -126,9 +127,9 @@ def bounded_interval(
 def quantile_ranks(
     share: float, n: Array, effective: Array, confidence: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the ranks (from 1) of the order statistics that enclose a quantile.
+    """Return the ranks (from 1) of the order statistics that enclose a quantile.
 
-    A rank of 0 or of n + 1 says that the sample is too small for a bound on that side.
+    A rank of 0 or n + 1 means that the sample is too small for a bound on that side.
     """
     tail = (1 - confidence) / 2
     size = np.maximum(np.round(effective), 1.0)
@@ -141,7 +142,7 @@ def quantile_ranks(
 
 
 def _binomial_quantile(probability: float, n: Array, share: float) -> Floats:
-    """Give the smallest k with P(K ≤ k) ≥ probability."""
+    """Return the smallest k with P(K ≤ k) ≥ probability."""
     sizes, where = np.unique(n, return_inverse=True)
     found = [
         np.nan if np.isnan(size) else float(binomial_quantile(probability, int(size), share))

@@ -1,4 +1,4 @@
-"""Several tests at once: p-values that stay honest when many comparisons are made."""
+"""Multiple tests: p-values that stay valid when many comparisons are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values by Holm's method.
 
-    The chance that even one true null hypothesis is rejected stays below the level.
+    The probability that any true null hypothesis is rejected stays below the level.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,10 +1,10 @@
 """Two sides on the same tasks: the paired difference, its interval and its test.
 
-Each task gives one value a side, the mean of its tries, so tasks count once however often they
-were tried. Nothing is taken for granted about a single task: sides may differ there and be equally
-good on the whole. Where each task passed or not, the test is McNemar's and the interval Tango's.
-Otherwise the signs of the tasks' differences are flipped, and the interval is Tango's with the
-sample size that the differences are worth (for shares and scores), or Student's widened for skew.
+Each task gives one value per side, the mean of its attempts, so a task counts once however often it
+was attempted. Nothing is assumed about a single task: sides may differ there and be equally good
+overall. If each task passed or failed, the test is McNemar's and the interval Tango's. Otherwise
+the signs of the tasks' differences are flipped, and the interval is Tango's with the effective
+sample size (for shares and scores), or Student's widened for skewness.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pennyweight.stats.interval import Floats
 
 Kind = Literal["rate", "score", "number"]
-"""What the values are: true or false, numbers between 0 and 1, or any numbers."""
+"""The kind of the values: booleans, numbers between 0 and 1, or any numbers."""
 
 ROUNDING = 1e-9
 """What varies by less than this share of the values does not vary, but for the last digits."""
@@ -34,7 +34,7 @@ MCNEMAR = "exact McNemar"
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two sides' values at the same tasks, and how often each task was tried."""
+    """Both sides' values on the same tasks, and how often each task was attempted."""
 
     a: Floats
     b: Floats
@@ -46,25 +46,25 @@ class Paired:
 
     @property
     def tasks(self) -> int:
-        """How many tasks both sides have."""
+        """The number of tasks that both sides have."""
         return len(self.a)
 
     @property
     def once(self) -> bool:
-        """Whether each task passed or not, always: more tries than one told nothing more."""
+        """Whether each task always passed or always failed, so that repetition adds nothing."""
         whole = [np.all((side == 0) | (side == 1)) for side in (self.a, self.b)]
         return self.kind == "rate" and all(whole)
 
     @property
     def even(self) -> bool:
-        """Whether both sides were tried equally often at each task, so chance is symmetric."""
+        """Whether both sides attempted each task equally often, so that chance is symmetric."""
         return bool(np.all(self.tries_a == self.tries_b))
 
     @property
     def edge(self) -> float | None:
-        """How often one side passed (or failed), where the other always did; else None.
+        """How often one side passed (or failed) if the other always did; else None.
 
-        That no task went the other way says as much as the number of tasks, not of tries.
+        That no task went the other way is as informative as the number of tasks, not of attempts.
         """
         if self.kind != "rate" or self.once:
             return None
@@ -76,25 +76,25 @@ class Paired:
 
     @property
     def tries(self) -> Floats:
-        """How many tries the two values of a task are worth: the harmonic mean of both numbers."""
+        """The effective number of attempts of each task: the harmonic mean of both sides'."""
         worth: Floats = 2 / (1 / self.tries_a + 1 / self.tries_b)
         return worth
 
     @property
     def differences(self) -> Floats:
-        """By how much the second side is above the first, task by task."""
+        """By how much the second side is above the first, per task."""
         return self.b - self.a
 
     @property
     def discordance(self) -> tuple[float, float]:
-        """How often a try of the second side succeeds where one of the first fails; and reverse."""
+        """How often an attempt of only the second side succeeds, and of only the first."""
         return float(np.mean(self.b * (1 - self.a))), float(np.mean(self.a * (1 - self.b)))
 
     @property
     def variance(self) -> float:
-        """The squared standard error of the mean difference; 0 where only rounding varies.
+        """The squared standard error of the mean difference; 0 if only rounding varies.
 
-        Single tries, where there are any, show a long tail that the tasks' differences may miss.
+        Single attempts, if there are any, show a long tail that the tasks' differences may miss.
         """
         if self.tasks < 2:
             return 0.0
@@ -107,7 +107,7 @@ class Paired:
 
     @property
     def alike(self) -> bool:
-        """Whether numbers differ by the same at every task, which says nothing of chance."""
+        """Whether all tasks have the same numeric difference, which says nothing about chance."""
         return self.kind == "number" and self.variance == 0
 
 
@@ -123,10 +123,10 @@ class Difference:
 
 
 def compare(paired: Paired, confidence: float, seed: int, comparisons: int = 1) -> Difference:
-    """Estimate and test the mean difference; test and interval never contradict each other.
+    """Estimate and test the mean difference. Test and interval never contradict each other.
 
-    Numbers that differ by the same at every task have no interval: nothing tells how they vary.
-    With several `comparisons` p is found finely enough to be corrected for them.
+    Numbers with the same difference at every task have no interval, because nothing shows how they
+    vary. With several `comparisons`, p is computed precisely enough to be corrected for them.
 
     >>> ones, first = np.ones(20), np.zeros(20)
     >>> found = compare(Paired(first, ones, ones, ones, "rate"), 0.95, 0)
@@ -149,10 +149,10 @@ def compare(paired: Paired, confidence: float, seed: int, comparisons: int = 1) 
 
 
 def tested(paired: Paired, seed: int, bar: float) -> tuple[float, str]:
-    """Test that the sides are equal on average over tasks; gives p and how it was found.
+    """Test whether the sides are equal on average over tasks; return p and the method.
 
-    Flipping signs is right for differences that are symmetric, as those of passes tried equally
-    often nearly are. Of others it finds too many, so what the interval says must agree.
+    Flipping signs is valid for symmetric differences, as those of passes attempted equally often
+    nearly are. For others it rejects too often, so the interval must agree.
     """
     differences = paired.differences
     if paired.once:
@@ -166,7 +166,7 @@ def tested(paired: Paired, seed: int, bar: float) -> tuple[float, str]:
 
 
 def touching(paired: Paired) -> float:
-    """Give the level at which the interval of the difference ends at 0; 0 if nothing varies."""
+    """Return the level at which the interval of the difference ends at 0; 0 if nothing varies."""
     value, n = float(paired.differences.mean()), paired.tasks
     if paired.kind != "rate" and paired.variance == 0:
         return 0.0
@@ -183,7 +183,7 @@ def touching(paired: Paired) -> float:
 
 
 def mcnemar(more: int, less: int) -> float:
-    """Give the exact two-sided p for tasks that one side alone, and the other alone, passed.
+    """Return the exact two-sided p for the numbers of tasks that only one side passed.
 
     >>> mcnemar(1, 9)
     0.021484375
@@ -193,7 +193,7 @@ def mcnemar(more: int, less: int) -> float:
 
 
 def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
-    """Give the interval of the mean difference; None where there is one task."""
+    """Return the interval of the mean difference; None with one task."""
     if paired.tasks < 2:
         return None
     if paired.kind == "number":
@@ -213,9 +213,9 @@ def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
 
 
 def worth(paired: Paired) -> float:
-    """Give how many independent pairs of tries the tasks are worth.
+    """Return the effective number of independent pairs of attempts.
 
-    Where the tasks' differences do not vary that says nothing, and each task counts as one.
+    If the tasks' differences do not vary, that is not informative, and each task counts as one.
     """
     more, less = paired.discordance
     each = more + less - (more - less) ** 2
@@ -226,10 +226,10 @@ def worth(paired: Paired) -> float:
 
 
 def tango(more: float, less: float, n: float, quantile: float) -> tuple[float, float]:
-    """Give Tango's score interval of a paired difference of shares.
+    """Return Tango's score interval of a paired difference of shares.
 
-    `more` and `less` are the shares of n pairs (which need not be whole) in which only the second
-    side succeeds, and only the first.
+    `more` and `less` are the shares of n pairs (n may be fractional) in which only the second side
+    succeeds, and only the first.
 
     >>> [round(end, 4) for end in tango(0, 0, 10, z_quantile(0.95))]
     [-0.2775, 0.2775]
@@ -251,7 +251,7 @@ def _root(more: float, less: float, n: float, quantile: float, end: float) -> fl
 
 
 def _score(more: float, less: float, n: float, at: float) -> float:
-    """Give the score statistic of a paired difference, were it `at`."""
+    """Return the score statistic of a paired difference under the hypothesis `at`."""
     b = (2 - more + less) * at - more - less
     root = math.sqrt(max(b * b + 8 * less * at * (1 - at), 0.0))
     least = (root - b) / 4
@@ -260,7 +260,7 @@ def _score(more: float, less: float, n: float, at: float) -> float:
 
 
 def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
-    """Give Student's interval, as wide as Hall's transformation for skew makes it where wider."""
+    """Return Student's interval, or Hall's transformation for skewness where that is wider."""
     n = paired.tasks
     mean, spread = float(paired.differences.mean()), math.sqrt(n * paired.variance)
     if spread == 0:
@@ -275,14 +275,14 @@ def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
 
 
 def _skew(paired: Paired) -> float:
-    """Give the skewness of the tasks' differences, adjusted for few of them; 0 for two."""
+    """Return the skewness of the tasks' differences, adjusted for few tasks; 0 for two."""
     values, n = paired.differences, paired.tasks
     third = float(np.sum((values - values.mean()) ** 3)) * n / ((n - 1) * max(n - 2, 1))
     return third / math.sqrt(n * paired.variance) ** 3
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
-    """Give how much oftener a value of b is above one of a than below it, over all pairs.
+    """Return how much more often a value of b is above one of a than below it, over all pairs.
 
     >>> cliffs_delta(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
     0.5555555555555556

@@ -1,4 +1,4 @@
-"""What a comparison could have seen: its power, the smallest difference, the tasks needed."""
+"""The power of a comparison, the smallest difference it detects, and the tasks it needs."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ DRAWS, MOVED = 450, 12
 """So many are made; of the tasks with the lowest differences, so many are flipped."""
 
 EXACT = 2_000
-MOST = 10_000_000
+MAX_TASKS = 10_000_000
 """Beyond so many tasks a difference is out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How results vary from task to task, as far as that decides what a comparison can see.
+    """How results vary from task to task, as far as it determines what a comparison can detect.
 
-    A difference to be seen is thought to lie evenly around what both sides do now, and to be the
-    smaller the nearer a task is to being passed always or never. How results vary is itself known
-    from few tasks only, so power is averaged over what it may be.
+    A difference is assumed to lie evenly around the current results of both sides, and to be
+    smaller for tasks that are nearly always or nearly never passed. How results vary is itself
+    estimated from few tasks, so power is averaged over its uncertainty.
     """
 
     once: bool
@@ -60,7 +60,7 @@ class Design:
 
     @classmethod
     def of(cls, paired: Paired) -> Design:
-        """Take it from results; where none differed, as if one had."""
+        """Estimate it from results; if none differed, as if one had."""
         tasks = paired.tasks
         spread = math.sqrt(tasks * paired.variance)
         if paired.kind == "number" or (paired.kind == "score" and spread > 0):
@@ -75,10 +75,11 @@ class Design:
         return cls(paired.once, alike, spread, tasks, vary, middle, step(paired.differences) or 0.0)
 
     def power(self, tasks: int, difference: float, level: float = 0.05) -> float:
-        """Give how probable it is that so many tasks show a difference of this size.
+        """Return the probability that this many tasks show a difference of this size.
 
-        `level` is where p is judged: with several comparisons, the level by their number. Holm's
-        method judges at least one there and the others no more strictly.
+        `level` is the level at which p is judged: with several comparisons, the level divided by
+        their number. Holm's method judges at least one comparison there and the others no more
+        strictly.
         """
         if 2.0 ** (1 - tasks) > level:
             return 0.0
@@ -104,14 +105,14 @@ class Design:
         return float(shown.mean())
 
     def _discordance(self, alike: float, difference: float) -> float:
-        """Give how often two tries end differently once the sides differ."""
+        """Return how often two attempts end differently once the sides differ."""
         more = difference**2 / 2 + 2 * difference * self.tasks_vary
         return min(max(alike + more, difference), 1.0)
 
     def detectable(self, tasks: int, level: float = 0.05) -> float | None:
-        """Give the smallest difference that so many tasks show with 80 % power.
+        """Return the smallest difference that this many tasks show with 80 % power.
 
-        None where no difference is large enough, or nothing varied.
+        None if no difference is large enough, or nothing varied.
 
         >>> round(Design(once=True, discordance=0.3, spread=0.55, seen=100).detectable(100), 3)
         0.162
@@ -128,7 +129,7 @@ class Design:
         return _crossing(lambda x: self.power(tasks, x, level), top)
 
     def tasks_needed(self, difference: float, level: float = 0.05) -> int | None:
-        """Give how many tasks show a difference of this size with 80 % power.
+        """Return how many tasks show a difference of this size with 80 % power.
 
         >>> Design(once=True, discordance=0.3, spread=0.55, seen=100).tasks_needed(0.05)
         982
@@ -136,7 +137,7 @@ class Design:
         low, high = 2, 4
         while self.power(high, difference, level) < POWER:
             low, high = high, high * 2
-            if high > MOST:
+            if high > MAX_TASKS:
                 return None
         while high - low > 1:
             middle = (low + high) // 2
@@ -148,14 +149,14 @@ class Design:
 
 
 def _likely(seen: int) -> Floats:
-    """Give by which factors a standard deviation found in so many tasks may be off."""
+    """Return the factors by which a standard deviation from this many tasks may be off."""
     degrees = max(seen - 1, 1)
     factors: Floats = np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
     return factors
 
 
 def _crossing(power: Callable[[float], float], top: float) -> float | None:
-    """Find where the power reaches what is wanted."""
+    """Find where the power reaches the target."""
     if power(top) < POWER:
         return None
     low, high = 0.0, top
@@ -166,7 +167,7 @@ def _crossing(power: Callable[[float], float], top: float) -> float | None:
 
 
 def _t_power(tasks: int, difference: float, spreads: Floats, level: float) -> Floats:
-    """Give the power of a paired test on the tasks' mean differences, for each spread."""
+    """Return the power of a paired test on the tasks' mean differences, for each spread."""
     limit = float(t_quantile(np.array(tasks), 1 - level))
     shifts = max(difference, 0.0) * math.sqrt(tasks) / np.maximum(spreads, 1e-300)
     sure = shifts > limit + 30
@@ -176,10 +177,10 @@ def _t_power(tasks: int, difference: float, spreads: Floats, level: float) -> Fl
 
 
 def _few_power(design: Design, tasks: int, difference: float, level: float) -> float:
-    """Give the power of flipping the signs of few tasks, in made-up results.
+    """Return the power of flipping the signs of few tasks, in simulated results.
 
-    A flip is as extreme as the results if the differences it turns add up to 0 or less. Few flips
-    may be, and these turn the lowest differences: those of tasks passed nearly always or never.
+    A flip is as extreme as the results if the differences it flips add up to 0 or less. Few flips
+    can be, and these flip the lowest differences: those of tasks that nearly always or never pass.
     """
     room, step = _room(tasks, design.middle, design.tasks_vary), design.step
     noise = np.resize(design.spread * _likely(design.seen), DRAWS)[:, None] ** 2
@@ -217,7 +218,7 @@ def _normal(tasks: int) -> Floats:
 
 
 def _mcnemar_power(tasks: int, difference: float, discordance: float, level: float) -> float:
-    """Give the power of the exact McNemar test, itself exact up to `EXACT` tasks."""
+    """Return the power of the exact McNemar test, exactly for up to `EXACT` tasks."""
     if tasks > EXACT:
         shift = difference * math.sqrt(tasks) - special.ndtri(1 - level / 2) * discordance**0.5
         return float(special.ndtr(shift / math.sqrt(max(discordance - difference**2, 1e-12))))
@@ -234,7 +235,7 @@ def _mcnemar_power(tasks: int, difference: float, discordance: float, level: flo
 
 
 def _binomial(k: Floats, n: int, share: float) -> Floats:
-    """Give the binomial probabilities."""
+    """Return the binomial probabilities."""
     log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     log = log + special.xlogy(k, share) + special.xlog1py(n - k, -share)
     chance: Floats = np.exp(log)
@@ -243,9 +244,9 @@ def _binomial(k: Floats, n: int, share: float) -> Floats:
 
 @lru_cache
 def _critical(tail: float) -> Floats:
-    """Give the largest number of successes whose tail is in `tail`, for each number of fair tries.
+    """Return the largest number of successes whose tail is within `tail`, per number of trials.
 
-    −1 where there is none.
+    −1 if there is none.
     """
     tries = np.arange(EXACT + 1)
     guess = np.floor(np.nan_to_num(special.bdtrik(tail, np.maximum(tries, 1), 0.5), nan=-1.0))

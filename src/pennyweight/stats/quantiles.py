@@ -1,6 +1,6 @@
 """Quantiles of the normal, Student's and the binomial distribution, for a few numbers at a time.
 
-SciPy has them too, and takes longer to import than a file of some thousand records to score.
+SciPy has them too, but importing it takes longer than scoring a file of a few thousand records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LARGE = 2_000.0
 
 @lru_cache(maxsize=64)
 def normal_quantile(probability: float) -> float:
-    """Give the number below which a standard normal one lies with this probability.
+    """Return the standard normal quantile of a probability.
 
     >>> round(normal_quantile(0.975), 6)
     1.959964
@@ -27,7 +27,7 @@ def normal_quantile(probability: float) -> float:
 
 @lru_cache(maxsize=4_096)
 def student_quantile(degrees: float, probability: float) -> float:
-    """Give Student's quantile, by Newton's way from the normal one.
+    """Return Student's quantile, by Newton's method from the normal one.
 
     >>> round(student_quantile(9.0, 0.975), 6)
     2.262157
@@ -62,7 +62,7 @@ def student_quantile(degrees: float, probability: float) -> float:
 
 
 def _corrected(z: float, degrees: float) -> float:
-    """Correct the normal quantile by the expansion of Cornish and Fisher."""
+    """Correct the normal quantile by the Cornish-Fisher expansion."""
     s = z * z
     terms = (
         (s + 1) / 4,
@@ -74,12 +74,12 @@ def _corrected(z: float, degrees: float) -> float:
 
 
 def _student_tail(degrees: float, t: float) -> float:
-    """Give the probability above a positive t."""
+    """Return the probability above a positive t."""
     return beta_share(degrees / 2, 0.5, degrees / (degrees + t * t), t * t / (degrees + t * t)) / 2
 
 
 def binomial_quantile(probability: float, n: int, share: float) -> int:
-    """Give the smallest k with P(K ≤ k) ≥ probability, for K of n draws.
+    """Return the smallest k with P(K ≤ k) ≥ probability, for K of n draws.
 
     >>> binomial_quantile(0.975, 100, 0.95)
     99
@@ -105,7 +105,7 @@ def _up_to(k: int, n: int, share: float) -> float:
 
 
 def beta_share(a: float, b: float, x: float, rest: float) -> float:
-    """Give the regularised incomplete beta function at x; `rest` is 1 - x, exactly.
+    """Return the regularised incomplete beta function at x; `rest` is 1 - x, exactly.
 
     >>> round(beta_share(2, 3, 0.4, 0.6), 6)
     0.5248
@@ -124,7 +124,7 @@ def _log(x: float, rest: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Sum the continued fraction of the incomplete beta function, as Lentz does."""
+    """Evaluate the continued fraction of the incomplete beta function by Lentz's method."""
     d = 1 / _off_zero(1 - (a + b) * x / (a + 1))
     c, h = 1.0, d
     for m in range(1, 100_000):

@@ -1,7 +1,7 @@
-"""Intervals by resampling tasks, for metrics that no closed form serves.
+"""Intervals by resampling tasks, for metrics without a closed form.
 
-What is resampled are sums over tasks, never rows, so the cost does not grow with the records:
-beyond `BLOCKS` tasks, tasks are first added up in that many blocks.
+Sums over tasks are resampled, never rows, so the cost does not grow with the records: beyond
+`BLOCKS` tasks, tasks are first summed in that many blocks.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ ROWS = 5000
 GROUPS = 32
 
 CLUSTER = "\0cluster"
-"""The column of a sample that says which records belong to the same task."""
+"""The column of a sample that identifies the records of one task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The records of one group as an interval sees them: what a metric reads, and its clusters."""
+    """The records of one group as an interval sees them: a metric's inputs and the clusters."""
 
     frame: pl.DataFrame
     value: float
@@ -51,19 +51,19 @@ class Sample:
 
     @property
     def clusters(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return self.frame[CLUSTER].n_unique()
 
 
 class Interval(Protocol):
-    """A way to make an interval."""
+    """A method to compute an interval."""
 
     @property
     def text(self) -> str:
-        """How the interval is made, in a few words."""
+        """The method in a few words."""
 
     def __call__(self, sample: Sample) -> Ends:
-        """Give the two ends, or None."""
+        """Return both ends, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class ResampledSums:
-    """Resample sums over tasks; `ends` makes an interval of them."""
+    """Resamples sums over tasks; `ends` computes the interval from them."""
 
     sums: Callable[..., list[pl.Expr]]
     ends: Callable[[Draws], Ends]
@@ -89,7 +89,7 @@ class ResampledSums:
     text: str = "bootstrap over tasks"
 
     def __call__(self, sample: Sample) -> Ends:
-        """Give the two ends, or None where there is one task."""
+        """Return both ends, or None with one task."""
         columns = [pl.col(n) for n in sample.inputs]
         exprs = self.sums(*columns, **sample.options)
         cells = self.cells(*columns, **sample.options) if self.cells else (pl.lit(0), 1)
@@ -102,7 +102,7 @@ class ResampledSums:
 
 
 def percentiles(values: Floats, draws: Draws) -> Ends:
-    """Take the quantiles of resampled values, infinities included; the value itself is inside."""
+    """Return percentiles of resampled values, infinities included, that enclose the value."""
     ordered = np.sort(values[~np.isnan(values)])
     if not len(ordered):
         return None
@@ -112,16 +112,16 @@ def percentiles(values: Floats, draws: Draws) -> Ends:
 
 @dataclass(frozen=True, slots=True)
 class ResampledRows:
-    """Evaluate the metric itself on resampled tasks; for any metric, without a declaration.
+    """Evaluates the metric itself on resampled tasks; works for any metric without a declaration.
 
     Beyond `ROWS` records it is evaluated `GROUPS` times, each time without one group of the tasks
-    (the jackknife), which costs the same however many there are.
+    (the jackknife), at a cost that does not depend on the number of tasks.
     """
 
     text: str = "bootstrap over tasks"
 
     def __call__(self, sample: Sample) -> Ends:
-        """Give the two ends, or None where there is one task."""
+        """Return both ends, or None with one task."""
         if sample.clusters < 2:
             return None
         return self._groups(sample) if sample.frame.height > ROWS else self._draws(sample)
@@ -150,11 +150,11 @@ class ResampledRows:
 
 @dataclass(frozen=True, slots=True)
 class Linearised:
-    """Treat the metric as a mean of what each record contributes to it (the delta method).
+    """Treats the metric as a mean of each record's contribution (the delta method).
 
-    `terms` gives each record's contribution, or its deviation. `bias` says by how much the value
-    is expected to lie below the truth: the upper end is moved out by it. `least` is the smallest
-    variance that so many independent records can have: where all agree, that is not certainty.
+    `terms` returns each record's contribution or deviation. `bias` is how far the value is expected
+    to lie below the truth; it moves the upper end. `least` is the smallest variance that so many
+    independent records can have: full agreement is not certainty.
     """
 
     terms: Callable[..., pl.Expr]
@@ -164,7 +164,7 @@ class Linearised:
     text: str = "t, linearised, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
-        """Give the two ends, or None where there is one task."""
+        """Return both ends, or None with one task."""
         columns = [pl.col(n) for n in sample.inputs]
         least = 0.0
         if self.least:
@@ -195,19 +195,19 @@ def _named(exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
 
 
 def smoothed_variance(total: pl.Expr, count: pl.Expr) -> pl.Expr:
-    """Give the variance of a rate with one hit and one miss more than were seen."""
+    """Return the variance of a rate with one additional hit and one additional miss."""
     rate = (total + 1) / (count + 2)
     return rate * (1 - rate)
 
 
 def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:
-    """Give each record's deviation in the ratio of two sums; both are null where it is not used."""
+    """Return each record's deviation in a ratio of two sums; unused records are null in both."""
     total = bottom.sum()
     return (top - bottom * (top.sum() / total)) * bottom.count() / total
 
 
 def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: int) -> Floats:
-    """Add up by task (beyond `BLOCKS` tasks by block of tasks), cell after cell in each sum."""
+    """Sum by task (beyond `BLOCKS` tasks, by block of tasks), cell by cell within each sum."""
     named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
     many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
     block = (pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)).alias("block")
@@ -228,6 +228,6 @@ def _weights(count: int, seed: int) -> Floats:
 
 
 def _nearest(ordered: Floats, share: float) -> float:
-    """Give a nearest-rank quantile of ordered values, infinities included."""
+    """Return a nearest-rank quantile of sorted values, infinities included."""
     rank = int(np.ceil(share * len(ordered)))
     return float(ordered[min(max(rank, 1), len(ordered)) - 1])

@@ -1,7 +1,7 @@
-"""Signs of the tasks' differences flipped: what chance alone would have made of them.
+"""The sign-flip test: what chance alone would have made of the tasks' differences.
 
-If two sides are equally good on the whole, each task's difference could as well have had the other
-sign. A task is flipped as a whole, so its tries count for no more than the task does.
+If two sides are equally good overall, each task's difference could as well have the other sign. A
+task is flipped as a whole, so its attempts count for no more than the task does.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ALL_FLIPS, SOME_FLIPS = "exact sign-flip permutation", "sign-flip permutation"
 
 
 def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float, str]:
-    """Test that differences are 0 on average by flipping their signs; gives p and how.
+    """Test whether differences are 0 on average by flipping their signs; return p and the method.
 
-    `bar` is where p is judged in the end; p can fall below it, if the results let it. Where no flip
-    drawn is as extreme, Hoeffding's inequality bounds p, else more are drawn.
+    `bar` is the level at which p is judged; p can fall below it if the results allow. If no drawn
+    flip is as extreme, Hoeffding's inequality bounds p, otherwise more flips are drawn.
 
     >>> sign_flip(np.array([1.0, 2.0, 3.0]), seed=0)
     (0.25, 'exact sign-flip permutation')
@@ -64,7 +64,7 @@ def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float,
 
 
 def step(differences: Floats) -> float | None:
-    """Give the largest number that all differences are multiples of; None if there is none.
+    """Return the largest number of which all differences are multiples; None if there is none.
 
     >>> step(np.array([0.5, -0.75, 0.0])), step(np.array([0.0])), step(np.array([math.pi]))
     (0.25, None, None)
@@ -83,7 +83,7 @@ def step(differences: Floats) -> float | None:
 
 
 def _counted(units: NDArray[np.int64]) -> float:
-    """Count all flips of whole numbers by the sum of those that stay positive."""
+    """Count all flips of integers by the sum of those that stay positive."""
     sizes, times = np.unique(np.abs(units), return_counts=True)
     total = int((sizes * times).sum())
     chance: Floats = np.zeros(total + 1)
@@ -100,7 +100,7 @@ def _counted(units: NDArray[np.int64]) -> float:
 
 @lru_cache(maxsize=256)
 def _halves(count: int) -> tuple[float, ...]:
-    """Give the chances of 0, 1, … heads of a fair coin."""
+    """Return the probabilities of 0, 1, … heads of a fair coin."""
     k = np.arange(count + 1.0)
     log = special.gammaln(count + 1.0) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
     return tuple(np.exp(log - count * math.log(2)).tolist())
@@ -120,14 +120,14 @@ def _drawn(moved: Floats, values: NDArray[np.float32], own: float, seed: int, ba
 
 
 def _in_blocks(values: Floats, seed: int) -> Floats:
-    """Add tasks up in blocks whose signs are flipped together: as valid, and quick for any size."""
+    """Sum tasks in blocks whose signs are flipped together: as valid, and fast for any size."""
     order = np.random.default_rng(seed).permutation(len(values))
     return np.bincount(np.arange(len(values)) % BLOCKS, weights=values[order]).astype(np.float64)
 
 
 @lru_cache(maxsize=EXACT)
 def _all_signs(count: int) -> NDArray[np.float32]:
-    """Give half of all sign patterns; the other half are their mirror images."""
+    """Return half of all sign patterns; the other half are their mirror images."""
     patterns = np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1
     return (1 - 2 * patterns).astype(np.float32)
 

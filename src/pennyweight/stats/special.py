@@ -1,4 +1,4 @@
-"""scipy.special, imported on first use: it takes longer to load than Polars does."""
+"""scipy.special, imported on first use, because loading it takes longer than loading Polars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Special:
-    """Stands for the module until one of its functions is asked for."""
+    """Stands for the module until one of its functions is used."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module("scipy.special"), name)

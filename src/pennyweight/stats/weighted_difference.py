@@ -1,4 +1,4 @@
-"""The paired difference of two sides whose tasks count differently."""
+"""The paired difference of two sides whose tasks have different weights."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tuple[float, float]:
-    """Give the interval of a weighted mean difference of shares or scores.
+    """Return the interval of a weighted mean difference of shares or scores.
 
-    Its error is that of leaving one task out at a time. Tasks that outweigh the others are worth
-    fewer tasks, W² / Σ w² as Kish counts them, so one that decides alone leaves everything open.
+    Its error is the jackknife's over tasks. The effective number of tasks is Kish's, W² / Σ w², so
+    a single task that dominates leaves everything open.
 
     >>> from pennyweight.stats.paired import Paired
     >>> ones, flat = np.ones(40), np.ones(40)
@@ -45,7 +45,7 @@ def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tup
 
 
 def _error(share: Floats, difference: Floats, mean: float) -> float:
-    """Give the jackknife's error of a weighted mean; 0 for one task."""
+    """Return the jackknife error of a weighted mean; 0 for one task."""
     n = len(share)
     if n < 2:
         return 0.0

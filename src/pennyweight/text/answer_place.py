@@ -1,6 +1,7 @@
-"""Where in a response the final answer stands, by the rule that found it.
+"""The position of the final answer in a response, according to the rule that extracted it.
 
-Patterns run in Polars, in linear time: a response is hostile. Python's only find plain things.
+Patterns run in Polars, in linear time, because a response may be hostile. Python's regular
+expressions only search for simple things.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NUMBER = re.compile(r"[-−]?[0-9][0-9,]*(?:\.[0-9]+)?")
 
 
 def place(response: str, answer: str | None, rule: AnswerRule | None) -> tuple[int, int] | None:
-    r"""Find the place of an answer; None where the response does not show it.
+    r"""Return where an answer is in a response; None if the response does not show it.
 
     >>> from pennyweight.text.extraction import AnswerRule
     >>> place("FINAL_ANSWER: 4\nConfidence: 94%", "4", AnswerRule())
@@ -50,7 +51,7 @@ def place(response: str, answer: str | None, rule: AnswerRule | None) -> tuple[i
 
 
 def _blank(response: str) -> str:
-    """Put blanks where something was thought, so that all else keeps its place."""
+    """Replace thoughts by blanks, so that everything else keeps its position."""
     spans: list[Span] = []
     begun: int | None = None
     for tag in _TAG.finditer(response):
@@ -69,7 +70,7 @@ def _blank(response: str) -> str:
 
 
 def _unstated(text: str) -> str:
-    """Put blanks where a confidence is stated."""
+    """Replace a stated confidence by blanks."""
     done = 0
     pieces = []
     for words in _all(UNSTATED, text):
@@ -116,7 +117,7 @@ def _last_number(text: str, answer: str, _: str) -> Span | None:
 
 
 def _choice(text: str, answer: str, letters: str) -> Span | None:
-    """Find the letter in the first sign that there is, as the rule does."""
+    """Find the letter by the first pattern that matches, as the rule does."""
     for index, pattern in enumerate(extract.choice_patterns(letters)):
         if signs := _all(pattern, text):
             sign = signs[-1]
@@ -128,7 +129,7 @@ def _choice(text: str, answer: str, letters: str) -> Span | None:
 
 
 def _line(text: str, sign: str) -> int:
-    """Find the last line that is this sign."""
+    """Find the last line that consists of this text."""
     at = text.rfind(sign)
     while at > 0 and (text[at - 1] != "\n" or text[at + len(sign) : at + len(sign) + 1].strip()):
         at = text.rfind(sign, 0, at + len(sign) - 1)
@@ -157,7 +158,7 @@ def _json(text: str, answer: str, path: str) -> Span | None:
 
 
 def _anywhere(text: str, answer: str) -> Span | None:
-    """Find the last place where an answer stands as a word, or the same number as digits."""
+    """Find the last occurrence of an answer as a word, or of the same number as digits."""
     start = r"(?<!\w)" if answer[0].isalnum() else ""
     end = r"(?!\w|[.,]\d)" if answer[-1].isalnum() else ""
     words = [match.span() for match in re.finditer(start + re.escape(answer) + end, text)]

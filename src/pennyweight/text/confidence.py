@@ -1,4 +1,4 @@
-"""How sure the subject was: what it states, and what its token probabilities say."""
+"""The subject's confidence: what it states, and what its token probabilities say."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _STATED = f"(?i){_WORDS}"
 _LED = r"[*_`\"']{0,3}(?:\b(?:and|final|my|overall|the|with)[ \t]+)*[*_`\"']{0,3}"
 _WHOLE = rf"{_LED}{_WORDS}[*_`\"']{{0,3}}"
 UNSTATED = rf"(?i)[ \t]*[,;|–—-]?[ \t]*(?:[(\[{{]{_WHOLE}[)\]}}]|{_WHOLE})\.?"
-"""A stated confidence with what leads to it and encloses it: `, with confidence: 80 %`."""
+"""A stated confidence with the words and brackets around it: `, with confidence: 80 %`."""
 
 
 def stated(response: pl.Expr) -> pl.Expr:
     """Read the last confidence that a response states: `CONFIDENCE: 0.8`, `80%` or `8/10`.
 
-    Outside [0, 1], or not a number, it is null: a bare 80 is not taken for a percentage, since
-    nobody can tell whether the writer meant one.
+    Null if it is outside [0, 1] or not a number. A bare 80 is not read as a percentage, because the
+    writer may not have meant one.
 
     >>> said = ["Confidence: 0.8", "**CONFIDENCE:** 80 %", "confidence: 8/10", "confidence: 80"]
     >>> pl.DataFrame({"r": said}).select(stated(pl.col("r")))["r"].to_list()
@@ -39,7 +39,7 @@ def stated(response: pl.Expr) -> pl.Expr:
 
 
 def unstated(text: pl.Series) -> pl.Series:
-    """Leave out what states a confidence: it is no part of an answer.
+    """Remove a stated confidence, which is not part of an answer.
 
     >>> said = ["4 (CONFIDENCE: 80 %)", "4, with confidence: 0.8.", "confident"]
     >>> unstated(pl.Series(said)).to_list()
@@ -61,8 +61,8 @@ def _stated(text: pl.Series) -> pl.Series:
 def from_logprobs(tokens: Sequence[tuple[str | bytes, float | None]], answer: str) -> float | None:
     """Multiply the probabilities of the tokens that make up the answer's last occurrence.
 
-    Tokens may be bytes, since one may hold only a part of a character. None where the answer does
-    not stand in the tokens as it is, or one of its tokens has no probability.
+    Tokens may be bytes, because a token may be only a part of a character. None if the answer does
+    not occur in the tokens as it is, or one of its tokens has no probability.
 
     >>> round(from_logprobs([("The ", -1.0), ("4", -0.1), ("2", -0.2), (".", 0.0)], "42"), 6)
     0.740818

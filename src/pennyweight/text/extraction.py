@@ -1,11 +1,10 @@
-"""Find the final answer in a response, and the chain of thought before it.
+"""Extract the final answer from a response, and the chain of thought before it.
 
-Each is an expression over a column of responses. Inside it works on one batch step by step, since
-Polars would compute a part that is used twice two times. Regular expressions run in linear time;
-what none can say (nested braces, JSON) is a plain function that makes one pass.
+Each is an expression over a column of responses. Internally it processes a batch step by step,
+because Polars would compute a shared part twice. Regular expressions run in linear time; what they
+cannot express (nested braces, JSON) is a plain function that makes one pass.
 
-What a model thinks aloud between `<think>` and `</think>` is reasoning, not answer: the final
-answer is looked for outside it.
+The text between `<think>` and `</think>` is reasoning: the final answer is searched outside it.
 """
 
 from __future__ import annotations
@@ -41,28 +40,28 @@ KINDS: dict[str, str] = {
     "json": "a value inside JSON in the response, by its path",
 }
 LITERAL = ("regex", "json")
-"""The kinds that say themselves where an answer ends."""
+"""The kinds that define where an answer ends."""
 _DEFAULTS = {"marker": MARKER, "choice": LETTERS}
 _EXAMPLES = {"marker": MARKER, "regex": "'answer: (.*)'", "choice": "A-J", "json": "$.answer"}
-"""The kinds that take a value, each with one."""
+"""The kinds that take a value, each with an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRule:
-    """How the final answer is found in a response."""
+    """How the final answer is extracted from a response."""
 
     kind: str = "marker"
     value: str = MARKER
-    """The marker, the pattern, the letters or the path; empty where none is needed."""
+    """The marker, the pattern, the letters or the path; empty if none is needed."""
     but_confidence: bool = field(default=False, repr=False)
-    """Whether a confidence that a response states is read by itself, and is no part of the answer.
+    """Whether a stated confidence is removed from the answer, because it is read separately.
 
-    A pattern or a path says what it means, and is left to it.
+    It does not affect patterns and paths, which define their answer themselves.
     """
 
     @classmethod
     def parse(cls, given: object) -> AnswerRule:
-        """Read a rule as a suite (`{marker: "X:"}`) or an option (`marker=X:`) writes it.
+        """Read a rule from a suite (`{marker: "X:"}`) or an option (`marker=X:`).
 
         >>> AnswerRule.parse("marker=ANSWER:") == AnswerRule.parse({"marker": "ANSWER:"})
         True
@@ -88,29 +87,29 @@ class AnswerRule:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> AnswerRule:
-        """Read the rule of a run from what it keeps of its suite."""
+        """Return the rule in the settings of a run."""
         return cls(**settings["answer"]).beside(settings.get("confidence"))
 
     def beside(self, confidence: str | None) -> AnswerRule:
-        """Give the rule for responses whose confidence is taken from where this says."""
+        """Return the rule for responses whose confidence is read as `confidence` says."""
         return replace(self, but_confidence=True) if confidence == "stated" else self
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """Describe what `parse` reads."""
+        """Return the JSON schema of what `parse` reads."""
         return rule_schema(KINDS, {kind: {"type": "string"} for kind in _EXAMPLES})
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Responses taken apart: the answers, and the text before each when it is asked for."""
+    """Responses split into the answers and, computed on demand, the text before each."""
 
     answer: pl.Series
     before: Callable[[], pl.Series]
 
 
 def answer(response: pl.Expr, rule: AnswerRule) -> pl.Expr:
-    r"""Find the final answer; null where there is none.
+    r"""Extract the final answer; null if there is none.
 
     >>> said = pl.lit("So 40 + 2.\n**Final_Answer:** `42`.")
     >>> pl.select(answer(said, AnswerRule())).item()
@@ -122,9 +121,9 @@ def answer(response: pl.Expr, rule: AnswerRule) -> pl.Expr:
 
 
 def cot(response: pl.Expr, reasoning: pl.Expr, rule: AnswerRule) -> pl.Expr:
-    r"""Give the chain of thought: the reasoning channel, then the text before the final answer.
+    r"""Return the chain of thought: the reasoning channel, then the text before the final answer.
 
-    A response in which no final answer is found is all thought. Null where nothing was thought.
+    A response without a final answer is all thought. Null if there is no thought.
 
     >>> said = pl.lit("<think>40 + 2</think>Easy.\nFINAL_ANSWER: 42")
     >>> pl.select(cot(said, pl.lit(None, dtype=pl.String), AnswerRule())).item()
@@ -139,7 +138,7 @@ def cot(response: pl.Expr, reasoning: pl.Expr, rule: AnswerRule) -> pl.Expr:
 
 
 def before(text: pl.Series, rule: AnswerRule) -> pl.Series:
-    """Give the text before each final answer, of texts in which nothing is thought."""
+    """Return the text before each final answer, for texts without thoughts."""
     return _FINDERS[rule.kind](text, rule.value).before()
 
 
@@ -161,13 +160,13 @@ def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
 
 
 def _read(response: pl.Series, rule: AnswerRule) -> pl.Series:
-    """Give what is said and may hold an answer."""
+    """Return the part of a response that may contain an answer."""
     text = said(response)
     return unstated(text) if rule.but_confidence and rule.kind not in LITERAL else text
 
 
 def _filled(text: pl.Series) -> pl.Series:
-    """Strip; what is then empty is null."""
+    """Strip a text; an empty text becomes null."""
     stripped = text.str.strip_chars()
     return keep_where(stripped != "", stripped)
 
@@ -183,7 +182,7 @@ _NEGATIVE = rf"^(?:[-−]\\?{_CURRENCY}?|\\?{_CURRENCY}[-−]){_UNSIGNED}$"
 
 
 def _marker(text: pl.Series, marker: str) -> Parts:
-    """Split at the last marker; its letters' case, and Markdown around it, do not matter.
+    """Split at the last marker, ignoring case and Markdown around it.
 
     If nothing follows the marker on its line, the answer is the next line that is not blank.
     """
@@ -219,9 +218,9 @@ _SENTENCE_END = (
 
 
 def _tidy(line: pl.Series) -> pl.Series:
-    """Take off Markdown and the period that ends a sentence.
+    """Remove Markdown and the period that ends a sentence.
 
-    A period stays where it may belong to the last word: `U.S.` and `a.m.` keep theirs, `Paris.`,
+    A period that may belong to the last word is kept: `U.S.` and `a.m.` keep theirs; `Paris.`,
     `42.` and `3.14.` lose it.
     """
     bare = line.str.strip_chars().str.strip_chars("*`").str.strip_chars()
@@ -246,9 +245,9 @@ def _last_line(text: pl.Series, _: str) -> Parts:
 
 
 def _last_number(text: pl.Series, _: str) -> Parts:
-    """Take the last number; a minus belongs to it unless it joins two things (`5-3`, `x-3`).
+    """Return the last number. A minus sign belongs to it unless it joins two things (`5-3`, `x-3`).
 
-    Commas between groups of three digits are part of it, any others separate numbers.
+    Commas between groups of three digits are part of the number, all others separate numbers.
     """
     chain = text.str.extract_all(_CHAIN).list.last()
     run = chain.str.extract_all(_UNSIGNED).list.last()
@@ -259,7 +258,7 @@ def _last_number(text: pl.Series, _: str) -> Parts:
 
 
 def _choice(text: pl.Series, letters: str) -> Parts:
-    r"""Take the letter from the surest sign there is.
+    r"""Return the letter from the most reliable pattern that matches.
 
     In this order: the last "answer is B" or "Answer: B"; the last `\boxed{B}`, `(B)`, `[B]` or
     `**B**`; the last line that is only a letter; a letter with `)`, `.` or `:` at the very start.
@@ -273,7 +272,7 @@ def _choice(text: pl.Series, letters: str) -> Parts:
 
 @lru_cache
 def choice_patterns(letters: str) -> tuple[str, ...]:
-    """Give the signs of a letter that was chosen, the surest first."""
+    """Return the patterns of a chosen letter, the most reliable first."""
     low = letters.lower()
     wrap = r"""[\s*_"'`(\[{$\\]*(?:boxed\{)?(?:\\?text\{)?[(\[]?"""
     says = r"(?i:answer|option|choice)[*_`]*(?i:\s+is|\s+would\s+be)?[*_`]*\s*[:：=]?"
@@ -299,7 +298,7 @@ def _json(text: pl.Series, path: str) -> Parts:
 
 
 def _scanned(text: pl.Series, find: Callable[[str], Found | None]) -> Parts:
-    """Take the answers from a plain function over the rows that need it."""
+    """Extract the answers with a plain function over the rows that need it."""
     found = [None if value is None else find(value) for value in text]
 
     def before() -> pl.Series:
@@ -310,7 +309,7 @@ def _scanned(text: pl.Series, find: Callable[[str], Found | None]) -> Parts:
 
 
 def _before_last(text: pl.Series, sign: pl.Series) -> pl.Series:
-    """Take the text before the last occurrence of another; no expression looks from the end."""
+    """Return the text before the last occurrence of another; no expression searches backwards."""
     pairs = zip(text, sign, strict=True)
     cut = [None if t is None or s is None else t[: max(t.rfind(s), 0)] for t, s in pairs]
     return pl.Series(cut, dtype=pl.String)

@@ -1,4 +1,4 @@
-"""Whether an answer is the right one: exactly, or as loosely as a suite asks for."""
+"""Whether an answer is correct: exactly, or as loosely as a suite asks for."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class MatchRule:
     kind: str = "exact"
     absolute: Decimal = Decimal(0)
     relative: Decimal = Decimal(0)
-    """A tolerance, as a part of the target."""
+    """A tolerance, as a share of the target."""
     separator: str = ""
-    """What separates several targets; empty for a JSON list."""
+    """The separator of several targets; empty for a JSON list."""
     each: str = "exact"
     """How each of several targets is compared."""
 
     @classmethod
     def parse(cls, given: object) -> MatchRule:
-        """Read a rule as a suite (`{numeric: 0.01}`) or an option (`numeric=1%`) writes it.
+        """Read a rule from a suite (`{numeric: 0.01}`) or an option (`numeric=1%`).
 
         >>> MatchRule.parse("numeric=0.01") == MatchRule.parse({"numeric": {"absolute": 0.01}})
         True
@@ -59,14 +59,14 @@ class MatchRule:
         raise UsageError(f"{kind} takes no value; write only {kind!r}.")
 
     def missing(self) -> str | None:
-        """Say what has to be installed first; None if nothing has."""
+        """Return what has to be installed first; None if nothing is missing."""
         if "math" in {self.kind, self.each} and find_spec("math_verify") is None:
             return "match: math needs the package math-verify: pip install 'pennyweight[math]'."
         return None
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """Describe what `parse` reads."""
+        """Return the JSON schema of what `parse` reads."""
         number = {"type": ["number", "string"]}
         tolerances = {"absolute": number, "relative": number}
         several = {"separator": {"type": "string"}, "match": {"enum": sorted(_EACH)}}
@@ -123,7 +123,7 @@ def _any_of_rule(rule: MatchRule, value: Any) -> MatchRule:
 
 
 def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
-    """Say whether each answer is right; a missing answer is wrong, a missing target gives null.
+    """Compare answers with targets. A missing answer is wrong, a missing target gives null.
 
     >>> frame = pl.DataFrame({"a": ["$1,000", "12%", None], "t": ["1e3", "0.12", "4"]})
     >>> frame.select(m=matches(pl.col("a"), pl.col("t"), MatchRule("numeric")))["m"].to_list()
@@ -160,7 +160,7 @@ _AMOUNT = (
 
 
 def _numbers(name: str) -> list[pl.Expr]:
-    """Read a column's amounts: the number in its exact form, and whether it is a percentage."""
+    """Read a column of amounts: the number in its exact form, and whether it is a percentage."""
     parts = pl.col(name).str.strip_chars().str.extract_groups(_AMOUNT).struct
     minus = pl.concat_str(parts.field("1"), parts.field("2")).str.replace("−", "-", literal=True)
     number = normalize(pl.concat_str(minus, parts.field("3")))
@@ -172,7 +172,7 @@ def _numbers(name: str) -> list[pl.Expr]:
 
 
 def are_numbers(texts: pl.Series) -> pl.Series:
-    """Say which texts `match: numeric` reads as numbers.
+    """Return which texts `match: numeric` reads as numbers.
 
     >>> are_numbers(pl.Series(["$1,000", "12%", "a dozen"])).to_list()
     [True, True, False]
@@ -181,9 +181,9 @@ def are_numbers(texts: pl.Series) -> pl.Series:
 
 
 def _numeric(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    """Compare numbers; a target that is none is compared as text.
+    """Compare numbers; a target that is not a number is compared as text.
 
-    Where only one side has a percent sign, 12% is right for 12 and for 0.12.
+    If only one side has a percent sign, 12% matches both 12 and 0.12.
     """
     table = frame.select(*_numbers("answer"), *_numbers("target"))
     one = pl.col("answer%") != pl.col("target%")
@@ -205,7 +205,7 @@ _EXACT = Context(prec=60, Emax=999999999999999999, Emin=-999999999999999999)
 
 
 def _near(answer: pl.Series, target: pl.Series, done: pl.Series, rule: MatchRule) -> pl.Series:
-    """Compare in decimals, so that 1.1 is within 0.1 of 1, as it is on paper."""
+    """Compare in decimals, so that 1.1 is within 0.1 of 1, as on paper."""
     near = [
         not right and a is not None and t is not None and _within(a, t, rule)
         for a, t, right in zip(answer, target, done, strict=True)
@@ -227,7 +227,7 @@ _LETTER = r"""^[\s(\[{*"'`]*([A-Za-z])(?:[)\]}.:,*"'`]|$)"""
 
 
 def _choice(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    """Compare letters: `(B)`, `b` and `B. Paris` are B; a target without one is text."""
+    """Compare letters: `(B)`, `b` and `B. Paris` are B; other targets are compared as text."""
     letters = (
         pl.col("answer", "target").str.strip_chars().str.extract(_LETTER, 1).str.to_uppercase()
     )
@@ -248,7 +248,7 @@ def _regex(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
 
 
 def _any_of(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    """Compare with each target and take the best."""
+    """Compare with each target; one match is enough."""
     several = [targets(t, rule.separator) if t is not None else None for t in frame["target"]]
     table = frame.with_columns(pl.Series("target", several, dtype=pl.List(pl.String)))
     table = table.with_row_index().explode("target", empty_as_null=True)
@@ -258,7 +258,7 @@ def _any_of(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
 
 
 def targets(target: str, separator: str = "") -> list[str]:
-    """Read several targets: a JSON list, or text with a separator; any other text is one target.
+    """Read several targets: a JSON list, or a text with a separator. Any other text is one target.
 
     >>> targets('["a", 1.50]'), targets("a | b", "|"), targets("a")
     (['a', '1.50'], ['a', 'b'], ['a'])
@@ -275,7 +275,7 @@ def targets(target: str, separator: str = "") -> list[str]:
 
 
 def _math(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    """Ask math-verify where the texts differ."""
+    """Ask math-verify if the texts differ."""
     from pennyweight.text.symbolic import Verifier  # noqa: PLC0415
 
     same = _exact(frame, rule)

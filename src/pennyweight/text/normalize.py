@@ -1,4 +1,4 @@
-"""The normal form in which two answers are compared."""
+"""The normalised form in which answers and targets are compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = 400
 
 
 def normalize(text: pl.Expr) -> pl.Expr:
-    """Strip and lower-case; write a plain number in its one exact decimal form.
+    """Strip and lower-case; convert a plain number to its canonical decimal form.
 
     >>> pl.DataFrame({"a": [" Paris ", "1,000", "1e3", "1000.0", "-0", "1,00"]}).select(
     ...     normalize(pl.col("a"))
@@ -34,7 +34,7 @@ def normalize(text: pl.Expr) -> pl.Expr:
 
 
 def canonical_number(text: str) -> str:
-    """Write a plain number in its one exact decimal form, without floating point.
+    """Return a plain number in its canonical decimal form, without floating point.
 
     >>> [canonical_number(s) for s in ("+1,234.50", "1.5e-3", "-0.00", "12e401")]
     ['1234.5', '0.0015', '0', '12e401']
@@ -58,7 +58,7 @@ def canonical_number(text: str) -> str:
 
 
 def _map_values(text: pl.Expr, function: Callable[[str], str]) -> pl.Expr:
-    """Map a function over the values that are not null, each distinct one once."""
+    """Apply a function to each distinct value that is not null, once."""
 
     def mapped(series: pl.Series) -> pl.Series:
         values = series.drop_nulls().unique()

@@ -1,4 +1,4 @@
-"""What the rules for finding and for matching answers have in common: how they are written."""
+"""The notation that rules for extracting and for matching answers share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pennyweight.errors import UsageError, unknown
 
 
 def named(given: object, kinds: Mapping[str, str], noun: str) -> tuple[str, Any]:
-    """Read `kind`, `kind=value` or `{kind: value}`; the value is None where there is none.
+    """Read `kind`, `kind=value` or `{kind: value}`; the value is None if there is none.
 
     >>> named("marker=X:", {"marker": ""}, "Rule"), named({"marker": "X:"}, {"marker": ""}, "Rule")
     (('marker', 'X:'), ('marker', 'X:'))
@@ -32,7 +32,7 @@ def named(given: object, kinds: Mapping[str, str], noun: str) -> tuple[str, Any]
 
 
 def rule_schema(kinds: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe what `named` reads as a JSON schema, given the schemas of the values."""
+    """Return the JSON schema of what `named` reads, given the schemas of the values."""
     alone = [{"const": kind, "description": meaning} for kind, meaning in kinds.items()]
     tables = [
         {
@@ -50,10 +50,10 @@ def rule_schema(kinds: Mapping[str, str], values: Mapping[str, Any]) -> dict[str
 
 @lru_cache(maxsize=10_000)
 def regex_problem(pattern: str) -> str | None:
-    """Say what is wrong with a regular expression; None if nothing is.
+    """Return what is wrong with a regular expression; None if it is valid.
 
-    Patterns run in linear time, which is why a few things (look-around, back references) that
-    other engines know are refused.
+    Patterns run in linear time, so a few features of other engines (look-around, back references)
+    are not supported.
 
     >>> regex_problem("(a"), regex_problem("(a+)+$")
     ('unclosed group', None)
@@ -67,10 +67,10 @@ def regex_problem(pattern: str) -> str | None:
 
 
 def check_regex(pattern: str) -> None:
-    """Refuse a regular expression that cannot be used."""
+    """Raise UsageError for a regular expression that cannot be used."""
     problem = regex_problem(pattern)
     if problem:
-        raise UsageError(f"{pattern!r} is no regular expression that can be used: {problem}.")
+        raise UsageError(f"{pattern!r} is not a usable regular expression: {problem}.")
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""Make text safe to show: what models write is hostile until proven otherwise."""
+"""Make foreign text safe to show: the output of models may be hostile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPES = re.compile(
 
 
 def clean(text: str) -> str:
-    r"""Take out control sequences, so that text cannot steer a terminal or turn around.
+    r"""Remove control sequences, so that a text cannot control a terminal or reverse its direction.
 
     >>> clean("a\x1b[31mred\x1b[0m\x07 b\u202ec")
     'ared bc'
@@ -20,7 +20,7 @@ def clean(text: str) -> str:
 
 
 def storable(text: str | None) -> str | None:
-    r"""Replace what no database takes as text: NUL, and halves of surrogate pairs.
+    r"""Replace what no database accepts in a text: NUL and unpaired surrogates.
 
     >>> storable("a\0b\ud83d")
     'a\ufffdb?'

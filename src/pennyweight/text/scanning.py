@@ -1,4 +1,4 @@
-r"""Find what no regular expression can: the inside of `\boxed{…}`, and JSON amid prose."""
+r"""Find what no regular expression can: the content of `\boxed{…}`, and JSON within prose."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from pennyweight.errors import UsageError
 
 Found = tuple[str, int]
-"""An answer and where it begins."""
+"""An answer and where it starts."""
 
 _BRACES = re.compile(r"\\boxed\s*\{|\\[{}\\]|[{}]")
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 
 
 def last_boxed(text: str) -> Found | None:
-    r"""Find what is inside the last `\boxed{…}` that is closed.
+    r"""Find the content of the last closed `\boxed{…}`.
 
     >>> last_boxed(r"\boxed{1}, or rather \boxed{\frac{1}{2}} and \boxed{")
     ('\\frac{1}{2}', 21)
@@ -43,7 +43,7 @@ _STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(\d{1,9})\]|\[(?:"([^"]*)"|'([^']*)')\
 
 
 def json_path(path: str) -> tuple[str | int, ...]:
-    """Read a path into JSON.
+    """Parse a path into JSON.
 
     >>> json_path("$.items[0].value"), json_path("answer")
     (('items', 0, 'value'), ('answer',))
@@ -53,7 +53,7 @@ def json_path(path: str) -> tuple[str | int, ...]:
     while at < len(text):
         step = _STEP.match(text, at)
         if not step:
-            raise UsageError(f"{path!r} is no path into JSON; write it like $.answer or a.b[0].")
+            raise UsageError(f"{path!r} is not a path into JSON; write it like $.answer or a.b[0].")
         name, index, double, single = step.groups()
         steps.append(int(index) if index else name or double or single or "")
         at = step.end()
@@ -77,8 +77,8 @@ _TRIES = 1_000
 def last_json(text: str, steps: tuple[str | int, ...]) -> Found | None:
     """Find the last JSON value in a text that has something at this path.
 
-    Prose, code fences and broken JSON around it are skipped. Text that begins JSON again and again
-    without ending it is given up after a thousand times, so that the work stays in proportion.
+    Prose, code fences and broken JSON around it are skipped. After a thousand starts of JSON that
+    do not end, the search gives up, so that the work stays proportional to the text.
 
     >>> last_json('Sure: {"answer": {"value": 1.50}} as {you} asked.', ("answer", "value"))
     ('1.50', 6)
@@ -113,7 +113,7 @@ def _at_path(value: Any, steps: tuple[str | int, ...]) -> str | None:
 
 
 def _write(value: Any) -> str:
-    """Write a value as JSON again, its numbers as they were."""
+    """Write a value as JSON, with its numbers as they were."""
     if isinstance(value, dict):
         inside = (f"{json.dumps(k, ensure_ascii=False)}: {_write(v)}" for k, v in value.items())
         return f"{{{', '.join(inside)}}}"

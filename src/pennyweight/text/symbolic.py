@@ -1,7 +1,7 @@
-"""Whether two formulas are the same in mathematics, asked of math-verify in a process of its own.
+"""Whether two formulas are mathematically equal, decided by math-verify in a child process.
 
 It takes seconds to import, its time limit works only in a main thread, and there are formulas
-(9^9^9^9) on which no limit inside Python holds. A process can be ended.
+(9^9^9^9) for which no limit inside Python works. A process can be killed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _formula(text: str) -> str:
 
 
 class Verifier:
-    """A process that compares formulas; begun when first needed, and again after it was ended."""
+    """A process that compares formulas, started when first needed and again after it was ended."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds
@@ -60,7 +60,7 @@ class Verifier:
         self.stop()
 
     def same(self, answer: str, target: str) -> bool:
-        """Say whether two formulas are the same; one that takes too long is not."""
+        """Return whether two formulas are equal. One that takes too long counts as different."""
         pair = (answer, target)
         if pair not in self.known:
             self.known[pair] = self._ask(json.dumps(pair)) == "true"

@@ -1,4 +1,4 @@
-"""What a response says, and what it thinks aloud between `<think>` and `</think>`."""
+"""The spoken part of a response, and its thoughts between `<think>` and `</think>`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _TAG = r"(?i)</?think(?:ing)?>"
 
 
 def spoken(response: pl.Expr) -> pl.Expr:
-    """Leave out what stands between `<think>` and `</think>`.
+    """Remove the text between `<think>` and `</think>`.
 
-    A lone `</think>` ends a thought that the prompt had begun; a lone `<think>` begins one that
+    A lone `</think>` ends a thought that the prompt started; a lone `<think>` starts a thought that
     was cut off.
     """
     return response.map_batches(said, return_dtype=pl.String, is_elementwise=True)
 
 
 def said(response: pl.Series) -> pl.Series:
-    """Leave out what is thought, of one batch."""
+    """Remove the thoughts from one batch of responses."""
     thinking = response.str.contains(_TAG)
     if not thinking.any():
         return response
@@ -30,7 +30,7 @@ def said(response: pl.Series) -> pl.Series:
 
 
 def thought(response: pl.Series) -> pl.Series:
-    """Take what stands between `<think>` and `</think>`; null or empty where nothing does."""
+    """Return the text between `<think>` and `</think>`; null or empty if there is none."""
     thinking = response.str.contains(_TAG)
     if not thinking.any():
         return pl.Series([None], dtype=pl.String).new_from_index(0, len(response))
@@ -46,10 +46,10 @@ def thought(response: pl.Series) -> pl.Series:
 
 
 def keep_where(mask: pl.Series, text: pl.Series) -> pl.Series:
-    """Keep a text where a mask holds; null elsewhere."""
+    """Keep a text where a mask is true; null elsewhere."""
     return pl.select(pl.when(mask).then(text)).to_series()
 
 
 def choose(mask: pl.Series, text: pl.Series, other: pl.Series) -> pl.Series:
-    """Take one text where a mask holds, and the other elsewhere."""
+    """Take one text where a mask is true, and the other elsewhere."""
     return pl.select(pl.when(mask).then(text).otherwise(other)).to_series()

@@ -1,4 +1,4 @@
-"""How many tokens a text has."""
+"""Token counts of texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PAIRS = ("  ", "\n\n", " \n", "\n ")
 
 
 def tokens(text: pl.Expr) -> pl.Expr:
-    r"""Count the words between white space (Unicode's).
+    r"""Count the words separated by Unicode white space.
 
     >>> pl.select(tokens(pl.lit(" one  two\n"))).item()
     2
@@ -21,11 +21,11 @@ def tokens(text: pl.Expr) -> pl.Expr:
 
 
 def _counted(text: pl.Series) -> pl.Series:
-    """Count step by step; one large expression would compute what it uses twice two times.
+    """Count step by step; one large expression would compute shared parts twice.
 
-    Counting words with a regular expression costs more than all other measures together. Most
-    text is ASCII whose only white space are blanks and line ends, seldom two of them in a row:
-    there, counting those characters says the same in a third of the time.
+    Counting words with a regular expression takes longer than all other measures together. Most
+    texts are ASCII with only spaces and line ends as white space, rarely two in a row. There,
+    counting these characters gives the same result in a third of the time.
     """
     t = pl.col("t")
     triple = pl.any_horizontal(t.str.contains(s, literal=True) for s in _TRIPLES)
