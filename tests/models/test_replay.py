@@ -179,9 +179,7 @@ def test_a_file_is_looked_for_beside_the_suite_and_then_here(
 def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path, held: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(held)
-    with pytest.raises(
-        UsageError, match="the file exists and is not a recording; name another file"
-    ):
+    with pytest.raises(UsageError, match="exists and is not a recording; name another file"):
         Recorder(path)
     assert path.read_bytes() == held
 
