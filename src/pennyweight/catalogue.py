@@ -1,4 +1,4 @@
-"""Every measure and metric there is: importing this module declares them all."""
+"""All measures and metrics. Importing this module declares them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FAMILIES = {
     "judge": "Judges",
     "attempts": "Attempts",
 }
-"""The families in the order in which they are shown, with their titles."""
+"""The families in display order, with their titles."""
 
 
 def chosen(names: list[str] | None) -> list[Metric]:
-    """Find metrics by name, in the order of the families; all of them if none is named."""
+    """Return metrics by name, in the order of the families; all of them if none is named."""
     picked = [metric_named(n) for n in names] if names else list(METRICS.values())
     order = list(FAMILIES)
     return sorted(picked, key=lambda m: order.index(m.family) if m.family in order else len(order))

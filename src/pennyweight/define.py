@@ -1,9 +1,9 @@
 """Declare measures and metrics: the declaration is the function.
 
-A measure is computed from one record, a metric from many. The function's name is its name, its
-positional parameters are the columns, measures or metrics it reads, its keyword-only parameters
-are options with their defaults, its docstring is the page about it. The decorator carries only
-what code cannot say.
+A measure is computed from one record, a metric from many. The function's name is its name; its
+positional parameters are the columns, measures or metrics it reads; its keyword-only parameters are
+options with their defaults; its docstring is its reference page. The decorator carries only what
+code cannot express.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Declaration:
     spec: str
 
     def __call__(self, *args: pl.Expr, **options: Any) -> pl.Expr:
-        """Call the function itself, with expressions."""
+        """Call the function with expressions."""
         return self.function(*args, **options)
 
     def own(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Take from all options those that this declaration has, over its defaults."""
+        """Return this declaration's options: the given values, else their defaults."""
         return {name: options.get(name, default) for name, default in self.options.items()}
 
 
@@ -57,7 +57,7 @@ class Measure(Declaration):
     """A value computed from one record."""
 
     def expression(self, options: Mapping[str, Any]) -> pl.Expr:
-        """Build the expression over the columns of a frame."""
+        """Return the expression over the columns of a frame."""
         return self.function(*map(pl.col, self.inputs), **self.own(options)).alias(self.name)
 
 
@@ -73,7 +73,7 @@ class Metric(Declaration):
     interval: Interval | None
     parts: tuple[str, ...] = field(default=())
     open_parts: bool = False
-    """Whether it also reads the metrics that its `weights` option names."""
+    """Whether it also reads the metrics named in its `weights` option."""
 
     @property
     def combined(self) -> bool:
@@ -81,7 +81,7 @@ class Metric(Declaration):
         return bool(self.parts) or self.open_parts
 
     def part_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """Name the metrics it is computed from."""
+        """Return the names of the metrics it is computed from."""
         return (
             (*self.parts, *(self.own(options)["weights"] or ())) if self.open_parts else self.parts
         )
@@ -93,7 +93,7 @@ class Metric(Declaration):
         return self.function(*fixed, **self.own(options), **named).alias(self.name)
 
     def expression(self, options: Mapping[str, Any]) -> pl.Expr:
-        """Build the expression over the columns of a frame."""
+        """Return the expression over the columns of a frame."""
         names = {*self.inputs, *self.part_names(options)}
         parts = self.part_names(options)
         return self.apply(
@@ -135,9 +135,10 @@ def metric(
     """Declare a metric: a value computed from many records.
 
     `range` is the closed range of its values, `better` the good direction. The interval follows
-    from the body (a mean, a ratio of sums, a quantile, or made of other metrics; anything else is
-    resampled) unless `interval` names another way. `needs` lists the inputs without which a record
-    is left out (all of them unless told). `over="all"` counts attempts with status `error` too.
+    from the body (a mean, a ratio of sums, a quantile, or a combination of metrics; anything else
+    is resampled) unless `interval` sets another method. `needs` lists the inputs without which a
+    record is left out (by default all of them). `over="all"` also counts attempts with status
+    `error`.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -175,7 +176,7 @@ def metric(
 
 
 def metric_named(name: str) -> Metric:
-    """Find a metric by its name."""
+    """Return a metric by its name."""
     if name not in METRICS:
         raise UsageError(unknown("Metric", name, METRICS, "'pennyweight metrics' lists them all."))
     return METRICS[name]
@@ -199,7 +200,7 @@ def needed_measures(columns: Iterable[str], given: Iterable[str] = ()) -> list[M
 
 
 def needed_columns(metrics: Iterable[Metric], options: Mapping[str, Any]) -> set[str]:
-    """List the columns and measures that metrics read, directly or through their parts."""
+    """Return the columns and measures that metrics read, directly or through their parts."""
     columns: set[str] = set()
     for one in metrics:
         parts = one.part_names(options)
@@ -229,7 +230,7 @@ def add_measures(frame: pl.LazyFrame, passes: Iterable[Iterable[pl.Expr]]) -> pl
 def evaluate(what: Metric | Measure, /, **values: Any) -> Any:
     """Compute one metric (or measure) from columns given as lists; for examples and tests.
 
-    Columns that are measures are taken as given; options are given by name too.
+    Columns that are measures are used as given; options are also passed by name.
     """
     options = {n: values.pop(n) for n in list(values) if n in _all_options(what, values)}
     schema = {n: _POLARS[BY_NAME[n].type] for n in values if n in BY_NAME and n not in MEASURES}
@@ -264,12 +265,12 @@ _POLARS: dict[str, Any] = {
 
 
 def dtype(column: str) -> Any:
-    """Say which Polars type a column of the record has."""
+    """Return the Polars type of a column of the record."""
     return _POLARS[BY_NAME[column].type]
 
 
 def _all_options(what: Metric | Measure, values: Mapping[str, Any]) -> set[str]:
-    """Name every option that it, its parts and its measures take."""
+    """Return the names of the options that it, its parts and its measures take."""
     names = set(what.options)
     if isinstance(what, Metric):
         for part in what.part_names(values):
@@ -291,7 +292,7 @@ def _refuse(function: Callable[..., pl.Expr], why: str) -> None:
 
 
 def _read(function: Callable[..., pl.Expr], unit: str, spec: str) -> dict[str, Any]:
-    """Read name, inputs, options and documentation off the function."""
+    """Read name, inputs, options and documentation from the function."""
     doc = inspect.cleandoc(function.__doc__ or "")
     if not doc:
         _refuse(function, "It has no docstring, which is what 'pennyweight metrics' shows.")

@@ -1,11 +1,11 @@
-"""What can go wrong, as a user sees it.
+"""The errors that users see.
 
-    PennyweightError            exit 2: wrong usage or bad input, nothing was changed
-    ├── UsageError        a name, an option or a value that Pennyweight does not know
+    PennyweightError      exit 2: wrong usage or bad input, nothing was changed
+    ├── UsageError        an unknown name, option or value
     │   └── NotFoundError a run, a record or a file that does not exist
-    ├── InputError        a source that cannot be read or holds bad records
-    ├── DeclarationError  a measure or metric that is declared wrongly (at import)
-    ├── CallError         exit 4: a model gave no reply (models/failure.py)
+    ├── InputError        a source that cannot be read or has invalid records
+    ├── DeclarationError  an invalid declaration of a measure or metric (at import)
+    ├── CallError         exit 4: a model returned no reply (models/failure.py)
     └── StoreError        exit 4: the store cannot be read or written (store/connection.py)
 
 Every message says what is wrong, with which value, and what to do next.
@@ -23,13 +23,13 @@ SHOWN = 20
 
 
 class PennyweightError(Exception):
-    """The root of everything that Pennyweight raises on purpose."""
+    """The base class of everything that Pennyweight raises on purpose."""
 
     exit_code = 2
 
 
 class UsageError(PennyweightError):
-    """A name, an option or a value that Pennyweight does not know."""
+    """An unknown name, option or value."""
 
 
 class NotFoundError(UsageError):
@@ -41,7 +41,7 @@ class DeclarationError(PennyweightError):
 
 
 class InputError(PennyweightError):
-    """A source cannot be read, or holds bad records; lists every problem, the first in full."""
+    """A source cannot be read or has invalid records; lists the first problems in full."""
 
     def __init__(self, problems: Sequence[str], total: int | None = None, hint: str = "") -> None:
         self.problems = tuple(problems)
@@ -59,7 +59,7 @@ class InputError(PennyweightError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
-    """Say that a name is not known, and which known one is nearest.
+    """Return the message for an unknown name, with the closest known one.
 
     >>> unknown("Metric", "acuracy", ["accuracy", "ece"], "'pennyweight metrics' lists them all.")
     "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'pennyweight metrics' lists them all."

@@ -17,6 +17,7 @@ from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
 from pennyweight.models.model import Model, Reply
+from pennyweight.models.server import cores
 from pennyweight.suite.values import Workspace
 
 if TYPE_CHECKING:
@@ -279,10 +280,3 @@ def _scratch() -> Scratch:
         raise CallError(
             "workspace", f"The folder for workspaces cannot be created: {error}."
         ) from error
-
-
-def cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -26,17 +26,12 @@ def text_of(request: Request, *, system: bool = True) -> str:
     The system prompt comes first, unless the command has a placeholder for it.
     """
     said = [m for m in request.messages if m.role != "system"]
-    parts = [system_of(request)] if system and system_of(request) else []
+    parts = [request.system] if system and request.system else []
     if len(said) == 1:
         parts.append(said[0].content)
     else:
         parts += [f"{m.role.capitalize()}: {m.content}" for m in said]
     return "\n\n".join(parts)
-
-
-def system_of(request: Request) -> str:
-    """Return the system prompt; empty if there is none."""
-    return "\n\n".join(m.content for m in request.messages if m.role == "system")
 
 
 def settings_of(request: Request) -> dict[str, Any]:
@@ -52,7 +47,7 @@ def words_of(agent: Agent, request: Request, prompt_file: str) -> tuple[list[str
     named = placeholders(agent.command)
     prompt = text_of(request, system="system" not in named)
     values: dict[str, str] = {n: _written(v) for n, v in settings_of(request).items()}
-    values["system"] = system_of(request)
+    values["system"] = request.system
     if agent.prompt != "stdin":
         values["prompt"] = prompt if agent.prompt == "argument" else prompt_file
     _check(values, named if "prompt" in named or agent.prompt == "stdin" else [*named, "prompt"])

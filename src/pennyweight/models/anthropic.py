@@ -32,14 +32,13 @@ def headers(key: str | None) -> dict[str, str]:
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
     """Return the path and body of a request."""
     wanted = request.settings
-    system = [m.content for m in request.messages if m.role == "system"]
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": wanted.max_tokens or _default_limit(wanted),
         "messages": _turns(request.messages),
     }
-    if system:
-        body["system"] = "\n\n".join(system)
+    if system := request.system:
+        body["system"] = system
     if wanted.temperature is not None:
         body["temperature"] = wanted.temperature
     if wanted.top_p is not None:

@@ -31,10 +31,9 @@ def headers(key: str | None) -> dict[str, str]:
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
     """Return the path and body of a request."""
     wanted = request.settings
-    system = [m.content for m in request.messages if m.role == "system"]
     body: dict[str, Any] = {"contents": _contents(request.messages)}
-    if system:
-        body["systemInstruction"] = {"parts": [{"text": "\n\n".join(system)}]}
+    if system := request.system:
+        body["systemInstruction"] = {"parts": [{"text": system}]}
     config = _config(wanted)
     if config:
         body["generationConfig"] = config

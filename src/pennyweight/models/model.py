@@ -107,6 +107,11 @@ class Request:
         """The text of the last message."""
         return self.messages[-1].content if self.messages else ""
 
+    @property
+    def system(self) -> str:
+        """The system prompt; empty if there is none."""
+        return "\n\n".join(m.content for m in self.messages if m.role == "system")
+
     def plain(self) -> dict[str, Any]:
         """Return the request as plain data, with what identifies its workspace."""
         values = asdict(replace(self, work=None))

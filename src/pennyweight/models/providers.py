@@ -187,8 +187,8 @@ def _split(address: str) -> SplitResult:
             return parts
     shown = "" if "@" in address else f" {address!r}"
     raise UsageError(
-        f"base_url{shown} is not an address: write http://host:port/… or https://…, with a port of 1 "
-        "to 65535 or without one."
+        f"base_url{shown} is not an address: write http://host:port/… or https://…, with a port of "
+        "1 to 65535 or without one."
     )
 
 

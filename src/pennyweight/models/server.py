@@ -89,7 +89,7 @@ def _parameters(path: str, slots: int, context: int) -> Any:
     xllamacpp: Any = import_module("xllamacpp")
     wanted = xllamacpp.CommonParams()
     wanted.model.path = path
-    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = max(1, _cores() - 1)
+    wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = max(1, cores() - 1)
     wanted.model_alias = {Path(path).stem}
     wanted.n_parallel = slots
     wanted.n_ctx = slots * context
@@ -102,7 +102,7 @@ def _parameters(path: str, slots: int, context: int) -> Any:
     return wanted
 
 
-def _cores() -> int:
+def cores() -> int:
     """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
