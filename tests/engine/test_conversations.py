@@ -396,10 +396,10 @@ def test_a_changed_script_is_a_changed_attempt(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{contains: sent}", "{contians: sent}", "turns[2]: Check 'contians'"),
+        ("{contains: sent}", "{contians: sent}", "turns[2].if: Check 'contians'"),
         ("{contains: sent}", "It was sent.", "looks at the reply alone"),
-        ("Thanks., if: {contains: sent}", "Thanks.", "only beside 'if'"),
-        ("say: Thanks.", "tell: Thanks.", "say, if and else"),
+        ("Thanks., if: {contains: sent}", "Thanks.", "which requires 'if'"),
+        ("say: Thanks.", "tell: Thanks.", "needs 'say'"),
         ("It was sent.", "[1]", "tool_results"),
         ("[local/m]", "[{command: [cat]}]", "a command is called once"),
     ],

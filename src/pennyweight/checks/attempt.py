@@ -1,4 +1,4 @@
-"""An attempt as checks see it: what was said, which tools were called, what was left behind."""
+"""An attempt as checks see it: its texts, its tool calls, and the work of an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = (
 """The columns of a record that checks read."""
 
 OF = ("response", "last", "answer", "reasoning")
-"""The texts that a check may look at: all that was said, the last reply alone, and so on."""
+"""The texts that a check may look at."""
 
 _THOUGHT = re.compile(r"\s*<(think(?:ing)?)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
@@ -29,106 +29,106 @@ _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CalledTool:
-    """A call of a tool: its name and arguments, and where in the list it stands."""
+    """A tool call: its name, its arguments, and its position in the list."""
 
     name: str
     arguments: Any
-    """A mapping; the text itself where it is no JSON object."""
+    """A mapping, or text if it is not a JSON object."""
     place: int
 
 
 @dataclass(slots=True)
 class AttemptView:
-    """One record, read once for all its checks."""
+    """A record, read once for all checks."""
 
     row: Mapping[str, Any]
     rule: AnswerRule = field(default_factory=AnswerRule)
     of: str = "response"
-    """Which text is looked at."""
+    """The text that checks look at."""
     whole: bool = False
-    """Whether thoughts in the reply are looked at too."""
-    _kept: dict[str, Any] = field(default_factory=dict)
+    """Whether the text includes thoughts at the start of a reply."""
+    _cache: dict[str, Any] = field(default_factory=dict)
 
     def at(self, of: str, *, whole: bool = False) -> AttemptView:
-        """Look at another text of the same record."""
-        return AttemptView(self.row, self.rule, of, whole, self._kept)
+        """Return a view of another text of the same record."""
+        return AttemptView(self.row, self.rule, of, whole, self._cache)
 
     @property
     def text(self) -> str | None:
-        """The text that is looked at.
+        """The text that checks look at.
 
-        A `<think>…</think>` with which a reply begins is no part of it, unless the whole is
-        looked at. Any other such mark is a word like all others: nothing hides behind it.
+        `<think>…</think>` at the start of a reply is left out, unless `whole` is set. Anywhere
+        else the tags are ordinary text, so that nothing can hide behind them.
         """
         key = f"text:{self.of}:{self.whole}"
-        if key not in self._kept:
-            self._kept[key] = self._text()
-        kept: str | None = self._kept[key]
-        return kept
+        if key not in self._cache:
+            self._cache[key] = self._text()
+        text: str | None = self._cache[key]
+        return text
 
     def _text(self) -> str | None:
-        said: str | None = self.row.get("reasoning" if self.of == "reasoning" else "response")
+        text: str | None = self.row.get("reasoning" if self.of == "reasoning" else "response")
         if self.of == "reasoning":
-            return said
+            return text
         replies = [str(t.get("content") or "") for t in self.turns if t.get("role") == "assistant"]
         if self.of == "last" and replies:
-            said, replies = replies[-1], replies[-1:]
-        if said is None:
+            text, replies = replies[-1], replies[-1:]
+        if text is None:
             return None
         if self.of == "answer":
-            return self._answer(said)
-        if self.whole or "<think" not in said.lower():
-            return said
+            return self._answer(text)
+        if self.whole or "<think" not in text.lower():
+            return text
         return (
             "\n\n".join(filter(None, map(without_thoughts, replies)))
             if replies
-            else without_thoughts(said)
+            else without_thoughts(text)
         )
 
-    def _answer(self, said: str) -> str | None:
-        """Find the final answer; in the whole, marks of thoughts do not count."""
-        frame = pl.DataFrame({"said": [_TAG.sub(" ", said) if self.whole else said]})
-        text: str | None = frame.select(answer(pl.col("said"), self.rule)).item()
-        return text
+    def _answer(self, text: str) -> str | None:
+        """Extract the final answer; in the whole text, tags of thoughts are ignored."""
+        frame = pl.DataFrame({"text": [_TAG.sub(" ", text) if self.whole else text]})
+        found: str | None = frame.select(answer(pl.col("text"), self.rule)).item()
+        return found
 
     @property
     def tools(self) -> tuple[CalledTool, ...]:
-        """The calls of tools, in their order."""
-        if "tools" not in self._kept:
+        """The tool calls in order."""
+        if "tools" not in self._cache:
             given = self._json("tool_calls") or traced(str(self.work.get("stdout") or ""))
-            self._kept["tools"] = tuple(
+            self._cache["tools"] = tuple(
                 CalledTool(str(one.get("name", "")), _arguments(one), place)
                 for place, one in enumerate(given)
                 if isinstance(one, Mapping)
             )
-        tools: tuple[CalledTool, ...] = self._kept["tools"]
+        tools: tuple[CalledTool, ...] = self._cache["tools"]
         return tools
 
     @property
     def work(self) -> Mapping[str, Any]:
-        """What an agent did and left behind; empty for a model."""
+        """The output and changes of an agent; empty for a model."""
         found = self._json("work")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def turns(self) -> list[Mapping[str, Any]]:
-        """The turns of a conversation of several; empty for a single one."""
+        """The turns of a scripted conversation; empty for a single reply."""
         given = self.work.get("turns")
         return given if isinstance(given, list) else []
 
     def _json(self, column: str) -> Any:
         key = f"json:{column}"
-        if key not in self._kept:
+        if key not in self._cache:
             given = self.row.get(column)
             try:
-                self._kept[key] = json.loads(given) if isinstance(given, str) else given
+                self._cache[key] = json.loads(given) if isinstance(given, str) else given
             except (ValueError, RecursionError):
-                self._kept[key] = None
-        return self._kept[key]
+                self._cache[key] = None
+        return self._cache[key]
 
 
 def without_thoughts(reply: str) -> str:
-    """Leave out the thoughts with which a reply begins.
+    """Remove the thoughts at the start of a reply.
 
     >>> without_thoughts("<think>Hm.</think> Yes. </think>")
     'Yes. </think>'
@@ -140,7 +140,7 @@ def without_thoughts(reply: str) -> str:
 
 
 def _arguments(call: Mapping[str, Any]) -> Any:
-    """Read the arguments of a call, however they were written."""
+    """Return the arguments of a call as a mapping, or as text if they are not a JSON object."""
     given = call.get("arguments", call.get("input", call.get("args")))
     if not isinstance(given, str):
         return given if isinstance(given, Mapping) else {}

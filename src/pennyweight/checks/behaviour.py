@@ -1,4 +1,4 @@
-"""A behaviour as a person writes it: a check with its values, or a sentence for a judge."""
+"""Behaviours: a check with its values, or a sentence for a judge."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from pennyweight.checks import CHECKS
 from pennyweight.checks.attempt import OF
 from pennyweight.checks.declaration import CheckResult
 from pennyweight.errors import PennyweightError, UsageError, unknown
+from pennyweight.schema.kinds import listed
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.declaration import Check
 
 NOT = "not_"
-LONGEST = 100
+MAX_NAME_LENGTH = 100
 _OWN = ("name", "of")
-_THOUGHTS = "(What it thought aloud was looked at too.)"
+_THOUGHTS = "(Found with the thoughts in the reply included.)"
 _WAITING = {
-    "code": "It was not run yet; 'pennyweight run --resume' runs it.",
-    "judge": "The judge has not said yet.",
-    "person": "No person has said yet; 'pennyweight review' asks.",
+    "code": "It has not run yet; 'pennyweight run --resume' runs it.",
+    "judge": "The judge has not decided yet.",
+    "person": "No person has decided yet; 'pennyweight review' asks.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """One thing that is to be seen, or never to be seen."""
+    """One behaviour that is expected, or that must never be observed."""
 
     name: str
     key: str
-    """The check's name as it was written, with `not_` before it or not."""
+    """The name of the check as written, with or without `not_`."""
     value: Any
     of: str = "response"
     problem: str = ""
-    """What is wrong with it; then it can decide nothing."""
+    """Why it cannot be used; then it decides nothing."""
     _known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was worked out once: the check's arguments, as they were read."""
+    """A cache of the arguments of the check."""
 
     @property
     def check(self) -> Check:
@@ -49,28 +50,28 @@ class Behaviour:
 
     @property
     def question(self) -> str:
-        """What a judge or a person is asked."""
+        """The question for a judge or a person."""
         value = self.value
         return str(value.get("question") if isinstance(value, Mapping) else value)
 
     @property
     def mark(self) -> str:
-        """A short hash of what it says; verdicts about anything else do not count for it."""
+        """A short hash of its content; stored verdicts are matched by it."""
         said = json.dumps([self.key.removeprefix(NOT), self.value, self.of], sort_keys=True)
         return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def plain(self) -> dict[str, Any]:
-        """Give it as plain data, as `read_behaviour` reads it."""
+        """Return it as plain data, which `read_behaviour` reads."""
         own = {"name": self.name, self.key: self.value}
         return own if self.of == "response" else {**own, "of": self.of}
 
     def verdict(
         self, attempt: AttemptView, given: Mapping[str, CheckResult], *, forbidden: bool = False
     ) -> CheckResult:
-        """Check an attempt; what is not for a record to say is taken from the verdicts given.
+        """Check an attempt; results of code, judges and persons are taken from `given`.
 
-        What must not be found (it is `forbidden`, or has a `not_`) is looked for in all that was
-        said, thoughts too. A check that breaks has an error to its name, and decides nothing.
+        What must not be found (it is `forbidden`, or has `not_`) is also looked for in thoughts.
+        A check that raises an exception decides nothing, and its result is marked as an error.
         """
         if self.problem:
             return CheckResult(None, f"{self.key}: {self.problem}", error=True)
@@ -85,28 +86,28 @@ class Behaviour:
 
     @staticmethod
     def _worse(without_thoughts: CheckResult, whole: CheckResult) -> CheckResult:
-        """Take what was found in the whole of a reply over nothing found in what was said."""
+        """Prefer a result from the whole reply to one that found nothing outside of thoughts."""
         if whole.holds is False or (without_thoughts.holds is None and not whole.holds):
             return without_thoughts
         return replace(whole, why=f"{whole.why} {_THOUGHTS}")
 
     def _hides(self, attempt: AttemptView) -> bool:
-        """Whether the text it looks at is not all that was said there."""
+        """Return whether the text has thoughts that are left out."""
         return attempt.at(self.of).text != attempt.at(self.of, whole=True).text
 
     def run(self, attempt: AttemptView, *, whole: bool = False) -> CheckResult:
-        """Run the check itself, whoever's it is; the `not_` before it is not applied."""
+        """Run the check itself, without applying `not_`."""
         try:
             if "arguments" not in self._known:
                 self._known["arguments"] = self.check.read(self.value)
             return self.check.apply(attempt.at(self.of, whole=whole), self._known["arguments"])
-        except Exception as error:  # whatever it is, it is the check's own
+        except Exception as error:  # of the check itself
             kind = "" if isinstance(error, PennyweightError) else f"{type(error).__name__}: "
             return CheckResult(None, f"{self.key} failed: {kind}{error}"[:400], error=True)
 
 
 def read_behaviour(given: Any) -> Behaviour:
-    """Read a behaviour; says what is wrong with it.
+    """Read a behaviour; raise UsageError if it is invalid.
 
     >>> read_behaviour({"contains": "refund"}).name, read_behaviour("It greets the customer.").key
     ('contains: refund', 'judge')
@@ -117,32 +118,32 @@ def read_behaviour(given: Any) -> Behaviour:
 
 
 def _written(given: Any) -> Behaviour:
-    """Read how a behaviour is written, but not yet the values of its check."""
+    """Read the form of a behaviour, but not the values of its check."""
     if isinstance(given, str) and given.strip():
         return _sentence(given.strip())
     if not isinstance(given, Mapping):
-        raise UsageError("a behaviour is a check, such as {contains: refund}, or a sentence.")
+        raise UsageError("a behaviour must be a check, such as {contains: refund}, or a sentence.")
     keys = [str(key) for key in given if key not in _OWN]
     for key in keys:
         _known(key)
     if len(keys) != 1:
-        named = f"these are {len(keys)}: {', '.join(keys)}" if keys else "there is none"
-        raise UsageError(f"a behaviour is one check; {named}.")
+        found = f"this has {len(keys)}: {', '.join(keys)}" if keys else "this has none"
+        raise UsageError(f"a behaviour has one check; {found}.")
     key = keys[0]
     of = given.get("of", "response")
     if of not in OF:
-        raise UsageError(f"of: {of!r} is no text of an attempt. There are: {', '.join(OF)}.")
+        raise UsageError(f"of must be {listed(OF)}, not {of!r}.")
     name = given.get("name")
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise UsageError("name: a behaviour's name is text.")
+        raise UsageError("name must be text that is not empty.")
     value = _plain(given[key])
     return Behaviour(name.strip() if name else _name(key, value), key, value, of)
 
 
 def stored_behaviour(given: Any) -> Behaviour:
-    """Read a behaviour that was kept; one that cannot be read any more decides nothing.
+    """Read a stored behaviour; one that has become invalid decides nothing.
 
-    Code that it names is not looked for: it is not to run out of a store.
+    Code that it names is not loaded: a store must not be able to run code.
     """
     try:
         made = _written(given)
@@ -168,11 +169,11 @@ def _known(key: str) -> None:
         raise UsageError(unknown("Check", key, [*CHECKS, *(NOT + n for n in CHECKS)], _LIST))
 
 
-_LIST = f"There are: {', '.join(CHECKS)}; each also with {NOT} before it."
+_LIST = f"Known checks: {', '.join(CHECKS)}; each also with {NOT} before it."
 
 
 def _plain(value: Any) -> Any:
-    """Make plain JSON of what was read from a suite, numbers as numbers."""
+    """Return a value of a suite as plain JSON."""
     return json.loads(json.dumps(value, default=str))
 
 
@@ -186,7 +187,7 @@ def _name(key: str, value: Any) -> str:
     else:
         said = _said(value)
     text = f"{key}: {said}"
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
 def _said(value: Any) -> str:
@@ -202,8 +203,8 @@ def definitions() -> dict[str, Any]:
             {
                 "type": "object",
                 "properties": {
-                    "name": {"type": "string", "description": "What it is called in reports."},
-                    "of": {"enum": list(OF), "description": "The text that is looked at."},
+                    "name": {"type": "string", "description": "The name in reports."},
+                    "of": {"enum": list(OF), "description": "The text to look at."},
                     **{key: {"$ref": f"#/$defs/{name}"} for key, name in keys.items()},
                 },
                 "additionalProperties": False,

@@ -1,8 +1,8 @@
-"""Declare checks: the declaration is the function.
+"""Declare a check by writing a function.
 
-Its name is the check's name, its first parameter is the attempt it looks at, the others are what
-a suite may write, by kind and with their defaults; its docstring is the page about it, with an
-example. From it follow the reading of suites, the JSON schema and the reference page.
+The name of the function is the name of the check. Its first parameter is the attempt; the others
+are the parameters that a suite may write, annotated with their kinds. Its docstring, with an
+example, is the reference page. Reading suites and the JSON schema follow from the declaration.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 By = Literal["record", "code", "judge", "person"]
-"""Who decides: the record alone, code of the suite's writer, a judge, or a person."""
+"""Who decides: the record itself, code of the user, a judge, or a person."""
 
-LONGEST = 300
-"""Characters of evidence that are quoted."""
+MAX_EXCERPT_LENGTH = 300
+"""Characters of an excerpt that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A piece of evidence: what was found, and where; `start` and `end` count characters."""
+    """Evidence: a piece of text, and its position in characters if it has one."""
 
     of: str
     text: str
@@ -38,14 +38,18 @@ class Excerpt:
     end: int | None = None
 
     def moved(self, by: int) -> Excerpt:
-        """Give the same, some characters further on."""
+        """Return the excerpt with its position moved by some characters."""
         if self.start is None or self.end is None:
             return self
         return replace(self, start=self.start + by, end=self.end + by)
 
     def plain(self) -> dict[str, Any]:
-        """Give it as plain data; a long text is quoted in part."""
-        text = self.text if len(self.text) <= LONGEST else self.text[:LONGEST] + "…"
+        """Return it as plain data; a long text is shortened."""
+        text = (
+            self.text
+            if len(self.text) <= MAX_EXCERPT_LENGTH
+            else self.text[:MAX_EXCERPT_LENGTH] + "…"
+        )
         found: dict[str, Any] = {"of": self.of, "text": text}
         if self.start is not None:
             found |= {"start": self.start, "end": self.end}
@@ -54,16 +58,16 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check says: whether it holds (None: it cannot say), why, and on what evidence."""
+    """The result of a check: whether it holds (None: undecided), why, and the evidence."""
 
     holds: bool | None
     why: str
     evidence: tuple[Excerpt, ...] = ()
     error: bool = False
-    """Whether the check itself broke."""
+    """Whether the check itself failed."""
 
     def negated(self) -> CheckResult:
-        """Say the opposite; what cannot be said still cannot."""
+        """Return the opposite result; undecided stays undecided."""
         return self if self.holds is None else replace(self, holds=not self.holds)
 
 

@@ -1,4 +1,4 @@
-"""What others decide: code of the suite's writer, a judge, a person."""
+"""Decided by others: code of the user, a judge, a person."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _RECORD = (
 )
 
 
-_LONGEST = 100_000
-"""Characters that a variable of the environment is given; an operating system takes few more."""
-_PRINTED = 2000
+_MAX_VARIABLE_LENGTH = 100_000
+"""Characters of an environment variable; operating systems accept little more."""
+_MAX_OUTPUT_LENGTH = 2000
 
 
 def _plain(attempt: AttemptView) -> dict[str, Any]:
-    """Give what a writer's own code sees of an attempt."""
+    """Return what code of the user sees of an attempt."""
     row = {name: attempt.row.get(name) for name in _RECORD}
     calls = [{"name": t.name, "arguments": t.arguments} for t in attempt.tools]
     return {**row, "tool_calls": calls, "work": dict(attempt.work), "text": attempt.text}
@@ -39,11 +39,11 @@ def _plain(attempt: AttemptView) -> dict[str, Any]:
 
 @check(by="code")
 def python(attempt: AttemptView, function: Function) -> CheckResult:
-    """A function of yours, named module:function, says whether it holds.
+    """Your own function, named module:function, decides.
 
-    It gets a dict (`text`, `input`, `target`, `tool_calls`, `work`, …) and returns true, false or
-    None (it cannot say), alone or in a pair with a sentence why. Modules beside the suite are
-    found. It runs once, when the attempt is made: the verdict is kept.
+    It receives a dict (`text`, `input`, `target`, `tool_calls`, `work`, …) and returns true, false
+    or None (undecided), alone or in a pair with a reason. Modules next to the suite are found. It
+    runs once, when the attempt is made, and its result is stored.
 
     >>> python({"response": "4"}, "builtins:bool").holds
     True
@@ -51,7 +51,7 @@ def python(attempt: AttemptView, function: Function) -> CheckResult:
     said = load_function(function)(_plain(attempt))
     holds, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
     if holds is not None and not isinstance(holds, bool):
-        raise TypeError(f"{function} returned {holds!r:.60}; it must be true, false or None")
+        raise TypeError(f"{function} returned {holds!r:.60}; it must return true, false or None")
     return CheckResult(holds, str(why) or f"{function} says {holds}.")
 
 
@@ -59,12 +59,12 @@ def python(attempt: AttemptView, function: Function) -> CheckResult:
 def command(
     attempt: AttemptView, run: Command, *, exit_code: Count = 0, timeout: Duration = 60_000.0
 ) -> CheckResult:
-    """A command ends with an exit code, 0 unless `exit_code` says another.
+    """A command ends with an exit code: 0, or the one in `exit_code`.
 
-    It gets the reply on standard input and the record as JSON in the variable
-    PENNYWEIGHT_RECORD, where long texts are cut; the file named by PENNYWEIGHT_RECORD_FILE has all
-    of it. It runs beside
-    the suite, once, when the attempt is made. After `timeout` it is ended, with all it started.
+    It receives the reply on standard input and the record as JSON in the environment variable
+    PENNYWEIGHT_RECORD, with long texts shortened; the file in PENNYWEIGHT_RECORD_FILE is complete.
+    It runs once, in the folder of the suite, when the attempt is made. After `timeout` it is
+    stopped, together with all processes that it started.
 
     >>> command("Paris", "grep -q Paris").holds
     True
@@ -91,7 +91,7 @@ def _ended(
     said: IO[bytes],
     printed: IO[bytes],
 ) -> int | None:
-    """Run a command as the head of its own group, of which nothing is left in the end."""
+    """Run a command in a process group of its own, and end the whole group afterwards."""
     process = subprocess.Popen(  # noqa: S603
         words,
         stdin=said,
@@ -112,14 +112,14 @@ def _ended(
 
 
 def _end_of(path: Path) -> str:
-    """Read the last of what a command printed."""
+    """Return the end of what a command printed."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _PRINTED))
+        file.seek(max(0, path.stat().st_size - _MAX_OUTPUT_LENGTH))
         return file.read().decode("utf-8", "replace").strip()
 
 
-def short_json(value: Any, most: int = _LONGEST) -> str:
-    """Write JSON of at most so many characters: long texts are cut, then long lists.
+def short_json(value: Any, most: int = _MAX_VARIABLE_LENGTH) -> str:
+    """Write JSON of at most `most` characters; shorten long texts, then long lists.
 
     >>> json.loads(short_json({"a": "x" * 50, "b": 1}, 40))
     {'a': 'xxxxxxxxxx…', 'b': 1}
@@ -144,36 +144,36 @@ def _cut(value: Any, longest: int) -> Any:
 
 @check(by="judge")
 def judge(attempt: AttemptView, question: Text) -> CheckResult:  # noqa: ARG001
-    """A judge says whether a sentence is true of the attempt.
+    """A judge decides whether a sentence is true of the attempt.
 
-    A behaviour written as a sentence is the same. The suite names the judge under `judge`.
+    A behaviour written as a sentence means the same. The suite names the judge under `judge`.
 
     >>> judge("Hello!", "It greets the customer.").why
-    'The judge has not said yet.'
+    'The judge has not decided yet.'
     """
-    return CheckResult(None, "The judge has not said yet.")
+    return CheckResult(None, "The judge has not decided yet.")
 
 
 @check()
 def judge_score(attempt: AttemptView, min_: Share) -> CheckResult:
-    """The judges' weighted score, by the suite's rubric, is at least so high.
+    """The weighted score of the judges, by the rubric of the suite, is at least `min`.
 
     >>> judge_score({"impl_rate": 0.8}, 0.75).holds
     True
     """
     score = attempt.row.get("impl_rate")
     if score is None:
-        return CheckResult(None, "There is no judge's score.")
-    return CheckResult(score >= min_, f"The score is {score:.3g}; at least {min_:g} is needed.")
+        return CheckResult(None, "There is no score of a judge.")
+    return CheckResult(score >= min_, f"The score is {score:.3g}; at least {min_:g} is required.")
 
 
 @check(by="person")
 def human(attempt: AttemptView, question: Text) -> CheckResult:  # noqa: ARG001
-    """A person says whether it holds, later: `pennyweight review RUN` asks.
+    """A person decides later: `pennyweight review RUN` asks.
 
-    Until then nothing is decided, and the attempt has not passed.
+    Until then it is undecided, and the attempt has not passed.
 
     >>> human("Hello!", "Would you be glad to get this reply?").why
-    'No person has said yet.'
+    'No person has decided yet.'
     """
-    return CheckResult(None, "No person has said yet.")
+    return CheckResult(None, "No person has decided yet.")

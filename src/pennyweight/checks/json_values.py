@@ -1,4 +1,4 @@
-"""What was said as JSON: its schema, and values at paths."""
+"""JSON in the reply: its schema, and values at paths."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def json(
     equals: Anything = _NOTHING,
     schema: Schema | None = None,
 ) -> CheckResult:
-    """It is JSON: alone, of a `schema`, with something at a `path`, or with a value there.
+    """The reply is JSON, fits a `schema`, or has a `path`, optionally with a given value.
 
-    The JSON may stand alone or in one block of code. A path is written $.order.items[0].
+    The JSON may be the whole reply or a single code block. A path is written $.order.items[0].
 
     >>> json('{"order": {"status": "sent"}}', path="$.order.status", equals="sent").holds
     True
@@ -62,7 +62,7 @@ def json(
         return CheckResult(False, f"There is nothing at {path}.", evidence)
     shown = Excerpt(f"{attempt.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
     same = equals is _NOTHING or same_value(found, equals)
-    return CheckResult(same, f"{shown.text:.80} stands at {path or '$'}.", (shown,))
+    return CheckResult(same, f"{shown.text:.80} is at {path or '$'}.", (shown,))
 
 
 def _value(text: str) -> tuple[Any, int, int]:
@@ -78,7 +78,7 @@ def _value(text: str) -> tuple[Any, int, int]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _at(value: Any, steps: Any) -> Any:
@@ -91,7 +91,7 @@ def _at(value: Any, steps: Any) -> Any:
 
 
 def same_value(found: Any, wanted: Any) -> bool:
-    """Compare as JSON does: 1 is 1.0 and never true; texts to the letter.
+    """Compare values as JSON does: 1 equals 1.0 but never true; texts must be identical.
 
     >>> same_value({"a": 1}, {"a": 1.0}), same_value(1, True)
     (True, False)
@@ -106,20 +106,20 @@ def same_value(found: Any, wanted: Any) -> bool:
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema that is none, or with patterns by which a text could hang a run."""
+    """Refuse an invalid schema, or one with patterns that could hang a run."""
     jsonschema: Any = import_module("jsonschema")
 
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
-        raise UsageError(f"It is no JSON schema: {error.message:.200}.") from None
+        raise UsageError(f"It is not a JSON schema: {error.message:.200}.") from None
     for key, value in _keywords(schema):
         if key == "patternProperties":
             raise UsageError("patternProperties cannot be used here; name the properties.")
         if key == "pattern" and isinstance(value, str) and (wrong := regex_problem(value)):
             raise UsageError(f"{value!r} is not a usable regular expression: {wrong}.")
         if key == "$ref" and not str(value).startswith("#"):
-            raise UsageError(f"$ref {value!r} leads out of the schema; put it under $defs.")
+            raise UsageError(f"$ref {value!r} points outside of the schema; use $defs.")
 
 
 def _keywords(schema: Any) -> Iterator[tuple[str, Any]]:
@@ -134,7 +134,7 @@ def _keywords(schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _wrong(schema: Mapping[str, Any], value: Any) -> str | None:
-    """Say what does not fit a schema."""
+    """Return how a value does not fit a schema; None if it does."""
     validator = _validator()(schema, registry=_registry())
     error = next(iter(sorted(validator.iter_errors(value), key=lambda e: len(e.path))), None)
     return f"At {error.json_path}: {error.message:.200}." if error else None
@@ -142,13 +142,13 @@ def _wrong(schema: Mapping[str, Any], value: Any) -> str | None:
 
 @lru_cache
 def _registry() -> Any:
-    """Know no schema but the one given: nothing is fetched."""
+    """Return an empty registry, so that no schema is fetched."""
     return import_module("referencing").Registry()
 
 
 @lru_cache
 def _validator() -> Any:
-    """Make a validator whose patterns run in linear time."""
+    """Return a validator whose patterns run in linear time."""
     jsonschema: Any = import_module("jsonschema")
 
     def pattern(_: Any, wanted: str, instance: Any, __: Any) -> Iterator[Any]:

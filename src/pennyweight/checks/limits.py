@@ -1,4 +1,4 @@
-"""What it took: time, money, tokens."""
+"""Limits: time, cost, tokens."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 @check()
 def latency(attempt: AttemptView, max_: Duration) -> CheckResult:
-    """The reply took at most so long: milliseconds, or a time such as 2s.
+    """The reply took at most `max`: milliseconds, or a time such as 2s.
 
     >>> latency({"latency_ms": 850.0}, "2s").holds
     True
     """
     took = attempt.row.get("latency_ms")
     if took is None:
-        return CheckResult(None, "How long it took is not known.")
-    return CheckResult(took <= max_, f"It took {took:,.0f} ms; at most {max_:,.0f} are allowed.")
+        return CheckResult(None, "The latency is unknown.")
+    return CheckResult(took <= max_, f"It took {took:,.0f} ms; at most {max_:,.0f} ms are allowed.")
 
 
 @check()
 def cost(attempt: AttemptView, max_: Positive) -> CheckResult:
-    """The attempt cost at most so many US dollars.
+    """The attempt cost at most `max` US dollars.
 
     >>> cost({"cost_usd": 0.002}, 0.001).why
     'It cost $0.002; at most $0.001 is allowed.'
     """
     paid = attempt.row.get("cost_usd")
     if paid is None:
-        return CheckResult(None, "What it cost is not known.")
+        return CheckResult(None, "The cost is unknown.")
     return CheckResult(paid <= max_, f"It cost ${paid:.4g}; at most ${max_:.4g} is allowed.")
 
 
@@ -49,7 +49,7 @@ def tokens(
     min_: Count | None = None,
     of: _Side = "total",
 ) -> CheckResult:
-    """The tokens that it used: all of them, or only `of: prompt` or `of: completion`.
+    """The number of tokens: all of them, or only `of: prompt` or `of: completion`.
 
     >>> tokens({"prompt_tokens": 40, "completion_tokens": 12}, 50).holds
     False
@@ -58,7 +58,7 @@ def tokens(
     used = [attempt.row.get(f"{side}_tokens") for side in sides]
     known = [n for n in used if n is not None]
     if len(known) < len(used):
-        return CheckResult(None, "How many tokens it used is not known.")
+        return CheckResult(None, "The number of tokens is unknown.")
     total = sum(known)
     holds = (max_ is None or total <= max_) and (min_ is None or total >= min_)
     return CheckResult(holds, f"{counted(total, 'token')} ({of}).")

@@ -1,4 +1,4 @@
-"""The words of a refusal in English, as patterns that run in linear time."""
+"""Refusals in English, as patterns that run in linear time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _IDIOMS = re.compile(
     r"|(?:thank|praise|recommend|stress|emphasi[sz]e)\b[^.!?\n]{0,30}? enough\b)",
     re.IGNORECASE,
 )
-"""What only sounds like a refusal."""
+"""Phrases that only sound like a refusal."""
 _BUT = re.compile(r"\bbut\b", re.IGNORECASE)
 
 _CANNOT_DO = rf"(?i)\b(?:I|we) ?(?:{_CANNOT})\b{_AFTER}\b(?:{_DO})\b"
@@ -52,7 +52,7 @@ _OTHER = "|".join(f"(?:{form})" for form in _FORMS)
 
 
 def find_refusal(said: str, of: str = "response") -> Excerpt | None:
-    """Find the words of a refusal; idioms such as "I can't wait" are none.
+    """Find a refusal; idioms such as "I can't wait" do not count.
 
     >>> find_refusal("I can't wait to help you!"), find_refusal("I can't find it, but I can help.")
     (None, None)
@@ -69,5 +69,5 @@ def find_refusal(said: str, of: str = "response") -> Excerpt | None:
 
 
 def _gap(found: re.Match[str]) -> str:
-    """Put a full stop and spaces in place of words, so that nothing reaches across them."""
+    """Replace words by a full stop and spaces, so that no match extends across them."""
     return "." + " " * (len(found[0]) - 1)

@@ -1,4 +1,4 @@
-"""A scenario: what is expected of an attempt, what must not be, and what was observed."""
+"""Scenarios: expected and forbidden behaviours, and what was observed of an attempt."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROLES = ("expected", "must_not", "check")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a task is checked for."""
+    """The behaviours and checks of a task."""
 
     expected: tuple[Behaviour, ...] = ()
     must_not: tuple[Behaviour, ...] = ()
     checks: tuple[Behaviour, ...] = ()
-    """Everything else that must hold; it does not count in the score."""
+    """Further checks that must hold; they do not count in the score."""
     pass_score: float | None = None
     name: str | None = None
     weight: float = 1.0
@@ -32,17 +32,17 @@ class Scenario:
 
     @property
     def behaves(self) -> bool:
-        """Whether it has behaviours; a task may also have other checks alone."""
+        """Whether it has behaviours; a task may also have checks only."""
         return bool(self.expected or self.must_not)
 
     def all(self) -> Iterator[tuple[str, Behaviour]]:
-        """Give every behaviour with its role."""
+        """Yield every behaviour with its role."""
         for role, several in zip(ROLES, (self.expected, self.must_not, self.checks), strict=True):
             for one in several:
                 yield role, one
 
     def plain(self) -> dict[str, Any]:
-        """Give it as plain data, as a store keeps it."""
+        """Return it as plain data, as a store holds it."""
         return {
             "expected": [one.plain() for one in self.expected],
             "must_not": [one.plain() for one in self.must_not],
@@ -55,7 +55,7 @@ class Scenario:
 
     @classmethod
     def of(cls, text: str) -> Scenario:
-        """Read one that was kept."""
+        """Read a stored scenario."""
         given = json.loads(text)
         values: dict[str, Any] = {
             k: tuple(map(stored_behaviour, v)) if isinstance(v, list) else v
@@ -66,23 +66,23 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was observed of one attempt."""
+    """The results of all checks of one attempt."""
 
     scenario: Scenario
     verdicts: tuple[tuple[str, Behaviour, CheckResult], ...]
 
     def names(self, role: str, *, holds: bool | None) -> list[str]:
-        """Name the behaviours of a role with this verdict."""
+        """Return the names of the behaviours of a role with this result."""
         return [b.name for r, b, v in self.verdicts if r == role and v.holds is holds]
 
     @property
     def observed(self) -> list[str]:
-        """The expected behaviours that were seen."""
+        """The expected behaviours that were observed."""
         return self.names("expected", holds=True)
 
     @property
     def violated(self) -> list[str]:
-        """The must-nots that were seen."""
+        """The forbidden behaviours that were observed."""
         return self.names("must_not", holds=True)
 
     @property
@@ -92,14 +92,14 @@ class Observation:
 
     @property
     def undecided(self) -> list[str]:
-        """Whatever could not be decided: a check that broke, a value or a verdict missing."""
+        """The behaviours that are undecided: a check failed, or a value or verdict is missing."""
         return [b.name for _, b, v in self.verdicts if v.holds is None]
 
     def passed(self, given: bool | None, *, answered: bool) -> bool | None:
-        """Decide whether the attempt passed; None if that is not known, or not for checks to say.
+        """Decide whether the attempt passed; None if undecided, or if checks do not decide.
 
-        `given` is what was found otherwise, as by an agent's verification. `answered` says that
-        there is also a right answer, which decides where nothing but other checks is asked for.
+        `given` is a result from elsewhere, such as the verification of an agent. `answered` means
+        that there is a target, which decides if the scenario has no behaviours.
         """
         if given is False or self.violated or self.failed or not self._can_reach():
             return False
@@ -116,7 +116,7 @@ class Observation:
         return best / len(expected) >= wanted
 
     def plain(self) -> list[dict[str, Any]]:
-        """Give every verdict with its evidence."""
+        """Return every result with its evidence."""
         return [
             {
                 "role": role,
@@ -134,7 +134,7 @@ class Observation:
 def observe(
     scenario: Scenario, attempt: AttemptView, given: Mapping[str, CheckResult]
 ) -> Observation:
-    """Look at one attempt. No check can end it: one that breaks has decided nothing."""
+    """Check one attempt. A check that fails is undecided, and the others still run."""
     found = (
         (role, one, one.verdict(attempt, given, forbidden=role == "must_not"))
         for role, one in scenario.all()

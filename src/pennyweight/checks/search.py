@@ -1,4 +1,4 @@
-"""Find a pattern in a text, in linear time, and say where it stands."""
+"""Search texts in linear time, with the positions of matches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def search(pattern: str, text: str, of: str = "response") -> Excerpt | None:
-    """Find the first match of a regular expression; places count characters.
+    """Find the first match of a regular expression; positions count characters.
 
     >>> search("(?i)b+", "äBbc")
     Excerpt(of='response', text='Bb', start=1, end=3)
@@ -37,7 +37,7 @@ def _literal(text: str, form: str, case: bool) -> re.Pattern[str]:
 def search_text(
     text: str, said: str, of: str = "response", *, case: bool = False, form: str = "{}"
 ) -> Excerpt | None:
-    """Find a text as it is; `form` may tie it to an end. Nothing in it can backtrack.
+    """Find a literal text; `form` may anchor it. The pattern cannot backtrack.
 
     >>> search_text("b.", "aB.c")
     Excerpt(of='response', text='B.', start=1, end=3)
@@ -56,5 +56,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def nothing_said(attempt: AttemptView) -> CheckResult:
-    """Give the verdict about a text that is not there: nothing stands in it."""
-    return CheckResult(holds=False, why=f"There is no {attempt.of} to look at.")
+    """Return the result for a text that is missing."""
+    return CheckResult(holds=False, why=f"The attempt has no {attempt.of}.")

