@@ -175,7 +175,7 @@ def pictures(browser: Browser, server: Server, at: dict[str, str], folder: Path)
                 tab.set_viewport_size({"width": width, "height": tall})
                 tab.goto(whole, wait_until="load" if name == "runs" else "networkidle")
                 if name == "docs":
-                    tab.locator("details", has_text="Begin a run").locator("summary").click()
+                    tab.locator("details", has_text="Start a run").locator("summary").click()
                     tab.evaluate("scrollTo(0, 0)")
                 if name == "new":
                     tab.locator("[data-plan] table").first.wait_for()

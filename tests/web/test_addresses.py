@@ -52,7 +52,7 @@ def test_numbers_are_read_as_pages_write_them(served):
     server, at = served
     counts = [server.get(f"{at}?latency_ms_min={quote(n)}")[2] for n in ("1,000", "1000", " 1000 ")]
     assert len({shown(text)[0] for text in counts}) == 1
-    assert server.get(f"{at}?latency_ms_max={quote('−1')}")[2].count("No record fits") == 1
+    assert server.get(f"{at}?latency_ms_max={quote('−1')}")[2].count("No records match") == 1
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_filter_that_makes_no_sense_keeps_its_form(served, query, why):
     text = server.get(f"{at}?{query}")[2]
     assert why in text
     assert 'role="search"' in text
-    assert "No record fits" not in text
+    assert "No records match" not in text
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
         held = f'name="{name}" value="{value}"' in text or f'value="{value}" selected' in text
@@ -81,7 +81,7 @@ def test_what_a_chart_filtered_by_is_shown_in_words(served, open_page):
     page = open_page().page
     page.goto(f"{server.address}{at}?correct=no&answer_in={quote('[null]')}")
     assert page.locator("select[name=correct]").is_visible()
-    assert page.locator("[data-among]").inner_text() == "Answer: none was found ×"
+    assert page.locator("[data-among]").inner_text() == "Answer: not found ×"
     assert page.locator("thead th", has_text="answer").count() == 1
     page.get_by_role("button", name="Filter").click()
     page.wait_for_url(re.compile("answer_in="))

@@ -20,10 +20,10 @@ def test_what_breaks_is_told_in_our_own_words(tmp_path):
     with serving(tmp_path) as server:
         status, told = server.json(f"/api/runs/{run}")
         assert status == 500
-        assert "Something broke" in told["detail"]
+        assert "Internal error" in told["detail"]
         status, headers, page = server.get(f"/runs/{run}")
         assert status == 500
-        assert "<h1>Something broke</h1>" in page
+        assert "<h1>Internal error</h1>" in page
         assert "default-src 'none'" in headers["content-security-policy"]
         assert server.get("/new")[0] == 200
 

@@ -63,7 +63,7 @@ def test_the_sides_are_swapped(served):
     _, heads, base = compared(served, swap)
     assert base == NEW
     assert heads == ["Worse in B: 210", "Better in B: 220"]
-    other = html.unescape(re.search(r'href="/compare\?([^"]*)">take as', text)[1])
+    other = html.unescape(re.search(r'href="/compare\?([^"]*)">use as', text)[1])
     assert compared(served, other)[2] == NEW
 
 
@@ -126,7 +126,7 @@ def test_only_what_both_runs_have_is_compared(uneven):
     assert re.findall(r"([0-9.]+) %", row) == ["100.0", "50.0"]
     sides = re.search(r'id="chart-sides".*?</figure>', text, re.DOTALL)[0]
     assert re.findall(r"<td>([^<]*)</td>", sides) == ["A · T0", "A · T1", "B · T0", "B · T1"]
-    assert "A · T2" not in re.search(r"Every metric.*", text, re.DOTALL)[0]
+    assert "A · T2" not in re.search(r"All metrics.*", text, re.DOTALL)[0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from web.serving import command, serving
+from web.serving import Server, command, serving
 
 TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
 
@@ -38,6 +38,15 @@ def asked(server, path, host, **headers):
 )
 def test_only_its_own_host_names_are_served(site, host, status):
     assert asked(site[0], "/api/runs", host) == status
+
+
+def test_the_address_that_is_printed_is_served(filled):
+    """Every address of 127.0.0.0/8 is loopback, so it needs no token."""
+    with serving(filled[0], "--host", "127.0.0.2") as server:
+        port = server.address.rpartition(":")[2]
+        other = Server(f"http://127.0.0.2:{port}")
+        assert other.get("/api/runs")[0] == 200
+        assert other.get("/api/runs", headers={"Host": "evil.example"})[0] == 421
 
 
 def test_another_site_can_neither_read_the_api_nor_change_anything(site):

@@ -87,7 +87,7 @@ def test_nothing_executes_and_nothing_breaks(hostile, open_page, width):
         page = watched.page
         at = f"{server.address}/runs/{quote(run, safe='')}"
         page.goto(at)
-        page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
+        page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
         page.goto(f"{at}/records")
         links = page.locator("tbody tr a").all()
         assert len(links) == 16

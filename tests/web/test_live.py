@@ -32,7 +32,7 @@ def test_metrics_come_by_themselves_and_a_note_stays(under_way, open_page):
     page.goto(f"{server.address}/runs/{run}")
     seen = loads(page)
     page.locator("input[name=note]").fill("half a no")
-    page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
     assert page.locator("[data-status]").inner_text() == "running"
     assert page.get_by_text("Attempts made", exact=True).count() == 0
     page.locator("[data-status]", has_text="done").wait_for(timeout=120_000)
@@ -50,7 +50,7 @@ def test_a_list_of_runs_follows_one_to_its_end_and_shows_its_true_number(under_w
     server, run = under_way
     page = open_page().page
     page.goto(f"{server.address}/runs/{run}")
-    page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
     part = listed(server, run)
     assert 0 < part["records"] < 250
     page.goto(server.address)
@@ -79,7 +79,7 @@ def test_records_offer_what_is_newer(under_way, open_page):
     server, run = under_way
     page = open_page().page
     page.goto(f"{server.address}/runs/{run}")
-    page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
+    page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
     page.goto(f"{server.address}/runs/{run}/records?correct=no")
     page.locator("[data-stale]").wait_for()
     seen = loads(page)
@@ -150,6 +150,6 @@ def test_two_windows_keep_each_others_tags(site, open_page):
         field = page.locator("input[name=tags]")
         field.fill(f"{field.input_value()}, {tag}")
         with page.expect_navigation():
-            page.get_by_role("button", name="Keep").click()
+            page.get_by_role("button", name="Save").click()
     tags = next(r["tags"] for r in server.json("/api/runs")[1]["runs"] if r["id"] == run)
     assert {"mine", "yours"} <= set(tags)

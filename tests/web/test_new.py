@@ -66,7 +66,7 @@ def test_a_data_set_needs_a_model_and_says_so(page):
     page.get_by_role("alert").get_by_text("Model: name the one").wait_for()
     model.fill("local/smollm2-135m")
     model.press("Enter")
-    page.get_by_text("1 attempts:").wait_for()
+    page.get_by_text("1 attempt:").wait_for()
     assert "FINAL_ANSWER" in page.locator("[data-plan] .said").first.text_content()
 
 
@@ -115,7 +115,7 @@ def test_who_may_only_look_is_told_so_and_not_where_things_lie(tmp_path, open_pa
         page = open_page().page
         page.goto(f"{server.address}/new")
         page.locator("input[name=token]").fill(READ)
-        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_text("this token may see what a run would take").wait_for()
         assert page.locator("header .tag").inner_text() == "read only"
         suites = page.locator("[data-suite]")

@@ -193,14 +193,14 @@ def test_a_person_leaves_a_verdict(site, open_page):
     page.locator("input[value=wrong]").check()
     page.locator("textarea[name=note]").fill("<b>not bold</b>")
     page.locator("input[name=who]").fill("Grace")
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save").click()
     page.get_by_text("<b>not bold</b>").wait_for()
     assert page.get_by_text("Grace").count() == 1
     page.goto(f"{server.address}/runs/{run}")
     assert page.locator("input[name=who]").input_value() == "Grace"
     page.locator("input[name=tags]").fill("smoke, night")
     with page.expect_navigation():
-        page.get_by_role("button", name="Keep").click()
+        page.get_by_role("button", name="Save").click()
     page.goto(f"{server.address}/?tag=night")
     assert page.locator("table.rows tbody tr").count() == 1
     assert page.locator(".tag", has_text="smoke").count() == 1
@@ -234,8 +234,8 @@ def test_gates_decide(site, open_page):
     page.get_by_text("Passed: release").wait_for()
     (found,) = [r for r in server.json("/api/runs")[1]["runs"] if r["id"] == run]
     assert found["verdict"] is None
-    page.get_by_role("button", name="Keep this verdict").click()
-    page.get_by_text("Kept with this run: release, T2: pass").wait_for()
+    page.get_by_role("button", name="Save this verdict").click()
+    page.get_by_text("Saved verdicts: release, T2: pass").wait_for()
     page.goto(server.address)
     row = page.locator(f"tr[data-run='{run}']")
     assert row.locator(".tag", has_text="pass").inner_text() == "pass"
@@ -272,14 +272,14 @@ def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile("/runs/2"))
         page.reload()
-        page.get_by_role("heading", name="Every metric").wait_for(timeout=60_000)
+        page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
         assert page.locator("[data-status]").inner_text() == "done"
         page.goto(server.address)
         assert page.locator("table.rows tbody tr").count() == 2
         page.locator("svg.chart.wide .dot").nth(1).wait_for(timeout=60_000)
         for box in page.locator("input[type=checkbox][name=run]").all():
             box.check()
-        page.get_by_role("button", name="Compare the chosen").click()
+        page.get_by_role("button", name="Compare selected").click()
         page.wait_for_url(re.compile("run=.*run="))
         page.get_by_text("Tasks that changed").wait_for()
 
@@ -288,7 +288,7 @@ def test_a_data_set_is_uploaded(tmp_path, open_page):
     with serving(tmp_path) as server:
         page = open_page().page
         page.goto(server.address)
-        assert page.get_by_text("There is no run yet.").count() == 1
+        assert page.get_by_text("No runs yet.").count() == 1
         page.goto(f"{server.address}/new")
         held = b'{"id": "a", "input": "1 + 1?", "target": "2"}\n'
         file = {"name": "mine.jsonl", "mimeType": "application/jsonl", "buffer": held}
@@ -298,7 +298,7 @@ def test_a_data_set_is_uploaded(tmp_path, open_page):
         page.locator("[role=alert]", has_text="nowhere").wait_for()
         page.locator("input[name=subject]").fill("local/smollm2-135m")
         page.locator("[data-send]").click()
-        page.get_by_text("1 attempts:").wait_for()
+        page.get_by_text("1 attempt:").wait_for()
 
 
 def test_the_docs_name_every_endpoint(site, open_page):

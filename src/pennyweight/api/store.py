@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pennyweight.store.connection import StoreError
+from pennyweight.store.lease import Owner
 from pennyweight.store.store import Run, Store
 
-__all__ = ["Run", "Store", "StoreError"]
+__all__ = ["Owner", "Run", "Store", "StoreError"]

@@ -9,8 +9,8 @@ import click
 
 from pennyweight.cli.options import store_option
 
-LONGEST = 262_144
-"""Bytes of a request's head: addresses hold filters and the keys of records."""
+MAX_HEAD_BYTES = 262_144
+"""Size of a request's head: addresses contain filters and the keys of records."""
 
 EPILOG = """\b
 Examples:
@@ -22,8 +22,18 @@ Examples:
 @click.command("serve", epilog=EPILOG, context_settings={"max_content_width": 80})
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER...]")
 @click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Others need a token.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A host name it goes by.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to bind. A non-loopback address requires a token.",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Another host name that the server answers to.",
+)
 @store_option
 def command(
     folders: tuple[Path, ...],
@@ -32,11 +42,11 @@ def command(
     allow_host: tuple[str, ...],
     store: str | None,
 ) -> None:
-    """Look at runs, start them and compare them in the browser.
+    """View, start and compare runs in the browser.
 
-    Suites below each FOLDER (default: here) can be started from the page.
-    Bound to anything but loopback, the environment variable PENNYWEIGHT_TOKEN (or
-    PENNYWEIGHT_READ_TOKEN, for those who may only look) is demanded.
+    Suites in each FOLDER (default: the current one) can be started from the page.
+    A non-loopback address requires a token: set the environment variable
+    PENNYWEIGHT_TOKEN, or PENNYWEIGHT_READ_TOKEN for read-only access.
     """
     from pennyweight.errors import UsageError  # noqa: PLC0415
     from pennyweight.store.store import Store  # noqa: PLC0415
@@ -56,39 +66,38 @@ def command(
     app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host)
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=2, h11_max_incomplete_event_size=LONGEST,
+        timeout_graceful_shutdown=2, h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )  # fmt: skip
     listening = _listen(host, port)
-    for line in told(host, listening.getsockname()[1], allow_host):
+    for line in address_lines(host, listening.getsockname()[1], allow_host):
         click.echo(line, err=True)
     uvicorn.Server(config).run(sockets=[listening])
     at.close()
 
 
-def told(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[str]:
-    """Say where the page is: addresses that it answers to, and how there come to be others.
+def address_lines(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[str]:
+    """Return the lines that say at which addresses the page is.
 
-    >>> for line in told("0.0.0.0", 8700):
+    >>> for line in address_lines("0.0.0.0", 8700):
     ...     print(line)
-    Pennyweight is at http://localhost:8700/ (Ctrl-C ends it).
-    Others reach it by the names that --allow-host gives, and none is given: --allow-host NAME.
+    Pennyweight is at http://localhost:8700/ (Ctrl-C stops it).
+    From other machines, it answers only to names given with --allow-host NAME.
     """
     everywhere = host in {"0.0.0.0", "::", ""}  # noqa: S104
     place = "localhost" if everywhere else f"[{host}]" if ":" in host else host
-    lines = [f"Pennyweight is at http://{place}:{port}/ (Ctrl-C ends it)."]
+    lines = [f"Pennyweight is at http://{place}:{port}/ (Ctrl-C stops it)."]
     if allowed:
         names = ", ".join(f"http://{name}:{port}/" for name in allowed)
-        lines.append(f"Others reach it at {names}")
+        lines.append(f"Also at {names}")
     elif everywhere:
-        none = "and none is given: --allow-host NAME."
-        lines.append(f"Others reach it by the names that --allow-host gives, {none}")
+        lines.append("From other machines, it answers only to names given with --allow-host NAME.")
     return lines
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Listen at once, so that who comes now waits and is not refused.
+    """Listen at once, so that early requests wait instead of being refused.
 
-    The protocol is named: without it asyncio leaves small packets waiting for 40 ms.
+    The protocol is named: without it, asyncio delays small packets by 40 ms.
     """
     from pennyweight.errors import UsageError  # noqa: PLC0415
 

@@ -50,6 +50,11 @@ def named(name: str) -> list[Declaration]:
     return found
 
 
+def metric_facts() -> dict[str, dict[str, Any]]:
+    """Return the facts about every metric, by name."""
+    return {name: facts(metric) for name, metric in METRICS.items()}
+
+
 def facts(declaration: Declaration) -> dict[str, Any]:
     """Give all that a declaration says, as plain data."""
     common = {

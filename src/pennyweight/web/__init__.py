@@ -1,1 +1,1 @@
-"""The page: look at runs, start them and compare them, on this machine."""
+"""The page: view, start and compare runs in the browser."""

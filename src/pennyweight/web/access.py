@@ -1,4 +1,4 @@
-"""Who may look and who may change: tokens compared in constant time, attempts limited."""
+"""Tokens and sessions: compared in constant time, with a limit of wrong attempts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Right = Literal["read", "write"]
 
-WRONG, WINDOW = 10, 60.0
-"""So many wrong tokens in so many seconds, from everywhere together, are told to be wrong."""
-SHORTEST = 16
-SESSIONS = 1_000
+MAX_WRONG_TOKENS, WRONG_TOKEN_SECONDS = 10, 60.0
+"""Wrong tokens, from all clients together, that are answered within this time."""
+MIN_TOKEN_LENGTH = 16
+MAX_SESSIONS = 1_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only.
+    """Whether an address can be reached from this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -40,23 +40,23 @@ def is_loopback(host: str) -> bool:
 
 
 class TooMany(Exception):  # noqa: N818
-    """There were too many wrong tokens of late."""
+    """There were too many wrong tokens recently."""
 
 
 @dataclass(slots=True)
 class Access:
-    """The tokens that open the page; without any, everyone who reaches it may do everything."""
+    """The tokens of a server; without any, everybody who reaches it has all rights."""
 
     tokens: Mapping[bytes, Right] = field(default_factory=dict, repr=False)
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-    """What a change made by a page has to bring along; other sites cannot read it."""
+    """A secret that pages send with every change; other sites cannot read it."""
     _sessions: dict[str, Right] = field(default_factory=dict, repr=False)
     _wrong: deque[float] = field(default_factory=deque, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def of(cls, host: str, environment: Mapping[str, str]) -> Access:
-        """Read the tokens; bound to anything but loopback, one is demanded.
+        """Read the tokens; a non-loopback address requires one.
 
         `PENNYWEIGHT_TOKEN` may read and write, `PENNYWEIGHT_READ_TOKEN` may read.
         Separate several by commas.
@@ -68,16 +68,16 @@ class Access:
         )
         for variable, right in rights:
             for token in filter(None, map(str.strip, environment.get(variable, "").split(","))):
-                if len(token) < SHORTEST:
+                if len(token) < MIN_TOKEN_LENGTH:
                     raise UsageError(
                         f"{variable} holds a token of {len(token)} characters; "
-                        f"use at least {SHORTEST}, such as from 'openssl rand -hex 16'."
+                        f"use at least {MIN_TOKEN_LENGTH}, for example from 'openssl rand -hex 16'."
                     )
                 found[_hash(token)] = right
         if not found and not is_loopback(host):
             raise UsageError(
-                f"--host {host} can be reached by others: set PENNYWEIGHT_TOKEN to a token that "
-                "they must give (openssl rand -hex 16), or leave --host out."
+                f"--host {host} can be reached by others. Set PENNYWEIGHT_TOKEN to a secret token "
+                "(openssl rand -hex 16), or leave out --host."
             )
         return cls(found)
 
@@ -87,9 +87,9 @@ class Access:
         return not self.tokens
 
     def right_of(self, token: str) -> Right | None:
-        """Say what a token allows; every known token is compared, whatever is found.
+        """Return the right of a token. All tokens are compared, to take the same time.
 
-        Only wrong tokens are counted and refused: who has a right one is never locked out.
+        Only wrong tokens are counted: a right one is never locked out.
         """
         given, right = _hash(token), None
         for known, its in self.tokens.items():
@@ -100,29 +100,29 @@ class Access:
         return right
 
     def _count(self) -> None:
-        """Count a wrong token; too many of them are not even told that they are wrong."""
+        """Count a wrong token; raise an error when there are too many."""
         now = time.monotonic()
         with self._lock:
-            while self._wrong and now - self._wrong[0] > WINDOW:
+            while self._wrong and now - self._wrong[0] > WRONG_TOKEN_SECONDS:
                 self._wrong.popleft()
-            if len(self._wrong) >= WRONG:
+            if len(self._wrong) >= MAX_WRONG_TOKENS:
                 raise TooMany
             self._wrong.append(now)
 
     def enter(self, token: str) -> tuple[str, Right] | None:
-        """Begin a session for a token."""
+        """Start a session for a token."""
         right = self.right_of(token)
         if right is None:
             return None
         session = secrets.token_urlsafe(32)
         with self._lock:
-            while len(self._sessions) >= SESSIONS:
+            while len(self._sessions) >= MAX_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
             self._sessions[session] = right
         return session, right
 
     def session(self, name: str) -> Right | None:
-        """Say what a session allows."""
+        """Return the right of a session."""
         with self._lock:
             return self._sessions.get(name)
 

@@ -1,4 +1,4 @@
-"""The page of the API, made from its own description."""
+"""The page of the API, generated from its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def docs(request: Request, site: Site) -> Shown:  # noqa: ARG001
-    """Show the API, made from its own description."""
+    """Show the API from its OpenAPI description."""
     told = request.app.openapi()
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, methods in told["paths"].items():
@@ -40,6 +40,6 @@ def _kind(schema: Mapping[str, Any]) -> str:
 def _body(told: Mapping[str, Any], schema: Mapping[str, Any]) -> list[dict[str, str]]:
     name = schema.get("$ref", "").rpartition("/")[2]
     if not name:
-        return [{"name": "(the file itself)", "type": "bytes"}] if schema else []
+        return [{"name": "(content of the file)", "type": "bytes"}] if schema else []
     properties = told["components"]["schemas"][name]["properties"]
     return [{"name": n, "type": _kind(p)} for n, p in properties.items()]

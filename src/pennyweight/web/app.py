@@ -17,7 +17,7 @@ from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.store import StoreError
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import InputError, NotFoundError, PennyweightError
-from pennyweight.web.access import Access, is_loopback
+from pennyweight.web.access import Access
 from pennyweight.web.guard import Guard
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.pages import error_page, pages
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from pennyweight.api.store import Store
 
-HERE = ("localhost", "127.0.0.1", "::1")
-OFTEN = (700, 10, 10)
-"""When the collector looks: a server lives long, so what a page leaves must not pile up."""
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+GC_THRESHOLDS = (700, 10, 10)
+"""Collect often: a server runs for long, and the garbage of pages must not accumulate."""
 
 
 def make_app(
@@ -45,7 +45,7 @@ def make_app(
     folders: Iterable[Path] = (),
     allow: Iterable[str] = (),
 ) -> ASGIApp:
-    """Make the application for a store; who may use it is read from the environment."""
+    """Make the application for a store; the tokens are read from the environment."""
     access = Access.of(host, os.environ)
     uploads = Path(".pennyweight") if "://" in store.address else Path(store.address).parent
     digests = DigestCache(store)
@@ -61,8 +61,8 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         gc.collect()
-        gc.freeze()  # what is loaded stays; looking through it again would delay a page
-        gc.set_threshold(*OFTEN)
+        gc.freeze()  # loaded modules stay; scanning them again would delay a page
+        gc.set_threshold(*GC_THRESHOLDS)
         yield
         site.jobs.close()
         site.digests.close()
@@ -70,7 +70,7 @@ def make_app(
     app = FastAPI(
         title="Pennyweight",
         version=__version__,
-        summary="Look at runs, start them and compare them.",
+        summary="View, start and compare runs.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
@@ -80,22 +80,22 @@ def make_app(
     app.router.routes.extend(pages())
     app.include_router(api)
     for kind in (PennyweightError, 404, 405):
-        app.add_exception_handler(kind, _told)
+        app.add_exception_handler(kind, _error_answer)
     app.add_exception_handler(Exception, _broken)
-    names = {*HERE, *allow} if is_loopback(host) else {*HERE, host, *allow}
+    names = {*LOCAL_NAMES, host, *allow}
     return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    """Answer where something of ours broke; what it was stands where the server was started."""
-    text = f"Something broke in the server ({type(error).__name__}); its terminal says where."
+    """Answer when the server fails; the traceback is in its terminal."""
+    text = f"Internal error ({type(error).__name__}). The server's terminal shows the traceback."
     if request.url.path.startswith("/api/"):
         return JSONResponse({"detail": text}, 500)
     return error_page(request, 500, text)
 
 
-def _told(request: Request, error: Any) -> Response:
-    """Say what went wrong, as JSON to a program and as a page to a person."""
+def _error_answer(request: Request, error: Any) -> Response:
+    """Answer with an error: JSON for a program, a page for a person."""
     status = getattr(error, "status_code", 400)
     if isinstance(error, PennyweightError):
         status = 404 if isinstance(error, NotFoundError) else 400

@@ -1,4 +1,4 @@
-"""The door: every request passes here before anything else, every answer on its way out."""
+"""Checks on every request, and security headers on every answer."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 OPEN = ("/enter", "/static/")
-"""What may be seen without a token."""
+"""Paths that require no token."""
 SAFE = ("GET", "HEAD", "OPTIONS")
-LOOKING = ("/api/plan",)
-"""What is sent, but changes nothing: who may look may ask it."""
+READ_ONLY_POSTS = ("/api/plan",)
+"""Requests that are sent by POST but change nothing: a read-only token suffices."""
 COOKIE = "pennyweight_session"
 
 
 class Guard:
-    """Checks host, origin, token and the right to change; adds the policy to every answer."""
+    """Checks host, origin, token and rights; adds security headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access, hosts: frozenset[str]) -> None:
         self.app, self.access, self.hosts = app, access, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it."""
+        """Pass a request on, or answer it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -56,27 +56,29 @@ class Guard:
         await (answer or self.app)(scope, receive, self._adding(send))
 
     def check(self, scope: Scope) -> Response | None:
-        """Give the answer to a request that may not pass."""
+        """Return the answer to a request that is refused."""
         headers = Headers(scope=scope)
         return self._elsewhere(scope, headers) or self._not_allowed(scope, headers)
 
     def _elsewhere(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse what was meant for another host, or sent by another site."""
+        """Refuse requests for another host or from another site."""
         host = headers.get("host", "")
         if not self.known(host):
-            return _refused(scope, 421, "This host name is not served here; see --allow-host.")
+            return _refused(
+                scope, 421, "This server does not answer to this host name; see --allow-host."
+            )
         origin = headers.get("origin")
         other = origin is not None and not _same(origin, host)
-        if headers.get("sec-fetch-site") in {"cross-site", "same-site"}:  # a link may lead here
+        if headers.get("sec-fetch-site") in {"cross-site", "same-site"}:  # links to pages are fine
             other |= scope["method"] not in SAFE or scope["path"].startswith("/api/")
         return _refused(scope, 403, "The request comes from another site.") if other else None
 
     def _not_allowed(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse who has no token, or one without the right to change."""
+        """Refuse requests without a token, or changes with a read-only one."""
         try:
             right, by_header = self._right(headers)
         except TooMany:
-            return _refused(scope, 429, "Too many wrong tokens; wait a minute.")
+            return _refused(scope, 429, "Too many wrong tokens. Wait a minute.")
         scope.setdefault("state", {})["right"] = right
         safe = scope["method"] in SAFE
         if scope["path"].startswith(OPEN):
@@ -84,15 +86,19 @@ class Guard:
         if right is None:
             if safe and not scope["path"].startswith("/api/"):
                 return RedirectResponse(f"/enter?next={quote(_target(scope), safe='')}", 303)
-            return _refused(scope, 401, "A token is needed: Authorization: Bearer TOKEN.")
-        if not safe and right != "write" and scope["path"] not in LOOKING:
-            return _refused(scope, 403, "This token may look, but not change anything.")
+            return _refused(scope, 401, "A token is required: send Authorization: Bearer TOKEN.")
+        if not safe and right != "write" and scope["path"] not in READ_ONLY_POSTS:
+            return _refused(scope, 403, "This token allows viewing only.")
         if (
             not safe
             and not by_header
             and not self.access.is_csrf(headers.get("x-pennyweight-csrf", ""))
         ):
-            return _refused(scope, 403, "X-Pennyweight-Csrf is missing; /api/session tells it.")
+            return _refused(
+                scope,
+                403,
+                "The header X-Pennyweight-Csrf is missing or wrong; GET /api/session returns it.",
+            )
         return None
 
     def known(self, host: str) -> bool:
@@ -104,7 +110,7 @@ class Guard:
         return name in self.hosts
 
     def _right(self, headers: Headers) -> tuple[Right | None, bool]:
-        """Say what the request may do, and whether it said so itself, which no other site can."""
+        """Return the right of a request, and whether a header gave it: other sites cannot."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and not self.access.open:
             return self.access.right_of(token.strip()), True
@@ -136,7 +142,7 @@ def _same(origin: str, host: str) -> bool:
 
 
 def _target(scope: Scope) -> str:
-    """Give the path a person asked for, to come back to."""
+    """Return the path to go back to after signing in."""
     query = scope["query_string"].decode("latin-1")
     return f"{quote(scope['path'])}?{query}" if query else quote(scope["path"])
 

@@ -1,4 +1,4 @@
-"""The pages: each reads, at most a screenful, and fills a template."""
+"""The pages: each reads at most one screen of data and fills a template."""
 
 from __future__ import annotations
 
@@ -40,17 +40,16 @@ FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAYS = {
     "/": "Runs", "/compare": "Compare", "/gates": "Gates", "/new": "New run", "/docs": "API",
 }  # fmt: skip
-LASTING = ("runs.html",)
-"""Large pages that stay the same for long; their values are few, and told apart quickly."""
-LONGEST = 4_096
-"""Bytes of a form."""
+CACHED_TEMPLATES = ("runs.html",)
+"""Large pages that rarely change, and whose few values are quick to compare."""
+MAX_FORM_BYTES = 4_096
 
 View = "Callable[[Request, Site], tuple[str, dict[str, Any]]]"
 
 
 @cache
 def templates() -> Environment:
-    """Give the templates of all pages."""
+    """Return the templates of all pages."""
     made = environment(HERE / "templates")
     made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
     made.filters["json"] = json.dumps
@@ -68,14 +67,14 @@ def _estimated(run: RunRow) -> tuple[str, str]:
 
 
 def _here(path: str) -> str | None:
-    """Say to which part of the page an address belongs."""
+    """Return the entry of the navigation to which an address belongs."""
     part = "/" + path[1:20].partition("/")[0]
     return "/" if part == "/runs" else part if part in WAYS else None
 
 
 @cache
 def _ways(here: str | None) -> Markup:
-    """Write the way to each part of the page; `here` is the one that is open."""
+    """Write the navigation; `here` is the current entry."""
     text = templates().get_template("ways.html").render(ways=WAYS.items(), here=here)
     return Markup(text)  # noqa: S704
 
@@ -91,7 +90,7 @@ def _static() -> dict[str, tuple[bytes, str]]:
 
 
 def _marks() -> dict[str, str]:
-    """Give each file's mark, so that a browser keeps it until it changes."""
+    """Return a hash of each file, so that browsers cache it until it changes."""
     return {n: hashlib.sha256(held).hexdigest()[:12] for n, (held, _) in _static().items()}
 
 
@@ -137,27 +136,31 @@ def _shown(request: Request, template: str, values: dict[str, Any], status: int 
         "right": right,
         "open": site.access.open,
     }
-    if template in LASTING:
+    if template in CACHED_TEMPLATES:
         return HTMLResponse(_written(template, *common.items(), *values.items()), status)
     return HTMLResponse(templates().get_template(template).render({**common, **values}), status)
 
 
 @lru_cache(8)
 def _written(template: str, *values: tuple[str, Any]) -> bytes:
-    """Write a page; as long as its values are the same, so is the page."""
+    """Write a page, cached by its values."""
     return templates().get_template(template).render(dict(values)).encode()
 
 
 def error_page(request: Request, status: int, text: str) -> Response:
-    """Tell a person what went wrong."""
-    titles = {404: "Not found", 503: "The store cannot be used", 405: "Not possible"}
-    titles[500] = "Something broke"
-    values = {"title": titles.get(status, "That did not work"), "text": text}
+    """Show an error to a person."""
+    titles = {
+        404: "Not found",
+        405: "Method not allowed",
+        500: "Internal error",
+        503: "Store unavailable",
+    }
+    values = {"title": titles.get(status, "Request failed"), "text": text}
     return _shown(request, "error.html", values, status)
 
 
 def _raw(request: Request) -> Response:
-    """Give one text of a record whole, as text."""
+    """Return one text of a record in full."""
     text = looking.raw(request, request.app.state.site)
     return PlainTextResponse(text.encode("utf-8", "replace"))
 
@@ -173,12 +176,12 @@ def _report(request: Request) -> Response:
 async def _file(request: Request) -> Response:
     held = _static().get(request.path_params["name"])
     if held is None:
-        return error_page(request, 404, "There is no such file.")
+        return error_page(request, 404, "No such file.")
     return Response(held[0], media_type=held[1], headers=FOREVER)
 
 
 async def _enter(request: Request) -> Response:
-    """Ask for a token, and begin a session."""
+    """Ask for a token and start a session."""
     target = request.query_params.get("next", "/")
     if not target.startswith("/") or target.startswith(("//", "/\\")):
         target = "/"
@@ -188,9 +191,9 @@ async def _enter(request: Request) -> Response:
     token = (await _form(request)).get("token", "")
     try:
         found = await run_in_threadpool(site.access.enter, token)
-        problem = "This token is not known."
+        problem = "Unknown token."
     except TooMany:
-        found, problem = None, "Too many wrong tokens; wait a minute."
+        found, problem = None, "Too many wrong tokens. Wait a minute."
     if found is None:
         return _shown(request, "enter.html", {"problem": problem, "target": target}, 401)
     answer = RedirectResponse(target, 303)
@@ -200,11 +203,11 @@ async def _enter(request: Request) -> Response:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Read a small form; more is not read."""
+    """Read a form; a larger one is ignored."""
     held = bytearray()
     async for part in request.stream():
         held += part
-        if len(held) > LONGEST:
+        if len(held) > MAX_FORM_BYTES:
             return {}
     return dict(parse_qsl(held.decode("utf-8", "replace")))
 

@@ -1,4 +1,4 @@
-"""The rows of a table of records, written directly: a template takes several times as long."""
+"""The rows of the table of records, written without a template, which is several times slower."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table_rows(held: Mapping[str, Sequence[Any]], columns: Sequence[str], base: 
 
 
 def _key(task: str, subject: str, tier: str, attempt: int) -> str:
-    """Write a key as an address has it; most tasks need no escapes."""
+    """Write a key for an address; most tasks need no escapes."""
     named = task if _PLAIN.fullmatch(task) else quote_plus(json.dumps(task)[1:-1])
     return f"%5B%22{named}%22{_side(subject, tier)}{attempt}%5D"
 
@@ -74,7 +74,7 @@ def _cells(name: str, held: Mapping[str, Sequence[Any]]) -> Iterable[str]:
 
 
 def _texts(texts: Sequence[str], width: int) -> Sequence[str]:
-    """Escape texts and cut them; what all of them are free of is looked for once."""
+    """Escape and cut texts; one search tells whether any of them needs escapes."""
     whole = "".join([text[:width] for text in texts])
     if not whole.isprintable() or any(sign in whole for sign in _SPECIAL):
         return [_text(text, width) for text in texts]
@@ -82,7 +82,7 @@ def _texts(texts: Sequence[str], width: int) -> Sequence[str]:
 
 
 def _text(text: str, width: int) -> str:
-    """Escape a text and cut it; what is hidden in it is made visible before that."""
+    """Make hidden characters of a text visible, then cut and escape it."""
     shown = text[: width * 2]
     if not shown.isprintable():
         shown = visible(shown)

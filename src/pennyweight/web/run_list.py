@@ -1,4 +1,4 @@
-"""What the list of runs shows: filtered, sorted, with a trend line over the runs of one suite."""
+"""The list of runs: filtered, sorted, with a trend line over the runs of one suite."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def runs(request: Request, site: Site) -> tuple[str, dict[str, Any]]:
 def _listed(
     listing: RunListing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
 ) -> Markup:
-    """Write what is known of runs; as long as that is the same, so is what is shown."""
+    """Render the list, cached by its content."""
     from pennyweight.web.pages import templates  # noqa: PLC0415
 
     query, everything = dict(asked), listing.runs()

@@ -1,4 +1,4 @@
-"""What each page shows: data from the store, arranged for its template."""
+"""The values of each page's template."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ FILTERS = (
 )
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
-"""How a run is that may go on; its progress is shown."""
+"""Statuses of a run that may continue; its progress is shown."""
 LIVE = ("Attempts made", "Could not be made", "Status", "Cost")
-"""Facts that the progress of a run tells, as it is at the moment."""
+"""Facts that the progress of a run shows already."""
 
 
 def run(request: Request, site: Site) -> Shown:
@@ -93,7 +93,7 @@ def run(request: Request, site: Site) -> Shown:
 
 
 def _drawn(told: dict[str, Any], run: str) -> Markup:
-    """Write what a page shows of a digest."""
+    """Render a digest."""
     from pennyweight.web.pages import templates  # noqa: PLC0415
 
     link = chart_links([run], digest_sides(run, told))
@@ -120,7 +120,7 @@ def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def records(request: Request, site: Site) -> Shown:
-    """Show a page of records; a filter that makes no sense is shown again, with what is wrong."""
+    """Show a page of records; an invalid filter is shown again with its problem."""
     try:
         return _records(request, site)
     except NotFoundError:
@@ -130,7 +130,7 @@ def records(request: Request, site: Site) -> Shown:
 
 
 def _asked_again(request: Request, site: Site, problem: str) -> Shown:
-    """Show the form of a filter as it was filled in, and no records."""
+    """Show the filter as it was filled in, and no records."""
     found, query = site.run(request.path_params["run"]), request.query_params
     keep, columns = _filter_of(query), query.get("columns", "")
     names = tuple((f"{n}s", tuple(names)) for n, names in found.sides.items())
@@ -214,7 +214,7 @@ def _form(
     asked: Sort | None,
     sort: Sort | None,
 ) -> tuple[Markup, Markup]:
-    """Write the form of a filter and the head of a table, the same on every page that is turned."""
+    """Render the filter and the table's head, which are the same on every page."""
     from pennyweight.web.pages import templates  # noqa: PLC0415
 
     given = dict(wanted)
@@ -247,7 +247,7 @@ def _form(
 
 
 def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """List the capabilities that a digest has seen."""
+    """List the capabilities in a digest."""
     seen = ((digest or {}).get("charts") or {}).get("coverage") or {}
     return tuple(seen.get("capabilities", ()))
 
@@ -259,7 +259,7 @@ def _at(held: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
 def _default_columns(
     settings: Mapping[str, Any], held: Mapping[str, Sequence[Any]], wanted: Mapping[str, str]
 ) -> list[str]:
-    """Leave out what is the same, or missing, on the whole page, unless it was filtered by."""
+    """Leave out columns that are constant or empty on this page, unless they are filtered by."""
     names = list(COLUMNS)
     for name, plural in (("subject", "subjects"), ("tier", "tiers")):
         if len(settings.get(plural, [])) == 1:
@@ -342,7 +342,7 @@ def gates(request: Request, site: Site) -> Shown:
 
 
 def new(request: Request, site: Site) -> Shown:
-    """Show what can be run."""
+    """Show the suites that can be run."""
     from pennyweight.api.suites import ANSWER_RULES  # noqa: PLC0415
     from pennyweight.web.rest import providers  # noqa: PLC0415
 

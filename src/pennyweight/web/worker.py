@@ -10,7 +10,7 @@ from pennyweight.api.watcher import Watcher
 from pennyweight.errors import PennyweightError
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run
+    from pennyweight.api.store import Run
 
 
 class Order(TypedDict, total=False):

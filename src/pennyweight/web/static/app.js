@@ -1,4 +1,4 @@
-// Pennyweight: what a page needs beside links and forms. What is shown is text, or the server's own page.
+// Scripts of every page. They insert only text, or parts of pages from the server itself.
 "use strict";
 
 const one = (selector, from = document) => from.querySelector(selector);
@@ -11,7 +11,7 @@ async function call(method, url, body, kind = "application/json") {
   const sent = body !== undefined && kind === "application/json" ? JSON.stringify(body) : body;
   const answer = await fetch(url, { method, headers, body: sent });
   const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(problem(told.detail) || `The server said ${answer.status}.`);
+  if (!answer.ok) throw new Error(problem(told.detail) || `The server answered with status ${answer.status}.`);
   return told;
 }
 
@@ -35,7 +35,7 @@ function make(name, text, kind) {
 const number = (n) => n.toLocaleString("en");
 const many = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
-// Light and dark: the choice is a cookie, so that the server sends the right one at once.
+// Light and dark: the choice is a cookie, so that the server sends the right theme at once.
 one("[data-theme-switch]")?.addEventListener("click", () => {
   const now = document.documentElement.dataset.theme
     || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
@@ -49,7 +49,7 @@ one("[data-leave]")?.addEventListener("click", async () => {
   location.href = "/";
 });
 
-// Keys: j and k move, Enter opens, n and p turn the page, x chooses, / searches.
+// Keys: j and k move, Enter opens, n and p go to the next and previous page, x selects, / searches.
 let at = -1;
 function move(step) {
   const rows = all("[data-keys] tbody tr[data-href]");
@@ -82,7 +82,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A row leads where its link leads.
+// A click on a row follows its link.
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");
   if (!row || event.target.closest("a, input, button, details") || String(getSelection())) return;
@@ -109,7 +109,7 @@ one("[data-columns]")?.addEventListener("change", (event) => {
   box.closest("form").elements.columns.value = all("input:checked", box).map((input) => input.value).join(",");
 });
 
-// How many records a filter finds is counted after they are shown.
+// Matching records are counted after the page is shown.
 const counted = one("[data-count]");
 if (counted?.dataset.count) {
   call("GET", counted.dataset.count)
@@ -121,15 +121,15 @@ if (counted?.dataset.count) {
     .catch(() => {});
 }
 
-// Who may only look is not asked to type what cannot be kept.
+// Disable what a read-only token cannot save.
 if ("look" in document.body.dataset) {
   for (const box of all("[data-remark], [data-verdict]")) {
     for (const field of all("input, textarea, select, button", box)) field.disabled = true;
-    box.append(make("small", "Read only: this token may look, but not change anything.", "quiet"));
+    box.append(make("small", "Read only: this token allows viewing only.", "quiet"));
   }
 }
 
-// Who says something is remembered in this browser.
+// The browser remembers the name of the person.
 for (const field of all("[data-who]")) {
   field.defaultValue = localStorage.getItem("who") || "";
   field.addEventListener("change", () => localStorage.setItem("who", field.value));
@@ -188,7 +188,7 @@ function tellDone(state) {
   place.textContent = ` ${Math.floor(100 * state.digest_done)} % done.`;
 }
 
-// What somebody has half done is never taken away by what is new.
+// Never replace a form that somebody has started to fill in.
 function isBusy() {
   if (document.activeElement?.closest("input, select, textarea")) return true;
   return all("input, textarea").some((field) => (
@@ -205,7 +205,7 @@ function offer(box, text) {
   box.replaceChildren(document.createTextNode(`${text} `), button);
 }
 
-// Parts of a page are fetched anew without it: forms, open explanations and the focus stay.
+// Refresh parts of a page; forms, open details and the focus stay.
 let fetching = false;
 async function refresh() {
   if (fetching) return false;
@@ -236,7 +236,7 @@ async function refresh() {
   }
 }
 
-// A page whose numbers are being computed looks again until they are there.
+// A page whose numbers are being computed polls until they are ready.
 if (one("[data-stale]") && !one("[data-progress]")) {
   const look = setInterval(async () => {
     const stale = one("[data-stale]");
@@ -250,14 +250,14 @@ if (one("[data-stale]") && !one("[data-progress]")) {
     } else if (state.problem || state.shown !== stale.dataset.shown) {
       if (one("[data-part]")) return refresh();
       clearInterval(look);
-      if (isBusy() || "offer" in stale.dataset) offer(stale, "Newer records are measured.");
+      if (isBusy() || "offer" in stale.dataset) offer(stale, "Newer records have been measured.");
       else location.reload();
     }
     return null;
   }, 1500);
 }
 
-// A list of runs follows those that are being made or computed.
+// The list of runs follows runs in progress and metrics being computed.
 if (one("[data-waiting]")) {
   let shown = "";
   const look = setInterval(async () => {
@@ -277,7 +277,7 @@ if (panel) {
   const may = !("look" in document.body.dataset);
   let seen = [];
   let stopping = false;
-  // The pace of the last minute; of a shorter time than some seconds it says nothing.
+  // The rate over the last minute; the first seconds give no useful rate.
   const pace = (made) => {
     const now = performance.now() / 1000;
     if (!seen.length || made > seen.at(-1).made) seen.push({ made, now });
@@ -295,15 +295,15 @@ if (panel) {
     tellDone(state);
     one("progress", panel).value = state.made;
     one("[data-made]", panel).textContent =
-      `${number(state.made - (state.errors || 0))} of ${number(state.attempts)} attempts made`;
+      `${number(state.made - (state.errors || 0))} of ${number(state.attempts)} attempts done`;
     one("[data-errors]", panel).textContent =
-      state.errors ? `${number(state.errors)} could not be made` : "";
+      state.errors ? `${number(state.errors)} failed` : "";
     one("[data-cost]", panel).textContent =
       state.cost_usd === null ? "" : `$${state.cost_usd.toPrecision(3)}`;
     const rate = pace(state.made);
     if (rate) {
       const left = time((state.attempts - state.made) / rate);
-      one("[data-rate]", panel).textContent = `${rate.toFixed(1)} a second, about ${left} left`;
+      one("[data-rate]", panel).textContent = `${rate.toFixed(1)} per second, about ${left} left`;
     }
     const running = state.status === "running" || state.here;
     const status = one("[data-status]");
@@ -317,7 +317,7 @@ if (panel) {
     one("[data-stop]", panel).textContent = stopping ? "Stopping …" : "Stop";
     one("[data-stop]", panel).disabled = stopping || !may;
     if (state.said || running) {
-      one("[data-said]", panel).textContent = stopping ? "What was asked is waited for; what is answered is kept." : state.said;
+      one("[data-said]", panel).textContent = stopping ? "Waiting for the calls in progress. Their answers are stored." : state.said;
     }
     if (running) wasRunning = true;
     if (!running || stopping) one("[data-rate]", panel).textContent = "";

@@ -1,4 +1,4 @@
-// New run: choose or upload, see the plan, start. app.js is there before it.
+// New run: choose or upload a suite, see its plan, start it. Loaded after app.js.
 "use strict";
 
 const form = one("[data-new]");
@@ -31,7 +31,7 @@ if (form) {
     return body;
   };
 
-  // What keeps a plan from being asked for, in the words of the form.
+  // Return why no plan can be requested.
   const nothing = () => {
     if (file.files.length) return "The chosen file is not uploaded yet.";
     for (const name of ["runs", "usd"]) {
@@ -42,7 +42,7 @@ if (form) {
       const inputs = all("input", sets[name]);
       return inputs.length && !inputs.some((input) => input.checked);
     });
-    return empty.length ? `Choose at least one of the ${empty.join(" and of the ")}.` : "";
+    return empty.length ? `Choose at least one of the ${empty.join(" and one of the ")}.` : "";
   };
 
   const boxes = (box, title, names) => {
@@ -59,25 +59,25 @@ if (form) {
   const showPlan = (plan) => {
     const box = one("[data-plan]", form);
     const cost = plan.cost_usd === null
-      ? `$${plan.cost_usd_at_least.toPrecision(3)} or more: not every price or limit is known`
+      ? `$${plan.cost_usd_at_least.toPrecision(3)} or more: some prices or limits are unknown`
       : `At most about $${plan.cost_usd.toPrecision(3)}`;
     const rows = make("table", undefined, "facts");
     for (const side of plan.plan) {
       const row = rows.insertRow();
       row.append(make("th", `${side.subject} · ${side.tier}`));
-      const limit = side.output_tokens === null ? "no limit" : `at most ${number(side.output_tokens)}`;
-      row.append(make("td", `${number(side.attempts)} attempts, ${number(side.prompt_tokens)} tokens in, ${limit} out`));
+      const limit = side.output_tokens === null ? "no limit of output tokens" : `at most ${many(side.output_tokens, "output token")}`;
+      row.append(make("td", `${many(side.attempts, "attempt")}, ${many(side.prompt_tokens, "input token")}, ${limit}`));
     }
     box.replaceChildren(
-      make("h2", "The plan"),
-      make("p", `${number(plan.attempts)} attempts: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")}. ${cost}.`),
+      make("h2", "Plan"),
+      make("p", `${many(plan.attempts, "attempt")}: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")} per task. ${cost}.`),
       rows,
       ...plan.warnings.map((text) => make("p", text, "bad")),
     );
     const example = plan.plan[0]?.example || [];
     if (example.length) {
       const details = make("details");
-      details.append(make("summary", "An example prompt", "quiet"));
+      details.append(make("summary", "Example prompt", "quiet"));
       for (const turn of example) {
         const part = make("div", undefined, "part");
         part.append(make("div", turn.role), make("div", turn.content, "said"));
@@ -88,7 +88,7 @@ if (form) {
   };
 
   const noPlan = (text) => {
-    one("[data-plan]", form).replaceChildren(make("h2", "The plan"), make("p", text, "quiet"));
+    one("[data-plan]", form).replaceChildren(make("h2", "Plan"), make("p", text, "quiet"));
   };
 
   const plan = async (fresh) => {
@@ -98,11 +98,11 @@ if (form) {
     if (fresh) Object.values(sets).forEach((box) => box.replaceChildren());
     if (!suite.value) {
       tell(null);
-      noPlan("Choose or upload a suite; its plan appears here. Nothing is called before you start.");
+      noPlan("Choose or upload a suite to see its plan. No model is called before you click Start.");
       return;
     }
     if (nothing()) {
-      noPlan("There is nothing to run.");
+      noPlan("Nothing to run.");
       tell(new Error(nothing()));
       return;
     }
@@ -119,7 +119,7 @@ if (form) {
       start.disabled = "look" in form.dataset;
     } catch (error) {
       if (mine !== asked) return;
-      noPlan("There is none.");
+      noPlan("No plan: see the problem above.");
       tell(error);
     }
   };
@@ -147,7 +147,7 @@ if (form) {
     const model = form.elements.subject;
     if (SUITES.includes(kind)) query.set("kind", "suite");
     else if (!model.value.trim()) {
-      tell(new Error("Model: name the one that is to be asked, such as local/smollm2-135m."));
+      tell(new Error("Model: enter the model to call, such as local/smollm2-135m."));
       model.focus();
       return;
     } else {
@@ -163,7 +163,7 @@ if (form) {
       tell(error);
     }
   };
-  // A file that is chosen takes the place of the suite that was: nothing else can be started.
+  // A chosen file replaces the chosen suite, so that nothing else can be started by mistake.
   file.addEventListener("change", () => {
     dataset.hidden = true;
     if (file.files.length) suite.value = "";
@@ -176,7 +176,7 @@ if (form) {
       noPlan(`${name.slice(0, 80)} is not uploaded yet.`);
     } else {
       drop();
-      tell(new Error(`${name.slice(0, 80)}: a suite is .yaml, a data set ${DATA.map((k) => `.${k}`).join(", ")}.`));
+      tell(new Error(`${name.slice(0, 80)}: choose a suite (.yaml) or a data set (${DATA.map((k) => `.${k}`).join(", ")}).`));
     }
   });
   one("[data-send]", form).addEventListener("click", upload);
