@@ -24,6 +24,7 @@ from pennyweight.models.failure import CallError
 from pennyweight.models.model import Reply, Usage
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
+from pennyweight.record import AttemptKey
 from pennyweight.store.connection import StoreError
 from pennyweight.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
 from pennyweight.suite.rubric import Category, Item, Rubric
@@ -74,7 +75,7 @@ def ask(model, budget=None, **settings):
         desk = Desk("run", RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
         model.limiter, model.desk = crew.limiters[model.account], desk
         judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, desk)
-        brief = Brief.of(("s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
+        brief = Brief.of(AttemptKey("run", "s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
         try:
             score = await judge.opinion(brief)
         finally:
