@@ -6,7 +6,7 @@ from api.test_digest import SETTINGS
 from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.remarks import remark_on_run
 from pennyweight.api.run_list import counts, listing, state, state_mark
-from pennyweight.api.status import INTERRUPTED
+from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError
 from pennyweight.store.cache import keep_decision

@@ -31,7 +31,7 @@ def test_a_run_that_is_being_made_is_not_deleted(tmp_path):
         maker = Owner.here().text
         assert store.take(RUN, maker)
         refused = CliRunner().invoke(command, [RUN, "--store", address, "--yes"])
-        assert "being made right now" in str(refused.exception)
+        assert "still running" in str(refused.exception)
         store.release(RUN, maker)
         assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
         assert store.runs() == []

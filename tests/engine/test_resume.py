@@ -13,7 +13,7 @@ from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
 from pennyweight.api.score import score
 from pennyweight.engine.execution import open_suite
-from pennyweight.engine.resume import Difference, held, renew
+from pennyweight.engine.resume import ResumePlan, held, renew
 from pennyweight.errors import UsageError
 from pennyweight.runs.source import RunSource
 from pennyweight.store.lease import Owner
@@ -152,10 +152,10 @@ def test_probabilities_that_are_wanted_later_are_asked_for_anew(folder):
 @pytest.mark.parametrize(
     ("found", "asks"),
     [
-        (Difference(3, 1, 0, 2, 0, ()), False),
-        (Difference(3, 0, 0, 97, 0, ("the suite's text (s.yaml)",)), True),
-        (Difference(3, 0, 1, 0, 0, ()), True),
-        (Difference(3, 0, 0, 0, 1, ()), True),
+        (ResumePlan(3, 1, 0, 2, 0, ()), False),
+        (ResumePlan(3, 0, 0, 97, 0, ("the suite's text (s.yaml)",)), True),
+        (ResumePlan(3, 0, 1, 0, 0, ()), True),
+        (ResumePlan(3, 0, 0, 0, 1, ()), True),
     ],
 )
 def test_a_suite_that_changed_is_asked_about(found, asks):

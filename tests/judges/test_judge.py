@@ -18,7 +18,7 @@ from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.judge import Brief, Desk, Judge
 from pennyweight.judges.judging import Bench, case_of
-from pennyweight.judges.prompt import Case, messages, schema
+from pennyweight.judges.prompt import JudgedCase, messages, schema
 from pennyweight.models import model as models
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Reply, Usage
@@ -75,7 +75,9 @@ def ask(model, budget=None, **settings):
         desk = Desk("run", RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
         model.limiter, model.desk = crew.limiters[model.account], desk
         judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, desk)
-        brief = Brief.of(AttemptKey("run", "s", "T0", "t", 1), messages(RUBRIC, Case("t", "r")), {})
+        brief = Brief.of(
+            AttemptKey("run", "s", "T0", "t", 1), messages(RUBRIC, JudgedCase("t", "r")), {}
+        )
         try:
             score = await judge.opinion(brief)
         finally:

@@ -13,7 +13,7 @@ from pennyweight.engine.ending import (
     StopReason,
     TakenOver,
 )
-from pennyweight.engine.resume import Difference
+from pennyweight.engine.resume import ResumePlan
 from pennyweight.render.run_end import (
     difference_sentences,
     end_sentences,
@@ -103,7 +103,7 @@ def test_an_error_is_told_once() -> None:
 
 
 def test_a_resumed_run_says_what_it_reuses() -> None:
-    found = Difference(192, 0, 1, 0, 1, ("the suite's text (s.yaml)",))
+    found = ResumePlan(192, 0, 1, 0, 1, ("the suite's text (s.yaml)",))
     assert list(difference_sentences("r", found)) == [
         "Changed since run r began: the suite's text (s.yaml).",
         "192 attempts reused, 0 to retry, 0 still to make, 1 invalidated by changes to the suite.",

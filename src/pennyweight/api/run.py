@@ -16,7 +16,7 @@ from pennyweight.engine.early_stop import GrowingSuite
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import execute, model_of, new_run, open_suite
 from pennyweight.engine.preflight import fetched, warnings
-from pennyweight.engine.resume import difference, held, renew
+from pennyweight.engine.resume import held, renew, resume_plan
 from pennyweight.errors import UsageError, unknown
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.runs.failures import failures
@@ -29,7 +29,7 @@ from pennyweight.suite.plan import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pennyweight.engine.execution import Outcome
+    from pennyweight.engine.execution import AttemptsResult
     from pennyweight.gates.policy import Policy
     from pennyweight.gates.records import GateRecords
     from pennyweight.gates.verdict import Verdict
@@ -201,7 +201,7 @@ def _resumed(
     if not exists and not as_stored:
         watch.note(f"{run.path} does not exist; the suite is taken from run {run.id}.")
     suite = open_suite(run.path, run.text if as_stored or not exists else None, by)
-    if not watch.approve(run, difference(run, suite, store)):
+    if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError("Nothing was changed. --yes continues without asking.")
     return run, suite
 
@@ -259,7 +259,7 @@ class _Job:
             self.store.add_run(self.run)
         self.watch.start(self.run, attempts)
 
-    def _attempts(self, suite: Suite) -> Outcome:
+    def _attempts(self, suite: Suite) -> AttemptsResult:
         self.watch.begin(Phase(PhaseKind.ATTEMPTS, self.run.id, suite))
         try:
             return execute(
@@ -269,7 +269,7 @@ class _Job:
         finally:
             self.watch.end()
 
-    def _judgings(self, suite: Suite, outcome: Outcome) -> tuple[JudgingResult, ...]:
+    def _judgings(self, suite: Suite, outcome: AttemptsResult) -> tuple[JudgingResult, ...]:
         """Ask the judges, unless the attempts were stopped."""
         if suite.judge is None or outcome.interrupted or outcome.tally.stop_reason:
             return ()
@@ -292,7 +292,7 @@ class _Job:
                     break
         return tuple(results)
 
-    def _notes(self, outcome: Outcome) -> tuple[str, ...]:
+    def _notes(self, outcome: AttemptsResult) -> tuple[str, ...]:
         if outcome.tally.done < 2:
             return ()
         note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY))
@@ -339,7 +339,7 @@ class _Job:
 
     def _result(
         self,
-        outcome: Outcome,
+        outcome: AttemptsResult,
         judgings: tuple[JudgingResult, ...],
         notes: tuple[str, ...],
         verdict: Verdict | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.status import INTERRUPTED
+from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.sources import open_store
-from pennyweight.api.status import status_of
 from pennyweight.errors import UsageError, unknown
-from pennyweight.render.scenarios import NEEDED
 from pennyweight.store.lease import Owner
 
 if TYPE_CHECKING:
@@ -19,6 +18,20 @@ if TYPE_CHECKING:
     from pennyweight.scoring.scores import Scores
     from pennyweight.store.settings import Spending
     from pennyweight.store.store import Run, Store
+
+
+INTERRUPTED = "interrupted"
+
+
+def status_of(run: Run, store: Store, *, starting: float = 0.0) -> str:
+    """Return `running`, `interrupted`, `done`, `stopped` or `failed`.
+
+    A run whose process is gone before it ended was interrupted. For `starting` seconds after its
+    creation it is taken to be running: its process may not have taken it yet.
+    """
+    if run.status != "running" or time.time() - run.created < starting:
+        return run.status
+    return run.status if store.is_made(run.id) else INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,7 @@ class RunDetails:
 
 def show_run(run: str = "latest", store: str | Store | None = None) -> RunDetails:
     """Describe a run: its settings, its cost, its judgments and what its checks observed."""
+    from pennyweight.render.scenarios import NEEDED  # noqa: PLC0415
     from pennyweight.runs.panel import judgment_facts  # noqa: PLC0415
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.api.runs import status_of
 from pennyweight.api.sources import resolve, runs_of
-from pennyweight.api.status import status_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline

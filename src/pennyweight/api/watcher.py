@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pennyweight.engine.budget import Budget
-    from pennyweight.engine.resume import Difference
+    from pennyweight.engine.resume import ResumePlan
     from pennyweight.engine.tally import Tally
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
@@ -19,7 +19,7 @@ class Watcher:
     def note(self, text: str) -> None:
         """Receive advice or a warning, most of it before the first call."""
 
-    def approve(self, run: Run, difference: Difference) -> bool:  # noqa: ARG002
+    def approve(self, run: Run, difference: ResumePlan) -> bool:  # noqa: ARG002
         """Return whether a resumed run may continue with a suite that changed."""
         return True
 

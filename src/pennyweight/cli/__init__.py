@@ -5,6 +5,9 @@ Tested elsewhere:
     export.py: tests/api/test_export.py
     notes.py: tests/cli/test_score.py
     report.py: tests/render/test_report.py
+    review.py: tests/runs/test_observations.py
+    run_display.py: tests/cli/test_run.py
+    runs.py: tests/cli/test_run.py
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import click
 from pennyweight import __version__
 
 COMMANDS = {
-    "run": "Make the attempts of a suite, keep the records, print the scores.",
+    "run": "Make the attempts of a suite, store the records, print the scores.",
     "score": "Compute metrics of any records.",
     "report": "Write a report of any records as one file.",
     "serve": "Look at runs, start and compare them in the browser.",
@@ -30,7 +33,7 @@ COMMANDS = {
     "baseline": "Keep records under a name, to compare with later.",
     "metrics": "Show what every number means.",
     "judge": "Judge the attempts of a run by a rubric.",
-    "review": "Ask a person what a suite leaves to one.",
+    "review": "Answer the questions that a suite leaves to a person.",
     "runs": "List the runs in the store.",
     "show": "Show one run in full.",
     "export": "Write the records of a run to a file.",

@@ -47,16 +47,16 @@ def command(
     from pennyweight.api.runs import find_run  # noqa: PLC0415
     from pennyweight.api.sources import open_store  # noqa: PLC0415
     from pennyweight.cli.run import print_scores  # noqa: PLC0415
-    from pennyweight.cli.terminal import Terminal  # noqa: PLC0415
+    from pennyweight.cli.run_display import RunDisplay  # noqa: PLC0415
     from pennyweight.render.run_end import judging_sentences  # noqa: PLC0415
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
-    found, models, terminal = find_run(run, at), names(model), Terminal(at)
-    with contextlib.redirect_stdout(terminal):
+    found, models, display = find_run(run, at), names(model), RunDisplay(at)
+    with contextlib.redirect_stdout(display):
         judged = judge(
             found.id, rubric=rubric, models=models, usd=usd, record=record, store=at,
-            watch=terminal,
+            watch=display,
         )  # fmt: skip
     print_scores(at.find(found.id), at, names(by), format)
     for sentence in judging_sentences(judged, _command(found.id, rubric, models, usd)):

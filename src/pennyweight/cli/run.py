@@ -80,32 +80,32 @@ def command(
         )
     from pennyweight.api import run as api  # noqa: PLC0415
     from pennyweight.api.sources import open_store  # noqa: PLC0415
-    from pennyweight.cli.terminal import Terminal  # noqa: PLC0415
+    from pennyweight.cli.run_display import RunDisplay  # noqa: PLC0415
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
-    terminal = Terminal(at, record, by, yes=yes or dry_run, at_most=bool(until))
+    display = RunDisplay(at, record, by, yes=yes or dry_run, at_most=bool(until))
     columns = names(by)
     if dry_run:
         from pennyweight.render.plan import render  # noqa: PLC0415
 
-        with contextlib.redirect_stdout(terminal):
-            plan = api.plan(suite, resume=resume, store=at, by=columns, watch=terminal)
+        with contextlib.redirect_stdout(display):
+            plan = api.plan(suite, resume=resume, store=at, by=columns, watch=display)
         click.echo(render(plan, format), nl=False)
         return
     policy = api.Until(until, baseline, version) if until else None
-    with contextlib.redirect_stdout(terminal):
+    with contextlib.redirect_stdout(display):
         if resume:
             result = api.resume(
-                suite or "latest", store=at, record=record, by=columns, watch=terminal, until=policy
+                suite or "latest", store=at, record=record, by=columns, watch=display, until=policy
             )
         else:
             result = api.run(
-                suite or "", store=at, record=record, by=columns, watch=terminal, until=policy
+                suite or "", store=at, record=record, by=columns, watch=display, until=policy
             )
     if not until:
         print_scores(result.run, at, columns, format)
-    terminal.result(result)
+    display.result(result)
     if result.verdict:
         from pennyweight.cli.gate import show  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ from pennyweight.engine.calls import (
 )
 from pennyweight.engine.conversations import Talk
 from pennyweight.engine.limiter import ClosedError
-from pennyweight.engine.prepared import Call, Side
+from pennyweight.engine.prepared import Call, PreparedSide
 from pennyweight.engine.resume import key_of, task_columns
 from pennyweight.engine.workforce import Workforce
 from pennyweight.models.model import Message, Reply, Request, Settings, Usage
@@ -75,7 +75,7 @@ class Engine:
         self.prices, self.budget, self.tally = prices, budget, tally
         self.workforce = Workforce(models.values(), suite.limits, budget, tally, store, committed)
         self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
-        self._sides: dict[tuple[str, str], Side] = {}
+        self._sides: dict[tuple[str, str], PreparedSide] = {}
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
         """Make all attempts; ends early when stopped, at a limit, or unable to write."""
@@ -131,7 +131,7 @@ class Engine:
                 self.workforce.stop()
                 return
 
-    def _ready(self, attempt: Attempt, side: Side) -> Call:
+    def _ready(self, attempt: Attempt, side: PreparedSide) -> Call:
         turns = conversation(attempt.tier, attempt.task)
         chosen = side.settings
         if attempt.seed is not None and chosen.seed is None:
@@ -164,10 +164,10 @@ class Engine:
         talk = Talk(side.model, request, paid, room, output)
         return Call(attempt, side, request, text, mark, most, one, talk, rows)
 
-    def _side_of(self, attempt: Attempt) -> Side:
+    def _side_of(self, attempt: Attempt) -> PreparedSide:
         return self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
 
-    def _side(self, attempt: Attempt) -> Side:
+    def _side(self, attempt: Attempt) -> PreparedSide:
         """Work out what the attempts of a side share; settings no wire knows go as they are."""
         subject = attempt.subject
         options = settings(self.suite, attempt)
@@ -175,7 +175,7 @@ class Engine:
         if self.suite.confidence == "logprobs":
             chosen = replace(chosen, logprobs=True)
         model = self.models[subject.name]
-        side = self._sides[subject.name, attempt.tier.name] = Side(
+        side = self._sides[subject.name, attempt.tier.name] = PreparedSide(
             model,
             self.limiters[model.account],
             chosen,

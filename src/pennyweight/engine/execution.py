@@ -41,7 +41,7 @@ STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptsResult:
     """How a run ended."""
 
     run: Run
@@ -109,7 +109,7 @@ def execute(
     record: Path | None = None,
     fresh: bool = True,
     began: float | None = None,
-) -> Outcome:
+) -> AttemptsResult:
     """Make the attempts of a run that have no good record yet.
 
     `began` is when the run began, for a limit of seconds that holds for all of it.
@@ -144,7 +144,7 @@ def _execute(
     began: float | None,
     *,
     fresh: bool,
-) -> Outcome:
+) -> AttemptsResult:
     """Make the attempts of a run that this process holds."""
     todo: Iterable[Attempt] = attempts(suite)
     if not fresh:
@@ -166,7 +166,9 @@ def _execute(
     status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
     store.set_run(run.id, status=status, ended=time.time())
     broken = 0 if tally.lost else settle(suite, run, store)
-    return Outcome(replace(run, status=status), tally, store.spent(run.id), interrupted, broken)
+    return AttemptsResult(
+        replace(run, status=status), tally, store.spent(run.id), interrupted, broken
+    )
 
 
 async def _run(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PreparedSide:
     """What all attempts of one subject in one tier share."""
 
     model: Model
@@ -35,7 +35,7 @@ class Call:
     """One attempt made ready: what is sent, to whom, and the most it may take."""
 
     attempt: Attempt
-    side: Side
+    side: PreparedSide
     request: Request
     turns: str
     fingerprint: str

@@ -35,7 +35,7 @@ SCORED_ANEW = {"answer": "how answers are found", "match": "how answers are matc
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ResumePlan:
     """What a resumed run finds: what still stands, what failed, what changed, what is new.
 
     What changed was made by another call, and what is gone is no part of the suite any more: both
@@ -55,7 +55,7 @@ class Difference:
         return bool(self.changed or self.gone or self.texts)
 
 
-def difference(run: Run, suite: Suite, store: Store) -> Difference:
+def resume_plan(run: Run, suite: Suite, store: Store) -> ResumePlan:
     """Compare what a run has with what its suite asks for now."""
     made, aside = store.made(run.id), set_aside(store, run.id)
     reused = failed = changed = new = 0
@@ -71,7 +71,7 @@ def difference(run: Run, suite: Suite, store: Store) -> Difference:
             changed += 1
         else:
             new += 1
-    return Difference(reused, failed, changed, new, len(made), tuple(_texts(run, suite)))
+    return ResumePlan(reused, failed, changed, new, len(made), tuple(_texts(run, suite)))
 
 
 def _texts(run: Run, suite: Suite) -> Iterator[str]:

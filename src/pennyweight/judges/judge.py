@@ -40,14 +40,14 @@ _GRAMMARS = ("local/", "llamacpp/")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ValidJudgment:
     """A valid judgment that is there already."""
 
     score: float | None
     at: float
 
 
-Knowledge = dict[tuple[str, str], Known]
+Knowledge = dict[tuple[str, str], ValidJudgment]
 """The valid judgments of one attempt, by judge and fingerprint."""
 
 
@@ -58,11 +58,14 @@ class Brief:
     key: AttemptKey
     asked: tuple[Message, ...]
     digest: str
-    known: Mapping[tuple[str, str], Known]
+    known: Mapping[tuple[str, str], ValidJudgment]
 
     @classmethod
     def of(
-        cls, key: AttemptKey, asked: tuple[Message, ...], known: Mapping[tuple[str, str], Known]
+        cls,
+        key: AttemptKey,
+        asked: tuple[Message, ...],
+        known: Mapping[tuple[str, str], ValidJudgment],
     ) -> Brief:
         """Make it, with a hash of what is asked."""
         text = "\0".join(m.content for m in asked).encode("utf-8", "replace")
@@ -144,7 +147,7 @@ class Judge:
         whole = hashlib.blake2b(f"{self.mark}\0{brief.digest}".encode(), digest_size=12)
         return f"{self.desk.rubric.mark}:{whole.hexdigest()}"
 
-    def standing(self, brief: Brief) -> Known | None:
+    def standing(self, brief: Brief) -> ValidJudgment | None:
         """Give the valid judgment that is there already."""
         return brief.known.get((self.subject.name, self.fingerprint(brief)))
 

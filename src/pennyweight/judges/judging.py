@@ -16,8 +16,8 @@ from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
 from pennyweight.errors import UsageError
-from pennyweight.judges.judge import Brief, Desk, Judge, Known
-from pennyweight.judges.prompt import Case, messages
+from pennyweight.judges.judge import Brief, Desk, Judge, ValidJudgment
+from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
@@ -282,7 +282,7 @@ class Bench:
         table = self.store.judgments(self.run, _KNOWN)
         for row in table.iter_rows(named=True):
             if row["status"] == "ok":
-                said = Known(row["score"], row["at"])
+                said = ValidJudgment(row["score"], row["at"])
                 found.setdefault(AttemptKey.of(row), {})[row["judge"], row["fingerprint"]] = said
         return found
 
@@ -346,7 +346,7 @@ class Bench:
             return None
 
 
-def case_of(row: Mapping[str, Any]) -> Case:
+def case_of(row: Mapping[str, Any]) -> JudgedCase:
     """Take from a record what a judge sees: never the subject, the tier or its system text."""
     users = [text for role, text in asked_of(row) if role == "user"]
     done = json.loads(row["work"] or "{}")
@@ -355,6 +355,6 @@ def case_of(row: Mapping[str, Any]) -> Case:
     if talk and talk[0] == ("user", task):
         talk = talk[1:]
     calls = None if talk else "\n".join(calls_of(row.get("tool_calls"))) or None
-    return Case(
+    return JudgedCase(
         task, row["response"] or "", row["target"], done.get("diff"), tuple(talk), calls=calls
     )

@@ -58,7 +58,7 @@ Reply again with the whole JSON object, and nothing else.
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgedCase:
     """What is judged: the task as it was put, the right answer if there is one, what was done."""
 
     task: str
@@ -86,7 +86,7 @@ class Case:
             yield f"Turn {number} of the conversation, by the {role}:", text
 
 
-def messages(rubric: Rubric, case: Case) -> tuple[Message, ...]:
+def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
     """Write what a judge is asked."""
     longest = max(LONGEST // max(1, len(case.talk)), SAID)
     parts = [(title, harmless(_shortened(text, longest))) for title, text in case.parts()]

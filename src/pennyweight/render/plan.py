@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.judges.prompt import Case, messages
+from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.judges.sentences import questions_of, sentences_rubric
 from pennyweight.models.model import Usage
 from pennyweight.models.prices import Prices
@@ -97,7 +97,7 @@ def _sentences(suite: Suite, judges: int) -> dict[str, int]:
 
 def _asked(rubric: Rubric, task: Task) -> int:
     """Estimate the tokens of one question about a task, before there is any reply."""
-    said = messages(rubric, Case(task.input, "", task.target))
+    said = messages(rubric, JudgedCase(task.input, "", task.target))
     return tokens_of([{"content": m.content} for m in said])
 
 

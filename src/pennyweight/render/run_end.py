@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pennyweight.engine.ending import RunEnd, StopReason
-    from pennyweight.engine.resume import Difference
+    from pennyweight.engine.resume import ResumePlan
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.runs.failures import Failure
@@ -216,7 +216,7 @@ def summary_sentences(
             yield f"Attempts without any valid judgment: {judged.unjudged:,}."
 
 
-def difference_sentences(run: str, found: Difference) -> Iterator[str]:
+def difference_sentences(run: str, found: ResumePlan) -> Iterator[str]:
     """Write what a resumed run reuses, retries and makes."""
     for change in found.texts:
         yield f"Changed since run {run} began: {change}."

@@ -1,1 +1,11 @@
-"""Runs as they are stored: records with what checks, judges and people said of them."""
+"""Runs as they are stored: records together with the verdicts of checks, judges and people.
+
+Tested elsewhere:
+    failures.py: tests/api/test_run.py
+    panel.py: tests/judges/test_judging.py
+    plan.py: tests/engine/test_early_stop.py
+    price_list.py: tests/models/test_prices.py
+    reviews.py: tests/runs/test_observations.py
+    source.py: tests/runs/test_observations.py
+    transcript.py: tests/engine/test_conversations.py
+"""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.run_list import RunListing, RunRow, counts, listing, state_mark
 from pennyweight.api.run_list import state as state_of
-from pennyweight.api.status import status_of
+from pennyweight.api.runs import status_of
 from pennyweight.errors import NotFoundError
 from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import left_behind

@@ -12,8 +12,8 @@ from pennyweight.api import records as api_records
 from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES
 from pennyweight.api.remarks import VERDICTS, remarks
 from pennyweight.api.run_list import state_mark
+from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.side_by_side import digest_sides
-from pennyweight.api.status import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts

@@ -1,4 +1,4 @@
-"""A run on a terminal: notes, questions, a progress line and the end of each phase."""
+"""A run on a display: notes, questions, a progress line and the end of each phase."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pennyweight.api.run import RunResult
     from pennyweight.engine.budget import Budget
-    from pennyweight.engine.resume import Difference
+    from pennyweight.engine.resume import ResumePlan
     from pennyweight.engine.tally import Tally
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Row, Run, Store
 
 
-class Terminal(Watcher, io.TextIOBase):
+class RunDisplay(Watcher, io.TextIOBase):
     """Shows a run on standard error.
 
     It is also a stream: standard output is for results, so what functions of the suite print is
@@ -70,7 +70,7 @@ class Terminal(Watcher, io.TextIOBase):
         """Print a note."""
         _tell(f"Note: {clean(text)}")
 
-    def approve(self, run: Run, difference: Difference) -> bool:
+    def approve(self, run: Run, difference: ResumePlan) -> bool:
         """Print what a resumed run reuses; ask where the suite has changed."""
         for sentence in difference_sentences(run.id, difference):
             _tell(sentence)
