@@ -162,7 +162,7 @@ def test_an_error_text_without_a_status_is_an_error():
         ({"weights": {"grade": 1.0}}, "not a number"),
         ({"pass_weight": 0, "impl_weight": 0}, "add up to 0"),
         ({"latency_budget_ms": 0}, "above 0"),
-        ({"bins": 0}, "at least 1"),
+        ({"bins": 0}, "between 1 and 10,000"),
         ({"confidence": 1.5}, "between 0 and 1"),
         ({"map": {"anser": "x"}}, "Did you mean 'answer'"),
     ],
