@@ -28,7 +28,7 @@ from pennyweight.errors import UsageError
         ({"latency": "soon"}, "milliseconds"),
         ({"number": {"value": 1, "tolerance": "much"}}, "tolerance"),
         ({"number": {}}, "'value', 'min' or 'max'"),
-        ({"json": {"path": "]"}}, "no path"),
+        ({"json": {"path": "]"}}, "not a path"),
         ({"json": {"schema": {"type": "nonsense"}}}, "not a JSON schema"),
         ({"json": {"schema": {"properties": {"a": {"pattern": "(?=a)b"}}}}}, "regular expression"),
         ({"json": {"schema": {"$ref": "http://127.0.0.1/x"}}}, "points outside"),

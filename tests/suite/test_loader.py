@@ -116,7 +116,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         (9, "Variable 'inptu' is not known. Did you mean 'input'?"),
         (9, "prompts cannot use 'answer'"),
         (10, "system: not a valid template"),
-        (11, "answer: '(a' is no regular expression that can be used: unclosed group."),
+        (11, "answer: '(a' is not a usable regular expression: unclosed group."),
         (12, "Did you mean 'numeric'?"),
         (14, "Did you mean 'model'?"),
         (14, "subjects[1] needs 'model'"),
