@@ -225,7 +225,7 @@ def _measures(
     missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
     passes = measure_passes(MEASURES.values(), RunSource(run, store).options())
     measured = add_measures(frame.with_columns(missing).lazy(), passes).collect()
-    return measured.select(dict.fromkeys([*MEASURES, "answer", "cot"])).row(0, named=True)
+    return measured.select(list(dict.fromkeys([*MEASURES, "answer", "cot"]))).row(0, named=True)
 
 
 def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[CheckView, ...]:
