@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pennyweight.checks.declaration import CheckResult, check
 from pennyweight.checks.parameters import Count, Duration, Positive, one_of
-from pennyweight.checks.search import counted
+from pennyweight.text.format import declared, duration, money, plural
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView
@@ -22,7 +22,9 @@ def latency(attempt: AttemptView, max_: Duration) -> CheckResult:
     took = attempt.row.get("latency_ms")
     if took is None:
         return CheckResult(None, "The latency is unknown.")
-    return CheckResult(took <= max_, f"It took {took:,.0f} ms; at most {max_:,.0f} ms are allowed.")
+    return CheckResult(
+        took <= max_, f"It took {duration(took)}; at most {declared(max_, 'ms')} is allowed."
+    )
 
 
 @check()
@@ -35,7 +37,9 @@ def cost(attempt: AttemptView, max_: Positive) -> CheckResult:
     paid = attempt.row.get("cost_usd")
     if paid is None:
         return CheckResult(None, "The cost is unknown.")
-    return CheckResult(paid <= max_, f"It cost ${paid:.4g}; at most ${max_:.4g} is allowed.")
+    return CheckResult(
+        paid <= max_, f"It cost {money(paid)}; at most {declared(max_, 'US$')} is allowed."
+    )
 
 
 _Side = Annotated[str, one_of("total", "prompt", "completion")]
@@ -61,4 +65,4 @@ def tokens(
         return CheckResult(None, "The number of tokens is unknown.")
     total = sum(known)
     holds = (max_ is None or total <= max_) and (min_ is None or total >= min_)
-    return CheckResult(holds, f"{counted(total, 'token')} ({of}).")
+    return CheckResult(holds, f"{plural(total, 'token')} ({of}).")

@@ -46,15 +46,6 @@ def search_text(
     return Excerpt(of, found[0], found.start(), found.end()) if found else None
 
 
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    >>> counted(1, "token"), counted(1200, "token")
-    ('1 token', '1,200 tokens')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def nothing_said(attempt: AttemptView) -> CheckResult:
     """Return the result for a text that is missing."""
     return CheckResult(holds=False, why=f"The attempt has no {attempt.of}.")

@@ -26,8 +26,9 @@ from pennyweight.checks.parameters import (
     one_of,
 )
 from pennyweight.checks.refusals import find_refusal
-from pennyweight.checks.search import counted, nothing_said, search, search_text
+from pennyweight.checks.search import nothing_said, search, search_text
 from pennyweight.text.extraction import AnswerRule, answer
+from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule, matches
 from pennyweight.text.normalize import normalize
 
@@ -297,7 +298,7 @@ def length(
     lines = said.strip().splitlines()
     count = {"characters": len(said), "words": len(said.split()), "lines": len(lines)}[unit]
     holds = (max_ is None or count <= max_) and (min_ is None or count >= min_)
-    return CheckResult(holds, f"{counted(count, unit[:-1])}.", (_whole(attempt, said),))
+    return CheckResult(holds, f"{plural(count, unit[:-1])}.", (_whole(attempt, said),))
 
 
 @check()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.json_values import same_value
 from pennyweight.checks.parameters import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
-from pennyweight.checks.search import counted, search, search_text
+from pennyweight.checks.search import search, search_text
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from pennyweight.checks.attempt import AttemptView, CalledTool
@@ -152,5 +153,5 @@ def tool_count(
         and (exactly is None or count == exactly)
     )
     return CheckResult(
-        holds, f"{counted(count, 'call')} of {tool or 'any tool'}.", tuple(map(_found, own[:5]))
+        holds, f"{plural(count, 'call')} of {tool or 'any tool'}.", tuple(map(_found, own[:5]))
     )

@@ -12,7 +12,6 @@ from pennyweight.api.watcher import Watcher
 from pennyweight.render.progress import progress_of
 from pennyweight.render.run_end import (
     broken_sentence,
-    counted,
     difference_sentences,
     end_sentences,
     failure_sentences,
@@ -22,6 +21,7 @@ from pennyweight.render.run_end import (
     resume_command,
     retry_sentence,
 )
+from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RunDisplay(Watcher, io.TextIOBase):
         """Announce the run."""
         self._run = run.id
         most = "at most " if self._at_most else ""
-        _tell(f"Run {run.id}: {most}{counted(attempts, 'attempt')} of {clean(run.suite)}.")
+        _tell(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
 
     def begin(self, phase: Phase) -> None:
         """Begin a line of progress."""
@@ -118,7 +118,7 @@ class RunDisplay(Watcher, io.TextIOBase):
         for note in result.notes:
             self.note(note)
         if result.is_early_stopping:
-            most = counted(result.attempts, "attempt")
+            most = plural(result.attempts, "attempt")
             _tell(f"{result.made:,} of at most {most} made. Run {run}.")
         else:
             made, spent, judged = result.made, result.spent, result.has_judges

@@ -44,7 +44,7 @@ def must_nots(records: GateRecords) -> Iterator[Decision]:
         value=float(frame["violations"].fill_null(0).sum()),
         threshold=0.0,
         sign="<=",
-        kind="",
+        kind="count",
         effect=-float(violated["violations"].sum()),
         records=frame["violations"].count(),
         tasks=violated["task_id"].n_unique(),
@@ -143,7 +143,7 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
         value=float(errors + coming),
         threshold=policy.errors.value * (made if policy.errors.share else 1),
         sign="<=",
-        kind="",
+        kind="count",
         records=made,
         scenarios=tuple(Decider(str(n), "could not be made") for n in names) if over else (),
     )

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import deciders
 from pennyweight.gates.one_sided import mean_ends
-from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
+from pennyweight.gates.threshold import FRACTIONS, Threshold, shown, unit_of
 from pennyweight.gates.verdict import Decision
 from pennyweight.stats.resample import CLUSTER
-from pennyweight.text.format import points
+from pennyweight.text.format import declared, points
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +79,7 @@ class ThresholdTest:
         held = self.threshold.holds(self.value)
         needed = self.needed(worst if held else best, pass_level if held else fail_level)
         why = f"{self.said(self.value)}; its interval, {ends}, is on both sides of "
-        why += f"{self.said(self.threshold.value)}. "
+        why += f"{declared(self.threshold.value, unit_of(self.gate.kind))}. "
         alone = self.ends(pass_level)[1 if up else 0]
         if isinstance(alone, float) and not self.threshold.holds(alone):
             why += "Alone it would fail, but gates share their error rate. "

@@ -67,7 +67,7 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     drawing = Drawing(title, left=48, top=24)
     x, y = drawing.x(0, 1), drawing.y(0, 1)
     percent = partial(tick, unit=SHARE)
-    drawing.y_axis(y, percent, "right")
+    drawing.y_axis(y, percent, "correct")
     most = max(row["n"] for row in data)
     for row in data:
         height = 26 * row["n"] / most
@@ -79,24 +79,24 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     drawing.path([(x(r["said"]), y(r["right"])) for r in data], "trend")
     links: dict[tuple[int, int], str] = {}
     for index, row in enumerate(data, 1):
-        rates = f"said {share(row['said'])}, right {share(row['right'])}"
+        rates = f"stated {share(row['said'])}, correct {share(row['right'])}"
         said = f"{rates}, {plural(row['n'], 'record')}"
         top = row["high"] if row["high"] < 1 else None
         where = link({"prob_correct": (row["low"], top), "correct": "known"})
         drawing.dot(x(row["said"]), y(row["right"]), "dot", title=said, href=where)
         if where:
             links[index, 2] = where
-    drawing.x_axis(x, percent, "how sure it said it was")
+    drawing.x_axis(x, percent, "stated confidence")
     table = [("from", "below", "records", "said", "right")]
     table += [(r["low"], r["high"], r["n"], r["said"], r["right"]) for r in data]
-    note = "On the dashed line, what it says is what happens; below it, it is too sure of itself."
+    note = "Stated confidence against accuracy. Below the dashed line the subject is overconfident."
     units = (SHARE, SHARE, "", SHARE, SHARE)
     return Chart("reliability", title, note, tuple(table), drawing.svg(), units, links)
 
 
 def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     """Draw the answers that were given most often."""
-    title = "Answers given"
+    title = "Answers"
     step = min(40.0, (HEIGHT - 12) / len(data))
     drawing = Drawing(title, left=130, right=48, top=6)
     most = max(row["n"] for row in data)
@@ -126,7 +126,7 @@ def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
         drawing.text(x(row["n"]) + 5, base, tick(row["n"]), "ink")
     table = [("answer", "records", "right", "wrong")]
     table += [(r["answer"], r["n"], r["right"], r["n"] - r["right"]) for r in data]
-    note = "The most frequent answers; blue were right. One bar far above the rest is a habit."
+    note = "The most frequent answers, correct ones in blue. A much longer bar suggests a default."
     return Chart("answers", title, note, tuple(table), drawing.svg(), links=links)
 
 
@@ -163,7 +163,7 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(axis, partial(tick, unit=DOLLARS), f"mean cost per {per}")
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
-    note = "Nothing is both cheaper and better than what lies on the dashed line."
+    note = "No side is both cheaper and better than those on the dashed line."
     units = ("", DOLLARS, unit, "")
     return Chart("frontier", title, note + legend(brief), tuple(table), drawing.svg(), units, links)
 
@@ -205,7 +205,7 @@ def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
                 links[lines[category, capability], 2] = where
     table = [("category", "capability", "records", "passed")]
     table += [(c["category"], c["capability"], c["n"], c["passed"]) for c in data["cells"]]
-    note = "The share that passed; a dot is a pair that no task covers."
+    note = "The share that passed. A dot marks a pair without any task."
     units = ("", "", "", SHARE)
     return Chart("coverage", title, note, tuple(table), drawing.svg(), units, links)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from pennyweight.engine.live_accuracy import count_correct
+from pennyweight.text.format import money, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,9 +120,9 @@ class Progress(io.TextIOBase):
         if tally.done >= FEW and now - self.began >= SOON:
             parts.append(f"{_span((tally.total - tally.done) / rate)} left")
         if self.judged:
-            parts.append(f"{self.correct / self.judged:.0%} correct")
+            parts.append(f"{share(self.correct / self.judged)} correct")
         if budget.usd:
-            parts.append(f"${budget.usd:.4g}")
+            parts.append(money(budget.usd))
         parts += [f"{count:,} {kind}" for kind, count in sorted(tally.errors.items())]
         if tally.retries:
             parts.append(f"{tally.retries:,} retried, last {tally.retried}".removesuffix(", last "))

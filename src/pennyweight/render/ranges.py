@@ -95,7 +95,7 @@ def estimates(
 
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the sides of a comparison."""
-    note = "The line is the interval; where two overlap widely, the difference may be chance."
+    note = "Lines are confidence intervals. Where they overlap widely, a difference may be chance."
     return estimates("sides", f"{named(data['metric'])} of each side", note, data, link, None)
 
 
@@ -103,7 +103,7 @@ def categories(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw each category."""
     title = f"{named(data['metric'])} by category"
     return estimates(
-        "categories", title, "Each category with its interval.", data, link, "category"
+        "categories", title, "Each category with its confidence interval.", data, link, "category"
     )
 
 
@@ -131,7 +131,7 @@ def differences(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(scale, tick_points if unit == SHARE else tick, axis, 4)
     table = [("pair", "difference", "low", "high", "tasks")]
     table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
-    note = "Task by task; where the line crosses zero, no difference was shown."
+    note = "Task by task. Where the line crosses zero, no difference was shown."
     of_difference = POINTS if unit == SHARE else unit
     units = ("", of_difference, of_difference, of_difference, "")
     return Chart(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.measures.reasoning import CORRECTION, STEP
 from pennyweight.text.answer_place import place
 from pennyweight.text.extraction import KINDS
+from pennyweight.text.format import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,7 +184,7 @@ def _call_time(call: Mapping[str, Any]) -> str:
     """Write when a tool was called and how long it took, where the log says so."""
     at = next((str(call[n]) for n in TIME_KEYS if isinstance(call.get(n), str | int | float)), "")
     took = next((call[n] for n in ("latency_ms", "duration_ms") if call.get(n) is not None), None)
-    return ", ".join(filter(None, (at, f"{took:,.0f} ms" if isinstance(took, int | float) else "")))
+    return ", ".join(filter(None, (at, duration(took) if isinstance(took, int | float) else "")))
 
 
 def _tool_results(messages: str | None) -> dict[str, Any]:

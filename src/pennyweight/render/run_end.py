@@ -17,6 +17,7 @@ from pennyweight.engine.ending import (
 from pennyweight.judges.phases import PhaseKind
 from pennyweight.render.plain import cost_text, one_line
 from pennyweight.store.connection import again
+from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
     from pennyweight.store.settings import Spending
 
 _MESSAGE_WIDTH = 300
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number of things.
-
-    >>> counted(1, "attempt"), counted(1200, "attempt")
-    ('1 attempt', '1,200 attempts')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def stop_sentence(reason: StopReason) -> str:
@@ -57,10 +49,10 @@ def stop_sentence(reason: StopReason) -> str:
         case AccountClosed(account, because, amount, error, model):
             name = f"{model}: {account}" if model else account
             if because is ClosedBecause.LONG_WAIT:
-                return clean(f"{name} asks to wait {amount:,.0f} s.")
+                return clean(f"{name} asks to wait {duration(amount * 1_000)}.")
             if because is ClosedBecause.SILENT:
                 return clean(f"{name} has not answered any call for {amount / 60:g} min. {error}")
-            return clean(f"{name} refused {amount:,.0f} calls in a row. {error}")
+            return clean(f"{name} refused {plural(round(amount), 'call')} in a row. {error}")
         case TakenOver():
             return "Another process continued this run."
 
@@ -90,8 +82,8 @@ def _limit_sentence(reached: LimitReached) -> str:
 
 def _amount(limit: Limit, value: float, *, unit: bool = True) -> str:
     if limit is Limit.USD:
-        return f"${value:.4g}"
-    return f"{value:,.0f} tokens" if unit else f"{value:,.0f}"
+        return money(value)
+    return plural(round(value), "token") if unit else count(round(value))
 
 
 def resume_command(address: str, run: str, record: Path | None, by: Sequence[str]) -> str:
@@ -137,7 +129,7 @@ def made_sentence(
     cost = cost_text(spent)
     paid = f", {cost}" if cost else ""
     missing = f", {failed:,} failed" if failed else ""
-    text = f"{made:,} of {counted(attempts, 'attempt')} made{missing}"
+    text = f"{made:,} of {plural(attempts, 'attempt')} made{missing}"
     if not attempts:
         text = "No attempt was left to make" if judged else "Nothing was left to make"
     return f"{text}{paid}. Run {run}."
@@ -159,13 +151,13 @@ def failure_sentences(
 
 def broken_sentence(run: str, broken: int) -> str:
     """Write how many checks raised an error."""
-    return f"{counted(broken, 'check')} failed to run; 'pennyweight show {run} TASK' shows why."
+    return f"{plural(broken, 'check')} failed to run; 'pennyweight show {run} TASK' shows why."
 
 
 def phase_title(phase: Phase) -> str:
     """Write what a phase of judges does."""
     if phase.kind is PhaseKind.BEHAVIOURS:
-        return f"Asking the judges about {counted(phase.behaviours, 'behaviour')}."
+        return f"Asking the judges about {plural(phase.behaviours, 'behaviour')}."
     judges = ", ".join(phase.judges)
     return clean(f"Judging run {phase.run} by the rubric {phase.rubric}: {judges}.")
 
@@ -173,12 +165,12 @@ def phase_title(phase: Phase) -> str:
 def judging_sentences(judged: JudgingResult, command: str) -> Iterator[str]:
     """Write how a phase of judges ended, and how to continue it."""
     tally = judged.tally
-    paid = f", ${judged.usd:.4g}" if judged.usd else ""
-    yield f"{judged.valid:,} of {counted(tally.total, 'judgment')} made{paid}."
+    paid = f", {money(judged.usd)}" if judged.usd else ""
+    yield f"{judged.valid:,} of {plural(tally.total, 'judgment')} made{paid}."
     for judge, number in sorted(judged.invalid.items()):
         verb = "is" if number == 1 else "are"
         yield (
-            f"{counted(number, 'judgment')} {verb} invalid: the replies of {clean(judge)} could "
+            f"{plural(number, 'judgment')} {verb} invalid: the replies of {clean(judge)} could "
             "not be read."
         )
     if tally.failed:
@@ -221,7 +213,7 @@ def difference_sentences(run: str, found: ResumePlan) -> Iterator[str]:
     for change in found.texts:
         yield f"Changed since run {run} began: {change}."
     yield (
-        f"{counted(found.reused, 'attempt')} reused, {found.failed:,} to retry, {found.new:,} "
+        f"{plural(found.reused, 'attempt')} reused, {found.failed:,} to retry, {found.new:,} "
         f"still to make, {found.changed:,} invalidated by changes to the suite."
     )
     if found.gone:

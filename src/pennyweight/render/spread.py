@@ -37,7 +37,7 @@ def _span(low: float, high: float | None) -> str:
 
 def thought(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw how long the chains of thought were, right and wrong ones apart."""
-    title = "Length of thought and correctness"
+    title = "Length of reasoning and correctness"
     bins = data["bins"]
     drawing = Drawing(title, top=24)
     most = top(max(b["right"] + b["wrong"] for b in bins))
@@ -67,10 +67,10 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
         drawing.box(place, 3, 9, 9, kind)
         drawing.text(place + 13, 11, word)
         place += 52
-    drawing.x_axis(x, tick, "tokens of thought")
+    drawing.x_axis(x, tick, "reasoning tokens")
     table: list[tuple[Any, ...]] = [("from", "below", "right", "wrong")]
     table += [(b["low"], _end(b, bins), b["right"], b["wrong"]) for b in bins]
-    note = "Longer is better only where the blue share grows to the right."
+    note = "Longer reasoning helps only where the blue share grows to the right."
     return Chart("thought", title, note, tuple(table), drawing.svg(), links=links)
 
 
@@ -137,7 +137,7 @@ def _spots(place: float, text: str, drawing: Drawing) -> list[tuple[float, float
 
 def latency(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
     """Draw how long answers took, in seconds where that is easier to read."""
-    note = "How long answers took; the last bar holds the slowest hundredth."
+    note = "Time per attempt. The last bar contains the slowest 1 %."
     slow = data["bins"][-1]["high"] >= SLOW
     unit, size = ("seconds", 1000) if slow else ("milliseconds", 1)
     drawing = Drawing("Latency", width=width, top=24)
@@ -146,6 +146,6 @@ def latency(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
 
 def tokens(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
     """Draw how many tokens attempts took."""
-    note = "Tokens in and out together, for each attempt."
+    note = "Input and output tokens per attempt."
     drawing = Drawing("Tokens", width=width, top=24)
     return _histogram("tokens", drawing, note, "tokens", data, link)

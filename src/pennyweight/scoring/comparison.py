@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, Units
 from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.scores import json_value
 from pennyweight.scoring.sides import ASKED, SIDE, Sides
+from pennyweight.text.format import estimate, probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,9 +94,12 @@ class Comparison:
     def __repr__(self) -> str:
         lines = [f"{', '.join(self.by)}: {', '.join(side.name for side in self.sides)}"]
         for pair in self.pairs:
-            if pair.difference is not None and pair.low is not None:
-                found = f"{pair.difference:+.4g}  [{pair.low:.4g}, {pair.high:.4g}]"
-                lines.append(f"  {pair.b} − {pair.a}  {pair.metric:<20}{found}  p {pair.p:.3g}")
+            if pair.difference is not None and pair.low is not None and pair.high is not None:
+                metric = METRICS.get(pair.metric) or MEASURES.get(pair.metric)
+                unit = metric.unit if metric else ""
+                cells = estimate(pair.difference, pair.low, pair.high, unit, signed=True)
+                p = f"p {probability(pair.p)}"
+                lines.append(f"  {pair.b} − {pair.a}  {pair.metric:<20}{'  '.join((*cells, p))}")
         return "\n".join(lines)
 
     def pair(self, b: str, metric: str, a: str | None = None) -> Pair | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.define import METRICS
+from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -148,15 +150,16 @@ def json_value(value: Value | int) -> Value | int:
 
 
 def _lines(group: Group) -> str:
-    lines = [f"{group.name}: {group.records:,} records, {group.errors:,} errors"]
+    lines = [f"{group.name}: {plural(group.records, 'record')}, {plural(group.errors, 'error')}"]
     for name, e in group.estimates.items():
-        value = (
-            "—" if e.value is None else e.value if isinstance(e.value, str) else f"{e.value:.4g}"
-        )
-        ends = "" if e.low is None else f"  [{_short(e.low)}, {_short(e.high)}]"
-        lines.append(f"  {name:<24}{value:>10}{ends}")
+        value, ends = _written(e, METRICS[name].unit if name in METRICS else "")
+        lines.append(f"  {name:<24}{value:>10}  {ends}".rstrip())
     return "\n".join(lines)
 
 
-def _short(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _written(e: Estimate, unit: str) -> tuple[str, str]:
+    if isinstance(e.value, str) or e.value is None:
+        return e.value or MISSING, ""
+    if not isinstance(e.low, float) or not isinstance(e.high, float):
+        return quantity(e.value, unit), ""
+    return estimate(e.value, e.low, e.high, unit)

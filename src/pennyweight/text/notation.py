@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 SHARE = "share"
 POINTS = "points"
 DOLLARS = "US$"
+COUNT = "count"
 _MILLISECONDS = {"ms": 1.0, "seconds": 1_000.0}
 _SECONDS_FROM, _MINUTES_FROM, _HOURS_FROM = 10_000.0, 120_000.0, 7_200_000.0
 """The milliseconds from which a time is written in seconds, minutes and hours."""
@@ -89,6 +90,8 @@ def notation_of(unit: str, size: float, largest: float = 0.0) -> Notation:
         return POINTS_NOTATION if unit == POINTS else Notation(100.0, suffix=" %", usual_places=1)
     if unit == DOLLARS:
         return Notation(prefix="$", rounded=True)
+    if unit == COUNT:
+        return Notation(usual_places=0)
     if unit in _MILLISECONDS:
         factor = _MILLISECONDS[unit]
         milliseconds = largest_of(size, largest) * factor
@@ -102,7 +105,7 @@ def notation_of(unit: str, size: float, largest: float = 0.0) -> Notation:
 
 def unit_word(unit: str) -> str:
     """Return the unit if it is a word, and not already part of how a value is written."""
-    return "" if unit in {SHARE, POINTS, DOLLARS, *_MILLISECONDS} else unit
+    return "" if unit in {SHARE, POINTS, DOLLARS, COUNT, *_MILLISECONDS} else unit
 
 
 def largest_of(*values: float) -> float:
