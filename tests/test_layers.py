@@ -32,7 +32,7 @@ LAYERS = layers()
 SKINS = {"cli", "web", "pytest_plugin"}
 """What people and tools use: each parses, calls one function of `api` and renders the result."""
 
-BELOW_SKINS = {"api", "render", "errors", "text.safe"}
+BELOW_SKINS = {"api", "render", "errors", "text.format", "text.safe"}
 """All that the skins may import beside each other."""
 
 
