@@ -111,7 +111,7 @@ def test_an_agent_cannot_pretend_that_its_sandbox_failed(tmp_path, code, sandbox
 @pytest.mark.usefixtures("_bubblewrap")
 def test_a_sandbox_that_cannot_be_made_is_no_result(tmp_path):
     agent = Agent(("true",), read=(str(tmp_path / "gone"),))
-    with pytest.raises(CallError, match=r"sandbox could not be made.*gone") as caught:
+    with pytest.raises(CallError, match=r"sandbox could not be created.*gone") as caught:
         attempt(agent)
     assert caught.value.kind == "workspace"
 

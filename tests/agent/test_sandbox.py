@@ -85,7 +85,7 @@ def test_an_agent_that_ends_as_an_engine_does_has_a_result(engine):
 
 def test_a_container_that_was_made_but_not_begun_is_no_result(engine):
     engine.write_text(ENGINE.format(started="0001-01-01 00:00:00 +0000 UTC"))
-    with pytest.raises(CallError, match="container could not be run"):
+    with pytest.raises(CallError, match="container could not be started"):
         attempt(Agent(("tool",), sandbox="container", image="x"))
 
 

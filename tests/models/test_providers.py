@@ -33,7 +33,7 @@ def test_a_missing_key_names_its_variable(name: str, monkeypatch: pytest.MonkeyP
     [
         ("opnai/gpt", "Did you mean 'openai'"),
         ("gpt-4o", "is not the name of a model"),
-        ("openai/", "names no model"),
+        ("openai/", "is not the name of a model"),
         ("nothing/like", "is not known"),
         ("local/smolm2-135m", "Did you mean 'smollm2-135m'"),
         ("local/absent.gguf", "There is no file"),

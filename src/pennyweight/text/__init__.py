@@ -2,4 +2,9 @@
 
 Tested elsewhere:
     notation.py: tests/text/test_format.py
+    rules.py: tests/text/test_extraction.py
+    safe.py: tests/render/test_scores.py
+    scanning.py: tests/text/test_extraction.py
+    symbolic.py: tests/text/test_matching.py
+    thinking.py: tests/text/test_extraction.py
 """
