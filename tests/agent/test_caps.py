@@ -140,7 +140,7 @@ def test_processes_are_limited():
     )
     os.close(writing)
     os.close(reading)
-    most = supervise._threads(os.getuid()) + supervise.PROCESSES
+    most = supervise._threads(os.getuid()) + supervise.MAX_NEW_PROCESSES
     assert 0 < int(done.stdout) < most + 1000
 
 

@@ -182,6 +182,6 @@ def test_without_a_working_sandbox_nothing_is_run(tmp_path):
     (tools / "bwrap").chmod(0o755)
     done = pennyweight(tmp_path, "run", "suite.yaml", PATH=str(tools))
     assert done.returncode == 2
-    assert "installed but cannot be used here" in done.stderr
+    assert "installed but does not work here" in done.stderr
     assert said in done.stderr
     assert not list((tmp_path / "workspaces").glob("*"))

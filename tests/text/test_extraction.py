@@ -216,7 +216,7 @@ def test_a_rule_is_written_the_same_way_everywhere():
         ({"marker": ""}, "needs a value"),
         ("boxed=1", "takes no value"),
         ("json=$", "at least one key"),
-        ("json=a[", "no path"),
+        ("json=a[", "not a path"),
         ("choice=x", "range of letters"),
         ({}, "One of these"),
         (["marker"], "One of these"),
