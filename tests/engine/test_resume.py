@@ -80,7 +80,7 @@ def test_what_the_suite_no_longer_asks_for_does_not_count_and_comes_back(tmp_pat
     assert code == 0, said
     assert "1 invalidated by changes to the suite" in said
     assert "7 records are no longer part of the suite." in said
-    assert "no score counts it" in said
+    assert "no score counts them" in said
     rows, spent = kept(store_address)
     assert [(r["task_id"], r["tier"], r["attempt"]) for r in rows] == [("six", "T0", 1)]
     assert (scored(store_address), spent["calls"]) == ((0.0, 1), 9)
@@ -123,7 +123,7 @@ def test_an_attempt_that_fails_anew_costs_nothing_that_was_paid(folder):
     (folder / "s.yaml").write_text(right)
     code, said = run(address, "run", "--resume", "--yes")
     assert code == 0, said
-    assert "1 attempt stands" in said
+    assert "1 attempt reused" in said
     assert [row["status"] for row in kept(address)[0]] == ["ok"]
 
 

@@ -64,7 +64,7 @@ def test_a_judge_that_cannot_be_read_is_asked_four_times_and_said_to_be_invalid(
     done = run(tmp_path, judge("good", "broken"))
     assert done.returncode == 0, done.stderr
     assert asked(tmp_path, "broken") == 8
-    assert "2 judgments are invalid: broken" in done.stderr
+    assert "2 judgments are invalid: the replies of broken" in done.stderr
     assert metrics(done)["impl_rate_mean"] == pytest.approx(0.7)
     invalid = [row for row in judgments(tmp_path) if row["judge"] == "broken"]
     assert {(r["status"], r["tries"], r["score"]) for r in invalid} == {("invalid", 4, None)}
