@@ -107,7 +107,7 @@ def test_only_policies_are_offered_and_one_has_to_be_chosen(compared):
     server, first, *_ = compared
     names = {n.rpartition("/")[2] for n in offered(server, "policy").values()}
     assert names == {"no-worse.yaml", "all.yaml"}
-    assert "Choose a policy, then Decide." in server.get(f"/gates?run={first}")[2]
+    assert "Choose a policy, then click Decide." in server.get(f"/gates?run={first}")[2]
 
 
 def test_a_policy_that_compares_is_decided_against_a_chosen_baseline(compared):
@@ -143,4 +143,4 @@ def test_what_did_not_run_is_no_link_and_numbers_say_what_they_are(compared):
     assert "No record counts for it: Share of the adversarial scenarios" in page
     assert "needs passed and category" not in page
     assert "pass_rate (weighted)" in page
-    assert "error rate, 5 %" in page
+    assert "error rate of 5 %" in page

@@ -84,7 +84,7 @@ def test_records_offer_what_is_newer(under_way, open_page):
     page.locator("[data-stale]").wait_for()
     seen = loads(page)
     page.locator("input[name=q]").fill("typing")
-    page.get_by_text("Newer records are measured.").wait_for(timeout=60_000)
+    page.get_by_text("Newer records have been measured.").wait_for(timeout=60_000)
     assert page.locator("input[name=q]").input_value() == "typing"
     assert seen == []
     with page.expect_navigation():

@@ -40,7 +40,7 @@ def test_a_file_that_is_chosen_takes_the_place_of_the_suite(page):
     page.locator("input[name=runs]").fill("2")
     page.locator("input[name=runs]").blur()
     assert start.is_disabled()
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Cancel").click()
     assert page.locator("[data-upload]").evaluate("field => field.files.length") == 0
     page.locator("[data-suite]").select_option(index=1)
     page.locator("[data-start]:not([disabled])").wait_for()
@@ -63,7 +63,7 @@ def test_a_data_set_needs_a_model_and_says_so(page):
     assert model.input_value() == "local/smollm2-135m"
     model.fill(" ")
     page.locator("[data-send]").click()
-    page.get_by_role("alert").get_by_text("Model: name the one").wait_for()
+    page.get_by_role("alert").get_by_text("Model: enter the model").wait_for()
     model.fill("local/smollm2-135m")
     model.press("Enter")
     page.get_by_text("1 attempt:").wait_for()
@@ -73,7 +73,7 @@ def test_a_data_set_needs_a_model_and_says_so(page):
 def test_what_is_no_data_set_is_refused_and_the_next_file_begins_anew(page):
     alert = page.get_by_role("alert")
     choose(page, "picture.png")
-    alert.get_by_text("picture.png: a suite is .yaml, a data set .jsonl").wait_for()
+    alert.get_by_text("picture.png: choose a suite (.yaml) or a data set (.jsonl").wait_for()
     assert not page.locator("[data-send]").is_visible()
     choose(page, "mine.yaml", b"suite: [")
     alert.get_by_text("not YAML").wait_for()
@@ -116,7 +116,7 @@ def test_who_may_only_look_is_told_so_and_not_where_things_lie(tmp_path, open_pa
         page.goto(f"{server.address}/new")
         page.locator("input[name=token]").fill(READ)
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_text("this token may see what a run would take").wait_for()
+        page.get_by_text("this token allows planning a run").wait_for()
         assert page.locator("header .tag").inner_text() == "read only"
         suites = page.locator("[data-suite]")
         broken = suites.locator("option", has_text="broken").get_attribute("value")

@@ -150,7 +150,7 @@ def test_a_filter_lives_in_the_address(site, open_page):
     page.locator("[data-columns] input[value=response]").check()
     page.locator("[data-columns] input[value=finish]").check()
     assert "columns=" not in page.url
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
     page.wait_for_url(re.compile("columns="))
     assert page.locator("th", has_text="response").count() == 1
     assert "result=no" in page.url

@@ -364,7 +364,7 @@ def test_a_run_that_was_killed_is_interrupted_and_resumed(tmp_path):
             assert server.json("/api/runs")[1]["runs"][0]["status"] == "interrupted"
             page = server.get(f"/runs/{run['id']}")[2]
             assert "data-resume>Resume" in page
-            assert "ended without a word" in page
+            assert "ended unexpectedly" in page
             assert server.post(f"/api/runs/{run['id']}/resume", {})[0] == 202
             state = until(ask, lambda s: s["status"] == "done" and not s["here"])
             assert state["made"] == 200
