@@ -61,12 +61,12 @@ def test_a_list_of_runs_follows_one_to_its_end_and_shows_its_true_number(under_w
     row.locator(".tag", has_text="done").wait_for(timeout=120_000)
     row.get_by_text("so far").wait_for(state="detached")
     page.wait_for_function(
-        "run => /^\\d\\.\\d{3}$/.test(document.querySelector(`tr[data-run='${run}'] .c-value`)"
+        "run => /^\\d+\\.\\d %$/.test(document.querySelector(`tr[data-run='${run}'] .c-value`)"
         ".lastChild.textContent.trim())", arg=run, timeout=60_000,
     )  # fmt: skip
     whole = listed(server, run)
     assert whole["records"] == 250
-    assert f"{whole['value']:.3f}" in row.locator(".c-value").inner_text()
+    assert f"{100 * whole['value']:.1f} %" in row.locator(".c-value").inner_text()
     assert row.locator("input").is_checked()
     assert seen == []
 
