@@ -30,18 +30,4 @@ MOST: set[str] = {
     "render/ranges.py",
 }
 
-UNTESTED: set[str] = {
-    "text/rules.py",
-    "text/safe.py",
-    "text/scanning.py",
-    "text/symbolic.py",
-    "text/thinking.py",
-    "web/access.py",
-    "web/api_docs.py",
-    "web/forms.py",
-    "web/jobs.py",
-    "web/run_list.py",
-    "web/site.py",
-    "web/views.py",
-    "web/worker.py",
-}
+UNTESTED: set[str] = set()

@@ -1,1 +1,12 @@
-"""The page: view, start and compare runs in the browser."""
+"""The page: view, start and compare runs in the browser.
+
+Tested elsewhere:
+    access.py: tests/web/test_guard.py
+    api_docs.py: tests/web/test_openapi.py
+    forms.py: tests/web/test_rest.py
+    jobs.py: tests/web/test_live.py
+    run_list.py: tests/web/test_pages.py
+    site.py: tests/web/test_pages.py
+    views.py: tests/web/test_pages.py
+    worker.py: tests/web/test_live.py
+"""
