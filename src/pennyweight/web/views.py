@@ -59,7 +59,7 @@ FILTERS = (
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
-LIVE = ("Attempts made", "Could not be made", "Status", "Cost")
+LIVE = ("Attempts made", "Attempts failed", "Status", "Cost")
 """Facts that the progress of a run shows already."""
 
 
