@@ -96,7 +96,7 @@ def test_a_run_that_is_stopped_says_so_and_tells_its_pace_in_calm_words(under_wa
     page = open_page().page
     page.goto(f"{server.address}/runs/{run}")
     pace = page.locator("[data-rate]")
-    page.get_by_text(re.compile("a second, about ([0-9]*[05] s|[0-9]+ minutes) left")).wait_for()
+    page.get_by_text(re.compile("per second, about ([0-9]*[05] s|[0-9]+ minutes) left")).wait_for()
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Stopping …").wait_for()
     page.locator("[data-status]", has_text="stopped").wait_for(timeout=60_000)

@@ -85,7 +85,7 @@ def test_what_is_no_data_set_is_refused_and_the_next_file_begins_anew(page):
 def test_a_wrong_number_is_named_by_its_field(page):
     page.locator("[data-suite]").select_option(index=1)
     page.locator("[data-start]:not([disabled])").wait_for()
-    for name, title in (("runs", "Attempts a task"), ("usd", "Budget, US$")):
+    for name, title in (("runs", "Attempts per task"), ("usd", "Cost limit (US$)")):
         field = page.locator(f"input[name={name}]")
         field.fill("0")
         field.blur()
