@@ -9,6 +9,7 @@ code cannot express.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,8 +19,6 @@ from pennyweight.errors import DeclarationError, UsageError, unknown
 from pennyweight.record import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from pennyweight.stats.resample import Interval
 
 

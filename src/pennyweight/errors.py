@@ -13,11 +13,8 @@ Every message says what is wrong, with which value, and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 SHOWN = 20
 

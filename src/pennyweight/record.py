@@ -6,12 +6,10 @@ reference page and the store's record table are built from these declarations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 

@@ -5,28 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pennyweight.agent import diff, readers, sandbox
 from pennyweight.agent import verification as verify
-from pennyweight.agent.process import GRACE, ProcessLimits, run
+from pennyweight.agent.folders import Cell
+from pennyweight.agent.process import GRACE, ProcessLimits, ProcessResult, run
 from pennyweight.agent.prompt import settings_of, words_of
 from pennyweight.agent.scratch import Scratch
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
-from pennyweight.models.model import Model, Reply
+from pennyweight.models.model import Model, Reply, Request
 from pennyweight.models.server import cores
-from pennyweight.suite.values import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.agent.folders import Cell
-    from pennyweight.agent.process import ProcessResult
-    from pennyweight.models.model import Request
-    from pennyweight.suite.values import Agent
+from pennyweight.suite.values import Agent, Workspace
 
 CHECK_OUTPUT = 64_000
 _STATUS: dict[str, Literal["timeout", "budget"]] = {"timeout": "timeout", "disk": "budget"}

@@ -5,16 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from pennyweight.agent.line_diff import Effort, changes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from pennyweight.agent.line_diff import Change
+from pennyweight.agent.line_diff import Change, Effort, changes
 
 MAX_DIFF_CHARACTERS = 256_000
 MAX_COMPARED_BYTES = 1_000_000

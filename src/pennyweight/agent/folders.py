@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from pennyweight.agent.supervisor import below
 from pennyweight.agent.workspace import place, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pennyweight.agent.diff import Snapshot
     from pennyweight.suite.values import Caps
 

@@ -9,15 +9,13 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pennyweight.agent.supervisor import below
 from pennyweight.models.failure import CallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 GRACE = 5.0

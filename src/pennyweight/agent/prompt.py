@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Settings
+from pennyweight.models.model import Request, Settings
 from pennyweight.suite.agents import PLACEHOLDER, placeholders
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.models.model import Request
-    from pennyweight.suite.values import Agent
+from pennyweight.suite.values import Agent
 
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """The limit of Linux for one argument."""

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pennyweight.agent.failures import kind_of
 from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.json_values import add, count
 from pennyweight.models.model import Usage
 from pennyweight.suite.agents import steps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, slots=True)

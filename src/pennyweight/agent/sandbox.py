@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pennyweight.agent.folders import CONTAINER, end_container
+from pennyweight.agent.folders import CONTAINER, Cell, end_container
 from pennyweight.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.agent.folders import Cell
     from pennyweight.agent.process import ProcessResult
     from pennyweight.suite.values import Agent
 

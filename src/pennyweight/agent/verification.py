@@ -8,12 +8,11 @@ agent is not blamed for what was already broken.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from pennyweight.agent.process import ProcessResult
     from pennyweight.suite.values import Workspace
 

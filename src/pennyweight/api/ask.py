@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.providers import find
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.models.model import Model
 
 _MODELS: dict[str, Model] = {}
 """The models asked so far. Each opens its connections, or starts its server, once."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.sources import resolve, runs_of, unmixed
+from pennyweight.api.sources import Given, resolve, runs_of, unmixed
 from pennyweight.errors import InputError, unknown
 from pennyweight.gates.baseline import (
     Baseline,
@@ -19,15 +20,11 @@ from pennyweight.gates.baseline import (
     remove,
     save,
 )
-from pennyweight.gates.records import narrowed, one_side, read_records
+from pennyweight.gates.records import GateRecords, narrowed, one_side, read_records
+from pennyweight.sources.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.api.sources import Given
-    from pennyweight.gates.records import GateRecords
     from pennyweight.runs.source import RunSource
-    from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.score import rescored, rules
-from pennyweight.api.sources import resolve
+from pennyweight.api.sources import Given, resolve
 from pennyweight.scoring import comparison
+from pennyweight.scoring.comparison import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from pennyweight.api.sources import Given
-    from pennyweight.scoring.comparison import Comparison
     from pennyweight.store.store import Store
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,20 +18,22 @@ from pennyweight.render.sentences import sentences
 from pennyweight.scoring import chart_data as data
 from pennyweight.scoring.bins import histogram
 from pennyweight.scoring.comparison import compare
-from pennyweight.scoring.digest import VERSION, group_digest, headline
+from pennyweight.scoring.digest import (
+    VERSION,
+    ComparisonDigest,
+    EstimateChart,
+    RecordsDigest,
+    group_digest,
+    headline,
+)
 from pennyweight.scoring.per_task import PerTask
-from pennyweight.scoring.pipeline import Scoring
+from pennyweight.scoring.pipeline import Measured, Scoring
+from pennyweight.scoring.scores import Group
 from pennyweight.scoring.telling_records import telling
 from pennyweight.sources.copy import copied
+from pennyweight.sources.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pennyweight.scoring.digest import ComparisonDigest, EstimateChart, RecordsDigest
-    from pennyweight.scoring.pipeline import Measured
-    from pennyweight.scoring.scores import Group
-    from pennyweight.sources.source import Source
-
     Progress = Callable[[str, int], None]
 
 SIDE_COLUMNS = ("run", "subject", "tier")

@@ -9,20 +9,17 @@ import sys
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from pennyweight.errors import PennyweightError
 from pennyweight.store import cache, queries
+from pennyweight.store.cache import RunState
 from pennyweight.store.connection import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import polars as pl
-
-    from pennyweight.store.cache import RunState
-    from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Run, Store
 
 MAX_INLINE_ATTEMPTS = 20_000
 """The digest of a larger run is computed by a process of its own, to keep the server small."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,6 @@ from pennyweight.record import COLUMNS
 from pennyweight.render.plain import csv_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Store
 

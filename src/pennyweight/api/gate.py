@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.api.baseline import baseline_records
-from pennyweight.api.sources import open_store, resolve, runs_of, unmixed
+from pennyweight.api.sources import Given, open_store, resolve, runs_of, unmixed
 from pennyweight.errors import UsageError
+from pennyweight.gates.baseline import Baseline
 from pennyweight.gates.decision import decide, needed_metrics
+from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.loader import load_policies
 from pennyweight.gates.policy import Policy
 from pennyweight.gates.records import GateRecords, read_records
-from pennyweight.gates.verdict import VerdictEvidence
+from pennyweight.gates.verdict import Verdict, VerdictEvidence
 from pennyweight.runs.plan import early_stop_plan
+from pennyweight.sources.source import Source
 from pennyweight.store import cache
+from pennyweight.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.api.sources import Given
-    from pennyweight.gates.baseline import Baseline
-    from pennyweight.gates.early_stopping import EarlyStopPlan
-    from pennyweight.gates.verdict import Verdict
     from pennyweight.runs.source import RunSource
-    from pennyweight.sources.source import Source
-    from pennyweight.store.store import Store
 
 
 def gate(

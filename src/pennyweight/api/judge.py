@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.api.sources import open_store
 from pennyweight.api.watcher import Watcher
 from pennyweight.errors import UsageError
-from pennyweight.judges.judging import judge_run
+from pennyweight.judges.judging import JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges
+from pennyweight.store.store import Run, Store
 from pennyweight.suite.loader import load_judging
 from pennyweight.suite.rubric import DEFAULT, load_rubric
-from pennyweight.suite.values import Judging, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.judges.judging import JudgingResult
-    from pennyweight.store.store import Run, Store
-    from pennyweight.suite.values import Limits, Price
+from pennyweight.suite.values import Judging, Limits, Price, Subject
 
 
 def judge(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pennyweight.api.suite_preview import read_tree
 from pennyweight.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 MAX_DEPTH, MAX_FILES = 3, 200
 """How deep a folder is searched, and how many files are listed."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pennyweight.errors import UsageError
-from pennyweight.gates.ratchet import ratchet
+from pennyweight.gates.ratchet import Ratcheted, ratchet
 from pennyweight.gates.threshold import Quantity
 
 if TYPE_CHECKING:
-    from pennyweight.gates.ratchet import Ratcheted
     from pennyweight.gates.verdict import Verdict
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,11 @@ from pennyweight.store.queries import (
     siblings,
 )
 from pennyweight.store.remarks import Remark, remarks
+from pennyweight.store.store import Run, Store
 from pennyweight.store.tables import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.runs.observations import Observer
-    from pennyweight.store.store import Run, Store
     from pennyweight.text.extraction import AnswerRule
 
 __all__ = [

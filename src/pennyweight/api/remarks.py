@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from pennyweight.api.records import row
 from pennyweight.errors import UsageError
+from pennyweight.record import AttemptKey
 from pennyweight.store.remarks import Remark, add_remark, remarks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.record import AttemptKey
-    from pennyweight.store.store import Store
+from pennyweight.store.store import Store
 
 __all__ = [
     "VERDICTS",

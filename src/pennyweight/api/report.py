@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.api.digest import digest
 from pennyweight.api.gate import gate, read_policy
-from pennyweight.api.sources import resolve, runs_of
+from pennyweight.api.sources import Given, resolve, runs_of
+from pennyweight.gates.verdict import Verdict
 from pennyweight.render import files
 from pennyweight.render.report import Report
 from pennyweight.render.verdict_scales import shown
 from pennyweight.render.view import run_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pennyweight.api.sources import Given
-    from pennyweight.gates.verdict import Verdict
-    from pennyweight.scoring.digest import RecordsDigest
-    from pennyweight.sources.source import Source
-    from pennyweight.store.store import Store
+from pennyweight.scoring.digest import RecordsDigest
+from pennyweight.sources.source import Source
+from pennyweight.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

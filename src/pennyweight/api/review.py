@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError
-from pennyweight.runs.reviews import review_questions
+from pennyweight.runs.reviews import ReviewQuestion, review_questions
 
 if TYPE_CHECKING:
-    from pennyweight.runs.reviews import ReviewQuestion
     from pennyweight.store.store import Store
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,30 +15,25 @@ from pennyweight.api.watcher import Watcher
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.early_stop import GrowingSuite
 from pennyweight.engine.ending import EndKind, RunEnd
-from pennyweight.engine.execution import execute, model_of, new_run, open_suite
+from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run, open_suite
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import held, renew, resume_plan
 from pennyweight.errors import UsageError, unknown
+from pennyweight.gates.policy import Policy
+from pennyweight.gates.records import GateRecords
+from pennyweight.gates.verdict import Verdict
+from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
-from pennyweight.runs.failures import failures
+from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import keep
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.store.connection import StoreError
-from pennyweight.store.store import Store
+from pennyweight.store.store import Run, Store
 from pennyweight.suite.plan import count
+from pennyweight.suite.values import Suite, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from pennyweight.engine.execution import AttemptsResult
-    from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.verdict import Verdict
-    from pennyweight.judges.judging import JudgingResult
-    from pennyweight.runs.failures import Failure
     from pennyweight.store.settings import Spending
-    from pennyweight.store.store import Run
-    from pennyweight.suite.values import Suite, Task
 
 T = TypeVar("T")
 

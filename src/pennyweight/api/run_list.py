@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store import cache, queries
-from pennyweight.store.cache import RunState
+from pennyweight.store.cache import PolicyVerdict, RunState
 from pennyweight.store.remarks import of_runs
+from pennyweight.store.store import Run, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from pennyweight.api.digest_cache import DigestCache
-    from pennyweight.store.cache import PolicyVerdict
-    from pennyweight.store.store import Run, Store
 
 __all__ = [
     "RunCounts",

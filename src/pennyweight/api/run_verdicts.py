@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.store.cache import PolicyVerdict, policy_verdicts
+from pennyweight.store.store import Run, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from pennyweight.gates.baseline import Baseline
     from pennyweight.gates.verdict import Verdict
     from pennyweight.runs.source import RunSource
-    from pennyweight.store.store import Run, Store
 
 __all__ = ["PolicyVerdict", "baseline_choices", "decide_run", "first_side", "policy_verdicts"]
 

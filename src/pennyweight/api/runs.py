@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError, unknown
 from pennyweight.store.lease import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
     from pennyweight.scoring.scores import Scores
     from pennyweight.store.settings import Spending
     from pennyweight.store.store import Run, Store

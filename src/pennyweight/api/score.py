@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.runs import status_of
-from pennyweight.api.sources import resolve, runs_of
+from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline
+from pennyweight.scoring.per_task import PerTaskResult
 from pennyweight.scoring.pipeline import Scoring
-from pennyweight.sources.source import FileSource
+from pennyweight.scoring.scores import Scores
+from pennyweight.sources.source import FileSource, Source
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pennyweight.api.sources import Given
-    from pennyweight.scoring.per_task import PerTaskResult
-    from pennyweight.scoring.scores import Scores
-    from pennyweight.sources.source import Source
     from pennyweight.store.store import Store
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,11 @@ from pennyweight.runs.source import RunSource
 from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
-from pennyweight.text.word_diff import WordDiff
+from pennyweight.store.store import Run, Store
+from pennyweight.text.word_diff import MarkedWords, WordDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.api.digest_cache import DigestCache
-    from pennyweight.store.store import Run, Store
-    from pennyweight.text.word_diff import MarkedWords
 
     Inside = Mapping[str, frozenset[str]]
     """The subjects and the tiers of a run."""

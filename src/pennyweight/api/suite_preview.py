@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.schema.tree import TreeError, Written, parse, plain, scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pennyweight.suite.values import Suite
 
 MAX_SECONDS = 20

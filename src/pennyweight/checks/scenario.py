@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import Behaviour, stored_behaviour
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pennyweight.checks.attempt import AttemptView
-    from pennyweight.checks.declaration import CheckResult
+from pennyweight.checks.declaration import CheckResult
 
 ROLES = ("expected", "must_not", "check")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,8 +34,6 @@ from pennyweight.text.matching import MatchRule, matches
 from pennyweight.text.normalize import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.checks.attempt import AttemptView
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 MAX_DEPTH = 12
 _CODEX = {"command_execution": "shell", "file_change": "file_change", "web_search": "web_search"}

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
 from pennyweight.suite.plan import conversation
 from pennyweight.suite.templates import variables_of
-from pennyweight.suite.values import Tier
-from pennyweight.text.extraction import answer
+from pennyweight.suite.values import Suite, Task, Tier
+from pennyweight.text.extraction import AnswerRule, answer
 from pennyweight.text.matching import are_numbers, targets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from pennyweight.suite.values import Suite, Task
-    from pennyweight.text.extraction import AnswerRule
 
 LOOKS_AT = frozenset({"tier", "status", "target", "response", "passed"})
 """The columns of records that `unanswered` reads."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached
+from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.engine.ending import StopReason
     from pennyweight.store.settings import Spending
     from pennyweight.suite.values import Limits
 

@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.engine.budget import Amount, ExhaustedError
-from pennyweight.engine.ending import Limit
+from pennyweight.engine.budget import Amount, Budget, ExhaustedError
+from pennyweight.engine.ending import Limit, LimitReached
 from pennyweight.engine.limiter import LONGEST_PAUSE, ClosedError
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Reply, Usage
-from pennyweight.store.store import CALL_COLUMNS
+from pennyweight.models.model import Model, Reply, Request, Usage
+from pennyweight.record import AttemptKey
+from pennyweight.store.store import CALL_COLUMNS, Row
 
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from pennyweight.engine.budget import Budget
-    from pennyweight.engine.ending import LimitReached
     from pennyweight.engine.tally import Tally
-    from pennyweight.models.model import Model, Request
     from pennyweight.models.prices import Prices
-    from pennyweight.record import AttemptKey
-    from pennyweight.store.store import Row
     from pennyweight.suite.values import Subject
 
 NOTHING = Usage()

@@ -7,21 +7,17 @@ that a changed script is a changed attempt. They never reach the model as they a
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import stored_behaviour
 from pennyweight.engine.budget import ceiling
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Message, Model, Usage
+from pennyweight.models.model import Message, Model, Reply, Request, Usage
 from pennyweight.suite.plan import ROUNDS
 from pennyweight.suite.scenarios import LATER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pennyweight.models.model import Reply, Request
 
 NO_TOOL = "This tool gives no result."
 MOST_TOOLS = 128

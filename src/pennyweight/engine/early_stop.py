@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
-from pennyweight.gates.records import read_records
+from pennyweight.gates.policy import Policy
+from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.verdict import Verdict
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.verdict import Verdict
     from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.values import Suite

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from operator import itemgetter
@@ -22,13 +23,14 @@ from pennyweight.engine.calls import (
     used_of,
 )
 from pennyweight.engine.conversations import Talk
-from pennyweight.engine.limiter import ClosedError
+from pennyweight.engine.limiter import ClosedError, Limiter
 from pennyweight.engine.prepared import Call, PreparedSide
 from pennyweight.engine.resume import key_of, task_columns
 from pennyweight.engine.workforce import Workforce
-from pennyweight.models.model import Message, Reply, Request, Settings, Usage
-from pennyweight.store.store import RECORD_COLUMNS
+from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
+from pennyweight.store.store import RECORD_COLUMNS, Row, Store
 from pennyweight.suite.plan import (
+    Attempt,
     conversation,
     fingerprint_of,
     most_calls,
@@ -37,18 +39,12 @@ from pennyweight.suite.plan import (
     work_of,
 )
 from pennyweight.suite.scenarios import LATER
+from pennyweight.suite.values import Suite
 from pennyweight.text.safe import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pennyweight.engine.limiter import Limiter
     from pennyweight.engine.tally import Tally
-    from pennyweight.models.model import Model
     from pennyweight.models.prices import Prices
-    from pennyweight.store.store import Row, Store
-    from pennyweight.suite.plan import Attempt
-    from pennyweight.suite.values import Suite
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 NO_REPLY = Reply("")

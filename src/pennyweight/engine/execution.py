@@ -6,36 +6,33 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import TakenOver
 from pennyweight.engine.engine import Engine
+from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.resume import begin, held, place_of, settings_of
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
 from pennyweight.errors import UsageError
+from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import settle
 from pennyweight.runs.observations import keep
 from pennyweight.store.connection import StoreError
-from pennyweight.store.store import RECORD_COLUMNS, Run, Store
+from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Store
 from pennyweight.suite.loader import load_suite
-from pennyweight.suite.plan import attempts, count
+from pennyweight.suite.plan import Attempt, attempts, count
+from pennyweight.suite.values import Subject, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from pennyweight.engine.interrupts import Stopping
-    from pennyweight.models.model import Model
     from pennyweight.store.settings import Spending
-    from pennyweight.store.store import Row
-    from pennyweight.suite.plan import Attempt
-    from pennyweight.suite.values import Subject, Suite
 
 STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
 

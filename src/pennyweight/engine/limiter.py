@@ -12,14 +12,10 @@ import asyncio
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import ExhaustedError
 from pennyweight.engine.ending import AccountClosed, ClosedBecause
-from pennyweight.models.failure import LONGEST_WAIT, RETRYABLE
-
-if TYPE_CHECKING:
-    from pennyweight.models.failure import CallError
+from pennyweight.models.failure import LONGEST_WAIT, RETRYABLE, CallError
 
 START, MOST = 8, 1000
 FILES, RESERVE = 4096, 64

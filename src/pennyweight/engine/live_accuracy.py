@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pennyweight.store.store import RECORD_COLUMNS
+from pennyweight.store.store import RECORD_COLUMNS, Row
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Row
     from pennyweight.suite.values import Suite
 
 _RESPONSE, _TARGET, _PASSED = map(RECORD_COLUMNS.index, ("response", "target", "passed"))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.engine.advice import advice
 from pennyweight.engine.limiter import open_files
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
+from pennyweight.suite.values import Subject, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pennyweight.models.model import Model
     from pennyweight.suite.loader import Mistake
-    from pennyweight.suite.values import Subject, Suite
 
 
 def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:

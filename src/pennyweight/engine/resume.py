@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -18,16 +19,13 @@ from pennyweight.record import AttemptKey
 from pennyweight.store.connection import StoreError
 from pennyweight.store.lease import STALE, Owner
 from pennyweight.store.set_aside import exchange, set_aside
-from pennyweight.suite.plan import attempts, count, fingerprint
+from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
+from pennyweight.suite.values import Suite, Task
 from pennyweight.text.safe import clean, storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run, Store
-    from pennyweight.suite.plan import Attempt
-    from pennyweight.suite.values import Suite, Task
 
 EVERY = 5.0
 """Seconds from one sign of life to the next."""

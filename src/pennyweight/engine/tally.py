@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from pennyweight.engine.ending import EndKind, RunEnd, TakenOver
-
-if TYPE_CHECKING:
-    from pennyweight.engine.ending import StopReason
+from pennyweight.engine.ending import EndKind, RunEnd, StopReason, TakenOver
 
 
 @dataclass(slots=True)

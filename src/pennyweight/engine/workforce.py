@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from pennyweight.engine.calls import pause
+from pennyweight.engine.budget import Budget
+from pennyweight.engine.calls import Made, pause
 from pennyweight.engine.ending import Limit
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.limiter import Limiter
-from pennyweight.engine.writer import Writer
+from pennyweight.engine.writer import RowStore, Writer
+from pennyweight.models.model import Model
+from pennyweight.store.store import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-    from pathlib import Path
-
-    from pennyweight.engine.budget import Budget
-    from pennyweight.engine.calls import Made
     from pennyweight.engine.tally import Tally
-    from pennyweight.engine.writer import RowStore
-    from pennyweight.models.model import Model
-    from pennyweight.store.store import Row
     from pennyweight.suite.values import Limits
 
 T = TypeVar("T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 from pennyweight.store.connection import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pennyweight.store.store import Row
 
     Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]

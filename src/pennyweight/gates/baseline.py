@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -20,9 +21,6 @@ from pennyweight.catalogue import METRICS
 from pennyweight.define import dtype, needed_columns
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.records import BESIDE, GateRecords, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 FOLDER = Path(".pennyweight", "baselines")
 _KEY = "pennyweight.baseline"

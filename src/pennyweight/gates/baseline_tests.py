@@ -12,7 +12,7 @@ from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import changed
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
 from pennyweight.gates.threshold_tests import more, wanted
-from pennyweight.gates.verdict import Decision, counted
+from pennyweight.gates.verdict import Decision, Word, counted
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval
 from pennyweight.text.format import points
@@ -20,7 +20,6 @@ from pennyweight.text.format import points
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.verdict import Word
     from pennyweight.stats.interval import Floats
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,8 +13,6 @@ from pennyweight.gates.verdict import Decider
 from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.records import GateRecords
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -9,24 +10,18 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import BaselineTest
-from pennyweight.gates.early_stopping import Sequential
-from pennyweight.gates.error_rate import shared
+from pennyweight.gates.early_stopping import EarlyStopPlan, Sequential
+from pennyweight.gates.error_rate import GateTest, shared
 from pennyweight.gates.formula import NORMALIZED
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.loader import ALIASES
 from pennyweight.gates.pending import settled, waiting
+from pennyweight.gates.policy import Gate, Policy
+from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold_tests import ThresholdTest
-from pennyweight.gates.verdict import Decision, Verdict, counted
+from pennyweight.gates.verdict import Decision, Verdict, Word, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pennyweight.gates.early_stopping import EarlyStopPlan
-    from pennyweight.gates.error_rate import GateTest
-    from pennyweight.gates.policy import Gate, Policy
-    from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.verdict import Word
-
     Prepared = ThresholdTest | BaselineTest
 
 

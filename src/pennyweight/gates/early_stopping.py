@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,13 @@ from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.sequential import Looked, bounds, look
 from pennyweight.gates.threshold import shown, unit_of
+from pennyweight.gates.threshold_tests import ThresholdTest
+from pennyweight.gates.verdict import Decision
 from pennyweight.text.format import count, difference, interval, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.threshold_tests import ThresholdTest
-    from pennyweight.gates.verdict import Decision
     from pennyweight.stats.interval import Floats
 
 FIRST_ROUND = 0.8

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
-from pennyweight.gates.policy import Gate, Location, Margin
+from pennyweight.gates.formula import Formula
+from pennyweight.gates.policy import Against, Gate, Level, Location, Margin, On
 from pennyweight.gates.records import values_of
 from pennyweight.gates.threshold import Quantity, Threshold, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pennyweight.gates.formula import Formula
-    from pennyweight.gates.policy import Against, Level, On
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node
 
 ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""

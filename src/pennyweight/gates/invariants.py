@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pennyweight.gates.records import MUST_NOT
+from pennyweight.gates.records import MUST_NOT, GateRecords
 from pennyweight.gates.verdict import Decider, Decision, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pennyweight.gates.early_stopping import EarlyStopPlan
     from pennyweight.gates.policy import Policy
-    from pennyweight.gates.records import GateRecords
 
 NAMES = ("must_not", "required_scenarios", "attempts", "verdict")
 """Names that no gate of a policy may have."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.gates.declaration import POLICY
 from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD
@@ -16,9 +16,6 @@ from pennyweight.gates.records import WEIGHTED
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import WRONG
 from pennyweight.schema.problems import DocumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = ["ALIASES", "load_policies", "load_policy"]
 

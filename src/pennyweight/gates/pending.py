@@ -6,6 +6,7 @@ attempt is no pass and no failure, so a gate holds only if it holds however they
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from pennyweight.catalogue import METRICS
 from pennyweight.gates.formula import NORMALIZED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.gates.records import GateRecords
 
 _FILLED = {

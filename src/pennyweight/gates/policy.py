@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,8 +12,6 @@ from pennyweight.text.format import declared, declared_points
 from pennyweight.text.notation import SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pennyweight.gates.formula import Formula
 
 Level = Literal["blocking", "warning"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,22 +11,18 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import unknown
 from pennyweight.gates.declaration import GATE, WEIGHT
-from pennyweight.gates.formula import NORMALIZED, read_formula
+from pennyweight.gates.formula import NORMALIZED, Formula, read_formula
 from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD, GateReader
 from pennyweight.gates.invariants import NAMES
-from pennyweight.gates.policy import ErrorLimit, Gate, Policy
+from pennyweight.gates.policy import ErrorLimit, Gate, Level, Policy
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.versions import in_force
 from pennyweight.schema.kinds import WRONG
+from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pennyweight.gates.formula import Formula
-    from pennyweight.gates.policy import Level
     from pennyweight.schema.documents import Document
-    from pennyweight.schema.problems import Problems
 
 BLOCKING_RISKS = ("critical", "high")
 _LEVELS: tuple[Level, ...] = ("blocking", "warning")

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold
 from pennyweight.gates.versions import version_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.verdict import Decision, Verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import polars as pl
 from pennyweight.catalogue import METRICS
 from pennyweight.define import MEASURES
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.gates.formula import NORMALIZED
+from pennyweight.gates.formula import NORMALIZED, Formula
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP
@@ -23,9 +24,6 @@ from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.gates.formula import Formula
     from pennyweight.gates.policy import Policy
     from pennyweight.sources.source import Source
 

@@ -6,20 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.deciders import deciders
 from pennyweight.gates.one_sided import mean_ends
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown, unit_of
-from pennyweight.gates.verdict import Decision
+from pennyweight.gates.verdict import Decision, Word
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.text.format import declared, points
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.records import GateRecords
-    from pennyweight.gates.verdict import Word
     from pennyweight.scoring.estimates import Estimate, Value
 
 MAX_NEEDED = 1_000_000

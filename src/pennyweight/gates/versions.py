@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from pennyweight.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _FORM = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)*)(?:[-+.]?([A-Za-z].*))?")
 

@@ -5,33 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.engine.budget import Amount, ceiling
-from pennyweight.engine.calls import CutError, LateError, call_row, called, cost_of, used_of
+from pennyweight.engine.budget import Amount, Budget, ceiling
+from pennyweight.engine.calls import CutError, LateError, Made, call_row, called, cost_of, used_of
 from pennyweight.engine.engine import OUTPUT_TOKENS
+from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.prompt import again, schema
-from pennyweight.judges.replies import UnreadableError, read
-from pennyweight.models.model import Request, Settings, Usage
+from pennyweight.judges.replies import Reading, UnreadableError, read
+from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
+from pennyweight.record import AttemptKey
 from pennyweight.scoring.consensus import passes, weighted_score
-from pennyweight.store.store import JUDGMENT_COLUMNS
+from pennyweight.store.store import JUDGMENT_COLUMNS, Row
+from pennyweight.suite.rubric import Rubric
+from pennyweight.suite.values import Subject
 from pennyweight.text.safe import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.engine.budget import Budget
-    from pennyweight.engine.calls import Made
     from pennyweight.engine.tally import Tally
-    from pennyweight.engine.workforce import Workforce
-    from pennyweight.judges.replies import Reading
-    from pennyweight.models.model import Message, Model, Reply
     from pennyweight.models.prices import Prices
-    from pennyweight.record import AttemptKey
-    from pennyweight.store.store import Row
-    from pennyweight.suite.rubric import Rubric
-    from pennyweight.suite.values import Subject
 
 ASKS = 4
 """Once, and again up to three times."""

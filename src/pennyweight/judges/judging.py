@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
@@ -16,24 +18,17 @@ from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
 from pennyweight.errors import UsageError
-from pennyweight.judges.judge import Brief, Desk, Judge, ValidJudgment
+from pennyweight.judges.judge import Brief, Desk, Judge, Knowledge, ValidJudgment
 from pennyweight.judges.prompt import JudgedCase, messages
+from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
 from pennyweight.store.connection import StoreError
-from pennyweight.store.store import JUDGMENT_COLUMNS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pennyweight.judges.judge import Knowledge
-    from pennyweight.models.model import Model
-    from pennyweight.store.store import Row, Run, Store
-    from pennyweight.suite.values import Judging, Limits, Price
+from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Run, Store
+from pennyweight.suite.values import Judging, Limits, Price
 
 _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}
 _KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}

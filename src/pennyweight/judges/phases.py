@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pennyweight.judges.judging import judge_run
+from pennyweight.engine.budget import Budget
+from pennyweight.engine.tally import Tally
+from pennyweight.judges.judging import JudgingResult, judge_run
 from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
+from pennyweight.store.store import Row, Run, Store
+from pennyweight.suite.values import Judging, Price, Suite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from pennyweight.engine.budget import Budget
-    from pennyweight.engine.tally import Tally
-    from pennyweight.judges.judging import JudgingResult
-    from pennyweight.store.store import Row, Run, Store
-    from pennyweight.suite.values import Judging, Price, Suite
-
     Progress = Callable[[Tally, Budget, list[Row]], None]
 
 

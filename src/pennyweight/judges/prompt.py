@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.models.model import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pennyweight.suite.rubric import Item, Rubric
 
 LONGEST = 100_000

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from pennyweight.checks.behaviour import Behaviour
 from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.resume import held
+from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
 from pennyweight.judges.judge import Judge
 from pennyweight.judges.judging import Bench, JudgingResult
@@ -23,18 +27,10 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
 from pennyweight.runs.observations import given_by, rows_of
-from pennyweight.store.verdicts import keep_verdicts, verdicts_of
+from pennyweight.store.store import Row, Run, Store
+from pennyweight.store.verdicts import BehaviourVerdict, keep_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from pennyweight.checks.behaviour import Behaviour
-    from pennyweight.engine.tally import Tally
-    from pennyweight.store.store import Row, Run, Store
-    from pennyweight.store.verdicts import BehaviourVerdict
-    from pennyweight.suite.values import Price, Subject, Suite
+from pennyweight.suite.values import Price, Subject, Suite
 
 ABOUT = " on behaviours"
 """What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""

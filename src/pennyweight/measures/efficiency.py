@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from pennyweight.define import measure
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @measure(unit="tokens", spec="Zeta Reason 6.1")

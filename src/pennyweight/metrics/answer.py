@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
 from pennyweight.stats.interval import bounded_interval
-from pennyweight.stats.resample import Linearised, smoothed_variance
+from pennyweight.stats.resample import Ends, Linearised, Sample, smoothed_variance
 from pennyweight.text.normalize import normalize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pennyweight.stats.resample import Ends, Sample
 
 
 @metric(

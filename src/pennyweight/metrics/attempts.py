@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from pennyweight.define import metric
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @metric(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -11,10 +10,7 @@ import polars as pl
 from pennyweight.define import metric
 from pennyweight.errors import UsageError
 from pennyweight.stats.interval import folded_excess, t_quantile
-from pennyweight.stats.resample import Linearised, ResampledSums, smoothed_variance
-
-if TYPE_CHECKING:
-    from pennyweight.stats.resample import Draws, Ends
+from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, smoothed_variance
 
 
 def _squares(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
 from pennyweight.stats.interval import wilson_interval, z_quantile
-from pennyweight.stats.resample import Linearised, ResampledSums, percentiles
-
-if TYPE_CHECKING:
-    from pennyweight.stats.resample import Draws, Ends
+from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, percentiles
 
 GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 """The grades with the lowest score that earns each; below the last it is F."""

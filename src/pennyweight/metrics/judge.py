@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
 from pennyweight.metrics.cost import cost_and_passes, cost_per_pass, scaled_to_total
-from pennyweight.stats.resample import Linearised, ResampledSums, percentiles
-
-if TYPE_CHECKING:
-    from pennyweight.stats.resample import Draws, Ends
+from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, percentiles
 
 _SAME = 1e-12
 """A spread below this is rounding: then all scores are one number."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
 from pennyweight.models.json_values import add, compact, count, text_of, word
-from pennyweight.models.model import Reply, ToolCall, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
 
 IGNORES = frozenset({"seed", "logprobs"})
 """The settings that the format does not have."""

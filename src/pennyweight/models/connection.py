@@ -7,16 +7,13 @@ import base64
 import ssl
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, cast
-from urllib.parse import unquote, urlsplit
+from typing import cast
+from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
 import httptools
 
 from pennyweight.models.failure import CallError, malformed
-
-if TYPE_CHECKING:
-    from urllib.parse import SplitResult
 
 CONNECT = 30.0
 """Seconds to wait for a connection to open."""

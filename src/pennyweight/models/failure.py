@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from pennyweight.errors import PennyweightError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pennyweight.models.model import Usage
 
 Kind = Literal[

@@ -5,25 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from sysconfig import get_path
 from time import perf_counter
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.keys import redact_environment, redact_reply
-from pennyweight.models.model import Model, Reply, Settings
+from pennyweight.models.model import Model, Reply, Request, Settings
 from pennyweight.models.threads import Threads
 from pennyweight.schema.user_code import load_function
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pennyweight.models.model import Request
 
 _OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).parents[1])))
 """The path prefixes of Python's and Pennyweight's own files."""

@@ -6,14 +6,12 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Collection
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from pennyweight.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 HIDDEN = "[key]"
 

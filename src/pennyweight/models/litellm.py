@@ -5,16 +5,13 @@ from __future__ import annotations
 import importlib
 from importlib.util import find_spec
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.models import openai
 from pennyweight.models.failure import CallError, from_status
 from pennyweight.models.keys import redact_environment, redact_reply
-from pennyweight.models.model import Model
-
-if TYPE_CHECKING:
-    from pennyweight.models.model import Reply, Request
+from pennyweight.models.model import Model, Reply, Request
 
 
 class LiteLLMModel(Model):

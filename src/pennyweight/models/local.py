@@ -13,24 +13,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.models import openai
 from pennyweight.models.failure import CallError
 from pennyweight.models.gguf import available, pull, resolve
-from pennyweight.models.model import Model
+from pennyweight.models.model import Model, Reply, Request
 from pennyweight.models.remote import RemoteModel
 from pennyweight.models.server import Server
 from pennyweight.models.threads import Threads
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from pennyweight.models.model import Reply, Request
 
 __all__ = ["LocalModel", "available", "pull", "serving"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,8 +11,6 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.models.reply_schema import read_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.suite.values import Workspace
 
 

@@ -7,17 +7,13 @@ the text, DeepSeek's `prompt_cache_hit_tokens`, and xAI's separate count of reas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
 from pennyweight.models.json_values import compact, count, logprob, split_thinking, text_of, word
-from pennyweight.models.model import Reply, ToolCall, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
 
 IGNORES: frozenset[str] = frozenset()
 

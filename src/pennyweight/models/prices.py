@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pennyweight.suite.values import Price
+from pennyweight.suite.values import Price, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pennyweight.models.model import Model, Usage
-    from pennyweight.suite.values import Subject
 
 MILLION = 1_000_000
 _ASKED = 1000

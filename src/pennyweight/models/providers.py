@@ -6,16 +6,14 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pennyweight.errors import UsageError, unknown
 from pennyweight.models.keys import Key
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from urllib.parse import SplitResult
-
     from pennyweight.models.model import Model
 
 DEFAULT_TIMEOUT = 120.0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pennyweight.models.failure import CallError, shorten
-from pennyweight.models.model import Message, Model, Request
+from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pennyweight.models.keys import Key
-    from pennyweight.models.model import Reply, Settings
 
 
 class Wire(Protocol):

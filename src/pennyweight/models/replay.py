@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, Any
 
 from pennyweight.errors import PennyweightError, UsageError, unknown
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Model, Reply
+from pennyweight.models.model import Model, Reply, Request, Settings
 from pennyweight.models.paths import beside
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pennyweight.models.model import Request, Settings
-
 
 _MAKE = "'pennyweight run --record FILE' writes such files."
 _BEGIN = b'{"key": "'

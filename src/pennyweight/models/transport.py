@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import SplitResult, quote, urlsplit
 
 import orjson
 
 from pennyweight import __version__
 from pennyweight.models.connection import Connection, connect, proxy_for, proxy_login
 from pennyweight.models.failure import CallError, malformed, shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from urllib.parse import SplitResult
 
 DEFAULT_TIMEOUT = 120.0
 MAX_BODY = 32 * 1024 * 1024

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pennyweight.render.scenarios import verdict_lines
 from pennyweight.runs.transcript import asked_of, script_of, turns_of, written
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CHECKED = {True: "passed", False: "not passed", None: "undecided"}
 SCORED = {True: "right", False: "wrong", None: "no target"}

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from rich.text import Text
 
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
-from pennyweight.define import Metric
+from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, markdown_table
 from pennyweight.render.terminal import Terminal, borderless
 from pennyweight.scoring.shapes import interval_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pennyweight.define import Declaration
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ from pennyweight.render.spread import latency, thought, tokens
 from pennyweight.render.svg import CHAR, HEIGHT, WIDTH, Drawing, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.render.chart import Link
 
 STRETCHED = {"latency": latency, "tokens": tokens}

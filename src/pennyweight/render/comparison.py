@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from rich.table import Table
 from rich.text import Text
 
 from pennyweight.render.format import (
@@ -28,14 +30,10 @@ from pennyweight.render.format import (
 from pennyweight.render.plain import csv_table, markdown_table, markdown_text, one_line
 from pennyweight.render.sentences import sentences
 from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.scoring.estimates import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rich.table import Table
-
     from pennyweight.scoring.comparison import ComparedSide, Comparison
-    from pennyweight.scoring.estimates import Value
     from pennyweight.scoring.pairs import Pair
 
 TEXT_WIDTH = 80

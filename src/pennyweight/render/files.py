@@ -6,23 +6,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts import charts
 from pennyweight.render.format import probability
 from pennyweight.render.plain import csv_table
-from pennyweight.render.report import html, markdown
+from pennyweight.render.report import Report, html, markdown
 from pennyweight.render.svg import alone
 from pennyweight.render.view import difference, families
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.render.report import Report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (

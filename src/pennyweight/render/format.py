@@ -6,6 +6,7 @@ Numbers are written by `text/format.py`; what is added here knows how a metric i
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,6 @@ from pennyweight.text.notation import DOLLARS, POINTS, SHARE
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-
     from pennyweight.scoring.estimates import Estimate
 
 __all__ = [

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
 
-from pennyweight.render.svg import CHAR, cut
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.render.svg import Drawing
+from pennyweight.render.svg import CHAR, Drawing, cut
 
 LINE = 13
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pennyweight.catalogue import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pennyweight.scoring.scores import Group
 
 _FURTHER_NEEDS = {"sce_normalized": "two different answers"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.text.format import money
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pennyweight.store.settings import Spending
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

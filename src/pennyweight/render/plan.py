@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.judges.sentences import questions_of, sentences_rubric
@@ -14,11 +14,9 @@ from pennyweight.render.plain import csv_table, markdown_table
 from pennyweight.render.terminal import Terminal
 from pennyweight.suite.plan import count as attempt_count
 from pennyweight.suite.plan import estimates, tokens_of
+from pennyweight.suite.rubric import Rubric
+from pennyweight.suite.values import Suite, Task
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from pennyweight.suite.rubric import Rubric
-    from pennyweight.suite.values import Suite, Task
 
 _COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 

@@ -8,19 +8,18 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from pennyweight.engine.live_accuracy import count_correct
+from pennyweight.store.store import Row
 from pennyweight.text.format import money, share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.tally import Tally
     from pennyweight.judges.phases import Phase
-    from pennyweight.store.store import Row
 
 FAST, SLOW = 0.25, 10.0
 FEW, SOON = 3, 3.0

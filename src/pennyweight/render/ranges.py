@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,10 @@ from pennyweight.render.format import (
     unit_of,
 )
 from pennyweight.render.labels import legend, short_names
-from pennyweight.render.svg import CHAR, HEIGHT, Drawing, cut, ticks
+from pennyweight.render.svg import CHAR, HEIGHT, Drawing, Scale, cut, ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from pennyweight.render.chart import Link
-    from pennyweight.render.svg import Scale
 
 LEAST, MOST = 26, 52
 """The height of a row: enough for a finger, and little enough to be seen as one list."""

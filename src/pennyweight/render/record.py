@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.measures.reasoning import CORRECTION, STEP
 from pennyweight.text.answer_place import place
-from pennyweight.text.extraction import KINDS
+from pennyweight.text.extraction import KINDS, AnswerRule
 from pennyweight.text.format import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.text.extraction import AnswerRule
 
 _STEP = re.compile(STEP)
 _CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight import __version__
+from pennyweight.render.chart import Chart
 from pennyweight.render.charts import charts
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_table, markdown_text
 from pennyweight.render.view import families, key_figures, side_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.render.chart import Chart
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.engine.ending import (
@@ -12,22 +14,19 @@ from pennyweight.engine.ending import (
     EndKind,
     Limit,
     LimitReached,
+    RunEnd,
+    StopReason,
     TakenOver,
 )
-from pennyweight.judges.phases import PhaseKind
+from pennyweight.engine.resume import ResumePlan
+from pennyweight.judges.judging import JudgingResult
+from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
 from pennyweight.store.connection import again
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pennyweight.engine.ending import RunEnd, StopReason
-    from pennyweight.engine.resume import ResumePlan
-    from pennyweight.judges.judging import JudgingResult
-    from pennyweight.judges.phases import Phase
     from pennyweight.runs.failures import Failure
     from pennyweight.store.settings import Spending
 

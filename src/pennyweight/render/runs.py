@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from pennyweight.render.plain import cost_text, csv_table, markdown_table, one_l
 from pennyweight.render.terminal import Terminal, borderless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.store.settings import Spending
     from pennyweight.store.store import Run
 

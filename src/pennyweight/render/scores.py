@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from pennyweight.render.format import count, estimate_cells, level, plural
 from pennyweight.render.plain import csv_table, markdown_table, markdown_text
-from pennyweight.scoring.scores import json_value
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.scores import Group, Scores
+from pennyweight.scoring.scores import Group, Scores, json_value
 
 
 def render(scores: Scores, format: str, *, brief: bool = False) -> str:  # noqa: A002

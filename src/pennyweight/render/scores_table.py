@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from rich.table import Table
 from rich.text import Text
 
 from pennyweight.catalogue import FAMILIES, METRICS
@@ -13,14 +15,10 @@ from pennyweight.render.needs import why_missing
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title
 from pennyweight.render.terminal import GAP, Terminal, borderless
+from pennyweight.scoring.scores import Group, Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.table import Table
-
     from pennyweight.scoring.estimates import Estimate
-    from pennyweight.scoring.scores import Group, Scores
     from pennyweight.stats.descriptive import Statistics
 
 _MAX_WIDTH = 160

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from pennyweight.render.plain import one_line
 from pennyweight.scoring.estimates import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pennyweight.scoring.comparison import ComparedSide, Comparison
     from pennyweight.scoring.pairs import Pair
     from pennyweight.scoring.tiers import Frontier

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.chart import Chart
 from pennyweight.render.format import count, plural, tick
-from pennyweight.render.svg import CHAR, WIDTH, Drawing, top
+from pennyweight.render.svg import CHAR, WIDTH, Drawing, Scale, top
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.render.chart import Link
-    from pennyweight.render.svg import Scale
 
 SLOW = 2_000
 """Milliseconds from which times are told in seconds."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
 
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 WIDTH, HEIGHT = 420, 240
 HEAD = 26

@@ -5,16 +5,12 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.text import Text
+from rich.text import Text
 
 MIN_WIDTH, MAX_WIDTH = 60, 100
 GAP = 2

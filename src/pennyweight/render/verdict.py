@@ -6,6 +6,7 @@ import json
 import math
 import re
 import textwrap
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -25,8 +26,6 @@ from pennyweight.render.plain import markdown_code, markdown_table, markdown_tex
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pennyweight.gates.verdict import Decision, Verdict
 
 FORMATS = ("table", "json", "markdown", "junit", "github")

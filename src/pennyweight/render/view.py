@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.define import Metric
 from pennyweight.render.format import MISSING, SHARE, count, difference_cells, estimate_cells, money
 from pennyweight.render.needs import needs
-from pennyweight.scoring.estimates import Estimate
+from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.define import Metric
-    from pennyweight.scoring.estimates import Value
     from pennyweight.store.store import Run
 
 KEY_METRICS = (

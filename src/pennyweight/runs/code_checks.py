@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.behaviour import Behaviour
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import CODE, given_by, rows_of, said_of
 from pennyweight.schema.user_code import current_folder, module_file, suite_folder
-from pennyweight.store.verdicts import keep_verdicts, verdicts_of
+from pennyweight.store.verdicts import BehaviourVerdict, keep_verdicts, verdicts_of
 
 if TYPE_CHECKING:
-    from pennyweight.checks.behaviour import Behaviour
     from pennyweight.store.store import Run, Store
-    from pennyweight.store.verdicts import BehaviourVerdict
     from pennyweight.suite.values import Suite
 
 BATCH = 200

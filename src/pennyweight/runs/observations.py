@@ -10,24 +10,22 @@ import hashlib
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from pennyweight.checks.attempt import COLUMNS, AttemptView
+from pennyweight.checks.behaviour import Behaviour
 from pennyweight.checks.declaration import CheckResult, Excerpt
-from pennyweight.checks.scenario import Scenario, observe
+from pennyweight.checks.scenario import Observation, Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.verdicts import BehaviourVerdict, keep_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pennyweight.checks.behaviour import Behaviour
-    from pennyweight.checks.scenario import Observation
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.values import Suite
 

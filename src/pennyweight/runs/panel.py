@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.consensus import consensus, differs, passes
 from pennyweight.store.bills import judging_costs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Run, Store
 
 NEEDED = (*KEY_IN_RUN, "status", "ended")
 """The columns of a record without which nothing can be joined to it."""

@@ -6,14 +6,13 @@ the same run is tested in the same way.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.store.settings import RunSettings
     from pennyweight.store.store import Run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from pennyweight.suite.declaration import PRICES
 from pennyweight.suite.values import Price
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.store.store import Run
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.checks.behaviour import Behaviour
 from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import Observer, given_by, rows_of, said_of
@@ -12,9 +14,6 @@ from pennyweight.runs.transcript import calls_of, turns_of
 from pennyweight.store.verdicts import keep_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pennyweight.checks.behaviour import Behaviour
     from pennyweight.store.store import Run, Store
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
+from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
-
-    import polars as pl
-
     from pennyweight.runs.price_list import PriceList
-    from pennyweight.sources.parsing import Names
     from pennyweight.store.store import Run, Store
     from pennyweight.suite.values import Suite
 

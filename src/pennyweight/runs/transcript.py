@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pennyweight.suite.scenarios import LATER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 Turn = tuple[str, str]
 """Who speaks, and what is said."""

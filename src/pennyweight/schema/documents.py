@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.schema.problems import DocumentError, Problems
-from pennyweight.schema.tree import TreeError, parse
-
-if TYPE_CHECKING:
-    from pennyweight.schema.tree import Node
+from pennyweight.schema.tree import Node, TreeError, parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,15 @@ them. Error messages, JSON schemas and reference pages follow from the declarati
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, plain
 from pennyweight.text.safe import storable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 WRONG: Any = object()
 """What a kind returns for a value in which it has reported a problem."""

@@ -4,18 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import unknown
 from pennyweight.schema.kinds import WRONG, Kind, listed
-from pennyweight.schema.tree import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node, plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from pennyweight.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
 
 _FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
 _FORBIDDEN: ContextVar[bool] = ContextVar("forbidden", default=False)

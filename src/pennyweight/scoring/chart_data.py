@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from pennyweight.scoring.bins import edges_of, in_bins
-from pennyweight.scoring.digest import group_name
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.scoring.digest import (
-        AnswerCount,
-        ComparisonDigest,
-        Coverage,
-        DifferenceChart,
-        DifferenceRow,
-        ErrorCount,
-        EstimateChart,
-        EstimateRow,
-        ReliabilityBin,
-        ThoughtBin,
-        ThoughtChart,
-    )
-    from pennyweight.scoring.scores import Group
+from pennyweight.scoring.digest import (
+    AnswerCount,
+    ComparisonDigest,
+    Coverage,
+    DifferenceChart,
+    DifferenceRow,
+    ErrorCount,
+    EstimateChart,
+    EstimateRow,
+    ReliabilityBin,
+    ThoughtBin,
+    ThoughtChart,
+    group_name,
+)
+from pennyweight.scoring.scores import Group
 
 MAX_CATEGORIES = 12
 MAX_CAPABILITIES = 8

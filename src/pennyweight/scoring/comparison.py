@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -10,19 +11,16 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
+from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.overlap import Overlap
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, Units
 from pennyweight.scoring.pipeline import Scoring
-from pennyweight.scoring.scores import json_value
+from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import ASKED, SIDE, Sides
 from pennyweight.text.format import estimate, probability
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pennyweight.scoring.estimates import Estimate
-    from pennyweight.scoring.overlap import Overlap
-    from pennyweight.scoring.scores import Group
     from pennyweight.sources.source import Source
 
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")

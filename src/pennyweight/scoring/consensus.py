@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.suite.rubric import Rubric
 
 _SLACK = 1e-9

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from pennyweight.scoring.scores import json_value
+from pennyweight.scoring.scores import Group, json_value
 
 if TYPE_CHECKING:
     from pennyweight.scoring.estimates import Value
-    from pennyweight.scoring.scores import Group
 
 VERSION = 3
 """Changes when a stored digest can no longer be read."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -14,11 +15,7 @@ from pennyweight.define import Metric, metric_named
 from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import Grouped
 from pennyweight.scoring.shapes import Shape, shape_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pennyweight.stats.resample import Ends
+from pennyweight.stats.resample import Ends
 
 Value = float | str | None
 

@@ -6,6 +6,7 @@ Means and quantiles, nearly all there is, are done for all groups at once; other
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,15 +16,12 @@ import polars as pl
 
 from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval, quantile_ranks, rate_interval, t_interval
-from pennyweight.stats.resample import CLUSTER, ResampledRows, Sample
+from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from pennyweight.define import Metric
     from pennyweight.scoring.shapes import Shape
     from pennyweight.stats.interval import Floats
-    from pennyweight.stats.resample import Ends
 
 GROUP = "\0group"
 """The column that numbers the groups of a measured frame, from 0; no user's column is so named."""

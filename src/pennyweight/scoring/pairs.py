@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from pennyweight.define import METRICS
+from pennyweight.define import METRICS, Metric
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.overlap import Overlap
 from pennyweight.scoring.shapes import shape_of
 from pennyweight.stats.attempt_noise import Tries
 from pennyweight.stats.multiple import holm
-from pennyweight.stats.paired import Difference, Paired, cliffs_delta, compare
+from pennyweight.stats.paired import Difference, Kind, Paired, cliffs_delta, compare
 from pennyweight.stats.power import Design
 from pennyweight.stats.resample import CLUSTER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pennyweight.define import Metric
-    from pennyweight.stats.paired import Kind
 
 PAIRED = (
     *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),

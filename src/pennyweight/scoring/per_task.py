@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,9 +20,6 @@ from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.conversion import LINE
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.parsing import as_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES = (".jsonl", ".parquet")
 _INFINITE = sys.float_info.max

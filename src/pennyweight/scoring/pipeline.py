@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,6 +13,7 @@ from pennyweight import catalogue
 from pennyweight.define import (
     MEASURES,
     METRICS,
+    Metric,
     dtype,
     measure_passes,
     needed_columns,
@@ -23,16 +26,11 @@ from pennyweight.scoring.groups import GROUP, Grouped
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.sources.conversion import LINE, Conform, Mapped
-from pennyweight.sources.loader import FILE, SKIP_HINT, load
+from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.stats.descriptive import describe, from_row
 from pennyweight.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
-
-    from pennyweight.define import Metric
-    from pennyweight.sources.loader import Loaded
     from pennyweight.sources.source import Source
 
 DESCRIBED = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.scoring.estimates import Estimate, Value
     from pennyweight.stats.descriptive import Statistics
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.sources.loader import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.sources.source import Source
 
 SIDE = "\0side"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
 from pennyweight.record import KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LONGEST = 4_000
 """Characters of a text that are kept."""

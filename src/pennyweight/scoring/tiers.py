@@ -6,11 +6,8 @@ Pure functions of plain numbers; None is a number that is not known, and stays o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Number = float | None
 

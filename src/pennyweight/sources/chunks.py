@@ -9,21 +9,17 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, NoReturn
 
 import polars as pl
 
 from pennyweight.errors import InputError
 from pennyweight.sources.files import PARQUET, UNREADABLE, RecordFile, open_file
-from pennyweight.sources.parsing import Parsed, parse_csv, parse_json_lines, plain_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pennyweight.sources.parsing import Names
+from pennyweight.sources.parsing import Names, Parsed, parse_csv, parse_json_lines, plain_cells
 
 CHUNK = 16 << 20
 ROWS = 50_000

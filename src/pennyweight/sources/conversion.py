@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -15,9 +16,6 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, STATUSES, Column
 from pennyweight.sources.parsing import Names, Parsed, Problem
 from pennyweight.text.safe import clean, storable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 LINE = "\0line"
 """The column that holds a record's line or row number."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.record import COLUMNS
-from pennyweight.sources.chunks import ROWS, Rows
+from pennyweight.sources.chunks import ROWS, Chunk, Rows
 from pennyweight.sources.conversion import Conform, Mapped
+from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pennyweight.sources.chunks import Chunk
-    from pennyweight.sources.parsing import Names
 
 
 @dataclass(frozen=True, slots=True)

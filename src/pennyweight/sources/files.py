@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,6 @@ from typing import IO, TYPE_CHECKING, Literal, cast
 from pennyweight.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from _typeshed import WriteableBuffer
 
 Format = Literal["jsonl", "json", "csv", "parquet"]

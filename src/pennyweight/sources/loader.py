@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -14,8 +15,6 @@ import polars as pl
 from pennyweight.errors import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from pennyweight.sources.chunks import Chunk
     from pennyweight.sources.conversion import Conform, Conformed
     from pennyweight.sources.parsing import Names, Parsed

@@ -7,21 +7,16 @@ source for each of its files.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
 
-from pennyweight.sources.chunks import JsonLines, Rows, chunks_of
-from pennyweight.sources.files import STDIN, find_files
+import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import polars as pl
-
-    from pennyweight.sources.chunks import Chunk
-    from pennyweight.sources.files import RecordFile
-    from pennyweight.sources.parsing import Names
+from pennyweight.sources.chunks import Chunk, JsonLines, Rows, chunks_of
+from pennyweight.sources.files import STDIN, RecordFile, find_files
+from pennyweight.sources.parsing import Names
 
 
 class Source(Protocol):

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pennyweight.stats.quantiles import binomial_quantile, normal_quantile, student_quantile
 from pennyweight.stats.special import special
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Floats = NDArray[np.float64]
     Array = NDArray[Any]
 

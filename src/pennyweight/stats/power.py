@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from pennyweight.stats.sign_flips import step
 from pennyweight.stats.special import special
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pennyweight.stats.interval import Floats
 
 POWER = 0.8

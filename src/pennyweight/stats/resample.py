@@ -7,21 +7,19 @@ Sums over tasks are resampled, never rows, so the cost does not grow with the re
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval, rate_interval, t_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
     Floats = NDArray[np.float64]
 
 Ends = tuple[float, float] | None

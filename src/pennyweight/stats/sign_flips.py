@@ -11,12 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pennyweight.stats.special import special
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from pennyweight.stats.interval import Floats
 
 FLIPS = 9_999

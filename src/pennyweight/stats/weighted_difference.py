@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pennyweight.stats.interval import t_quantile
-from pennyweight.stats.paired import tango
+from pennyweight.stats.paired import Paired, tango
 
 if TYPE_CHECKING:
     from pennyweight.stats.interval import Floats
-    from pennyweight.stats.paired import Paired
 
 
 def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tuple[float, float]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 from sqlalchemy import bindparam, func, select, update
 
-from pennyweight.record import KEY, KEY_IN_RUN
+from pennyweight.record import KEY, KEY_IN_RUN, AttemptKey
 from pennyweight.store.connection import guarded
-from pennyweight.store.store import READ_BATCH, now
+from pennyweight.store.store import READ_BATCH, Store, now
 from pennyweight.store.tables import CALL, JUDGMENT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.record import AttemptKey
-    from pennyweight.store.store import Store
 
 _SCHEMA = dict(
     zip(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import select
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, select
 
 Row = tuple[Any, ...]
 GROUP_STEP, MAX_GROUP = 8, 256

@@ -6,25 +6,20 @@ All of it can be computed again from the records.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import fetch
-from pennyweight.store.store import RUN_COLUMNS, Run, now
+from pennyweight.store.store import RUN_COLUMNS, Run, Store, now
 from pennyweight.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import BindParameter, Connection
-
-    from pennyweight.store.store import Store
-
     Row = tuple[Any, ...]
 
 SQLITE_BATCH = 5_000

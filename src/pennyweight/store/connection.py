@@ -7,19 +7,16 @@ import shlex
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.store.migrations import is_current, migrate
-
-if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection
 
 DEFAULT = ".pennyweight/pennyweight.db"
 BUSY_TIMEOUT = 30.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from pennyweight.store.read_connection import reading
 from pennyweight.store.tables import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pennyweight.store.store import Store
 
     Chosen = tuple[str, Mapping[str, str]]

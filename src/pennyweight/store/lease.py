@@ -8,13 +8,10 @@ import secrets
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STALE = 30.0
 """Seconds without a heartbeat after which a lease expires."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from sqlalchemy import inspect, select, update
+from sqlalchemy import Connection, Table, inspect, select, update
 from sqlalchemy.schema import CreateColumn
 
 from pennyweight.errors import UsageError
@@ -22,11 +22,6 @@ from pennyweight.store.tables import (
     SCENARIO,
     VERDICT,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Connection, Table
 
 
 def _first(connection: Connection) -> None:

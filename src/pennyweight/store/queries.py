@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from pennyweight.record import KEY
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.read_connection import fetch, reading
 from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
 from pennyweight.store.verdicts import BehaviourVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pennyweight.record import AttemptKey
     from pennyweight.store.store import Store
 
 ORDER = INDEX_ORDER[1:]

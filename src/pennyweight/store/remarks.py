@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import bindparam, insert, select
 
-from pennyweight.record import KEY_IN_RUN
+from pennyweight.record import KEY_IN_RUN, AttemptKey
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import fetch
-from pennyweight.store.store import now
+from pennyweight.store.store import Store, now
 from pennyweight.store.tables import REMARK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.record import AttemptKey
-    from pennyweight.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

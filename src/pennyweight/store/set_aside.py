@@ -6,6 +6,7 @@ They have a table of their own, so that code that reads records does not need to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select, text
@@ -15,8 +16,6 @@ from pennyweight.store.connection import guarded
 from pennyweight.store.tables import ASIDE, MEASURED, RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pennyweight.store.store import Store
 
     Mark = tuple[AttemptKey, str]

@@ -6,12 +6,32 @@ import json
 import os
 import time
 import weakref
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
-from sqlalchemy import Double, delete, func, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    Table,
+    Update,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import cast as sql_cast
 
 from pennyweight.errors import UsageError
@@ -42,16 +62,6 @@ from pennyweight.store.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Container,
-        Iterable,
-        Iterator,
-        Sequence,
-    )
-
-    from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, Update
-
     from pennyweight.store.settings import RunSettings, Spending
 
 READ_BATCH = 2_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from pennyweight.store.connection import guarded
 from pennyweight.store.tables import SCENARIO, VERDICT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pennyweight.store.store import Store
 
 

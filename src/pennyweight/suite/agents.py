@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pennyweight.suite.values import Agent, Caps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pennyweight.suite.values import Subject, Tier
+from pennyweight.suite.values import Agent, Caps, Subject, Tier
 
 PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 """A placeholder in a command, such as {prompt}; ${this} belongs to the shell."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError
 from pennyweight.schema.tree import Node
 from pennyweight.suite.rubric import DEFAULT, Rubric, read_rubric, rubric_file
-from pennyweight.suite.values import Judging
+from pennyweight.suite.values import Judging, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pennyweight.suite.loader import SuiteReader
-    from pennyweight.suite.values import Task
 
 
 def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError, unknown
-from pennyweight.schema.documents import read_document
+from pennyweight.schema.documents import Document, read_document
+from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
@@ -37,11 +39,6 @@ from pennyweight.text.matching import MatchRule, targets
 from pennyweight.text.rules import regex_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pennyweight.schema.documents import Document
-    from pennyweight.schema.problems import Problems
-
     Mistake = tuple[Subject | tuple[str, ...], str]
     """A subject, or the keys that lead to a place (none: the whole suite), and a message."""
 

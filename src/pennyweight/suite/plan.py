@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.suite.scenarios import LATER
 from pennyweight.suite.tasks import HIDDEN
 from pennyweight.suite.templates import render, variables_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Workspace
+from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Workspace
 
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pennyweight.errors import unknown
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node
 from pennyweight.suite.plan import FIELDS, example_turns, shows_examples, variables
 from pennyweight.suite.tasks import HIDDEN, usable
 from pennyweight.suite.templates import TemplateError, always_fits, render, variables_of
-from pennyweight.suite.values import Turn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
-    from pennyweight.suite.values import Task, Tier
+from pennyweight.suite.values import Task, Tier, Turn
 
 MAX_TASKS_NAMED = 3
 """Tasks that are named if a prompt cannot be rendered for them."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.structs import Field, Struct
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.schema.tree import Node
+from pennyweight.schema.tree import Node
 
 PASS_MARK = 0.65
 """The grade that the specification calls marginal; anything below it fails."""

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pennyweight.checks import CHECKS
-from pennyweight.checks.behaviour import NOT, definitions, read_behaviour
+from pennyweight.checks.behaviour import NOT, Behaviour, definitions, read_behaviour
 from pennyweight.checks.scenario import Scenario
 from pennyweight.schema.kinds import WRONG, AnyOf, ListOf, MapOf, ParsedBy, Text
+from pennyweight.schema.problems import Problems
 from pennyweight.schema.structs import Field, Struct
 from pennyweight.schema.tree import Node
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pennyweight.checks.behaviour import Behaviour
-    from pennyweight.schema.problems import Problems
 
 DEFINITIONS = definitions()
 """The definitions that the JSON schema of a suite refers to."""

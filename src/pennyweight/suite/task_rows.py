@@ -6,6 +6,7 @@ import csv
 import importlib
 import io
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,13 +15,10 @@ import polars as pl
 
 from pennyweight.errors import InputError
 from pennyweight.schema.tree import Node, TreeError, Written, parse, plain
-from pennyweight.sources.files import find_files, open_file
+from pennyweight.sources.files import RecordFile, find_files, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pennyweight.schema.problems import Problems
-    from pennyweight.sources.files import RecordFile
 
 HUB = "hf:"
 Row = tuple[int, Any]

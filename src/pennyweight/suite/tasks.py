@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import unknown
-from pennyweight.schema.kinds import NOT_STORABLE, WRONG
+from pennyweight.schema.kinds import NOT_STORABLE, WRONG, Kind
+from pennyweight.schema.problems import Problems
 from pennyweight.schema.spelling import near_miss
+from pennyweight.schema.structs import Struct
 from pennyweight.schema.tree import Node
 from pennyweight.suite import scenarios
 from pennyweight.suite.agent_declaration import FILES, WORK
@@ -20,11 +22,6 @@ from pennyweight.suite.values import NO_EXTRA, Example, Task, Turn, Workspace
 from pennyweight.text.safe import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from pennyweight.schema.kinds import Kind
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.structs import Struct
     from pennyweight.suite.task_rows import Row
     from pennyweight.suite.workspaces import WorkspaceReader
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
-from jinja2 import meta
+from jinja2 import Template, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from jinja2 import Template
 
 _JINJA = ImmutableSandboxedEnvironment(
     undefined=jinja2.StrictUndefined,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import unknown
 from pennyweight.suite.values import DEFAULT_PROMPT, Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pennyweight.schema.problems import Problems
     from pennyweight.schema.tree import Node
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from pennyweight.checks.scenario import Scenario
     from pennyweight.suite.rubric import Rubric
 

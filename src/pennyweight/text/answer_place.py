@@ -7,6 +7,7 @@ expressions only search for simple things.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,10 @@ import polars as pl
 
 from pennyweight.text import extraction as extract
 from pennyweight.text.confidence import UNSTATED
+from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.scanning import json_path, last_boxed, last_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pennyweight.text.extraction import AnswerRule
-
     Span = tuple[int, int]
 
 _TAG = re.compile(r"(?i)<(/?)think(?:ing)?>")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, isfinite
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pennyweight.text.thinking import spoken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _WORDS = (
     r"confidence[*_`\"']{0,3}[ \t]*[:=：][ \t]*[*_`\"']{0,3}[ \t]*"

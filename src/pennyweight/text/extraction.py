@@ -10,22 +10,18 @@ The text between `<think>` and `</think>` is reasoning: the final answer is sear
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.errors import UsageError
 from pennyweight.text.confidence import unstated
 from pennyweight.text.rules import check_regex, groups, named, rule_schema
-from pennyweight.text.scanning import json_path, last_boxed, last_json
+from pennyweight.text.scanning import Found, json_path, last_boxed, last_json
 from pennyweight.text.thinking import choose, keep_where, said, thought
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pennyweight.text.scanning import Found
 
 MARKER = "FINAL_ANSWER:"
 LETTERS = "A-E"

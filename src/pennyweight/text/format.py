@@ -11,8 +11,8 @@ A unit is the text that a metric declares: `share` (0 to 1, written in percent),
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pennyweight.text.notation import (
     DOLLARS,
@@ -27,9 +27,6 @@ from pennyweight.text.notation import (
     significant_places,
     unit_word,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MISSING = "—"
 

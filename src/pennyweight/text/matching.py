@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, DecimalException
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.errors import UsageError
 from pennyweight.text.normalize import normalize
 from pennyweight.text.rules import named, rule_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KINDS: dict[str, str] = {
     "exact": "the same text, or the same number exactly",

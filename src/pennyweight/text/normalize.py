@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MANTISSA = r"(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+"
 _NUMBER = rf"^[+-]?(?:{_MANTISSA})(?:e[+-]?0*[0-9]{{1,18}})?$"

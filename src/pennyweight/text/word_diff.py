@@ -6,11 +6,9 @@ import difflib
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any
 
 MarkedWords = list[tuple[str, bool]]
 """Pieces of a text, and whether each differs from the other text."""
