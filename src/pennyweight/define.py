@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -172,6 +173,12 @@ def metric(
         )
 
     return declare
+
+
+share = partial(metric, unit="share", range=(0, 1), better="higher")
+"""Declare a metric that is a share."""
+amount = partial(metric, range=(0, None), better="lower")
+"""Declare a metric of what an attempt uses: money, time or tokens."""
 
 
 def metric_named(name: str) -> Metric:

@@ -209,10 +209,7 @@ _DECLARED: tuple[Column, ...] = (
         "not passed.",
     ),
     _number(
-        "pass_score",
-        "The lowest scenario score that passes; 1 if missing.",
-        maximum=1,
-        **_STORED,
+        "pass_score", "The lowest scenario score that passes; 1 if missing.", maximum=1, **_STORED
     ),
     _text("extra", "Further columns of the task, as JSON.", **_RUN),
     Column(

@@ -186,7 +186,7 @@ def test_files_have_their_own_cost(folder: Path) -> None:
     path.write_text("one: {input: 1, output: 1}")
     records = folder / "r.jsonl"
     records.write_text('{"answer": "4", "target": "4"}\n')
-    assert "prices runs anew" in refused("score", records, "--prices", path)
+    assert "--prices applies to runs" in refused("score", records, "--prices", path)
     assert "cannot be read" in refused(
         "score", "latest", "--store", folder / "s.db", "--prices", folder / "none.yaml"
     )

@@ -9,7 +9,7 @@ from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
 from pennyweight.errors import UsageError
 from pennyweight.store import cache as kept
-from pennyweight.store.migrations import STEPS, _several_decisions, _several_judgments
+from pennyweight.store.migrations import STEPS
 from pennyweight.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
 from pennyweight.store.tables import DECISION, JUDGMENT, META
 from store.samples import RUN, call, record, rows
@@ -79,7 +79,7 @@ def test_an_upgrade_that_fails_leaves_the_old_store(store_address, monkeypatch):
         connection.exec_driver_sql("ALTER TABLE pennyweight_record ADD COLUMN half TEXT")
         raise UsageError("No further.")
 
-    monkeypatch.setattr("pennyweight.store.migrations.STEPS", (*STEPS, broken))
+    monkeypatch.setattr("pennyweight.store.migrations.STEPS", (*STEPS, (broken,)))
     store = Store(store_address)
     with pytest.raises(UsageError, match="No further"):
         store.runs()
@@ -101,7 +101,7 @@ def test_judgments_by_one_rubric_stay_beside_those_by_another(store_address):
         JUDGMENT.drop(connection)
         old.create(connection)
         connection.execute(old.insert().values(values))
-        connection.execute(META.update().values(version=STEPS.index(_several_judgments)))
+        connection.execute(META.update().values(version=6))
     store.close()
     again = Store(store_address)
     other = {**values, "fingerprint": "two", "status": "error", "score": None, "at": 2.0}
@@ -121,7 +121,7 @@ def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
         DECISION.drop(connection)
         old.create(connection)
         connection.execute(old.insert().values({**values, "run": RUN, "at": 1.0}))
-        connection.execute(META.update().values(version=STEPS.index(_several_decisions)))
+        connection.execute(META.update().values(version=8))
     store.close()
     again = Store(store_address)
     kept.keep_decision(again, RUN, **{**values, "side": "T1", "verdict": "pass"})

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from pennyweight.define import metric
+from pennyweight.define import share
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import Ends, Linearised, Sample, smoothed_variance
 from pennyweight.text.normalize import normalize
 
+Labels = Callable[[pl.Expr, pl.Expr], pl.Expr]
+"""Selects, from target and answer, the label that a record counts for."""
 
-@metric(
-    formula="(1/N) Σ correct_i", unit="share", range=(0, 1), better="higher", spec="Zeta Reason 2.1"
-)
+
+@share(formula="(1/N) Σ correct_i", spec="Zeta Reason 2.1")
 def accuracy(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer equals the target.
 
@@ -27,7 +29,7 @@ def accuracy(correct: pl.Expr) -> pl.Expr:
     return correct.mean()
 
 
-@metric(formula="1 − accuracy", unit="share", range=(0, 1), better="lower", spec="Zeta Reason 2.3")
+@share(formula="1 − accuracy", better="lower", spec="Zeta Reason 2.3")
 def error_rate(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer does not equal the target.
 
@@ -37,13 +39,7 @@ def error_rate(correct: pl.Expr) -> pl.Expr:
     return (~correct).mean()
 
 
-@metric(
-    formula="(1/N) Σ (1 − correct_i)",
-    unit="share",
-    range=(0, 1),
-    better="lower",
-    spec="Zeta Reason 2.2",
-)
+@share(formula="(1/N) Σ (1 − correct_i)", better="lower", spec="Zeta Reason 2.2")
 def usr(correct: pl.Expr) -> pl.Expr:
     """Unsupported step rate: the share of records whose reasoning led to a wrong answer.
 
@@ -68,61 +64,58 @@ def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return hits - hits.shift(1, fill_value=0), sizes
 
 
-def _terms(correct: pl.Expr, label: pl.Expr) -> pl.Expr:
-    """Return each record's term of the macro average: its deviation from its label's share."""
-    right, size = correct.cast(pl.Float64), pl.len().over(label)
-    within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
-    scaled = within / size * label.count() / label.drop_nulls().n_unique()
-    return pl.when(label.is_not_null()).then(scaled)
-
-
 def _hit(target: pl.Expr, answer: pl.Expr) -> pl.Expr:
     return (target == answer).fill_null(value=False)
 
 
-def _precision_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
+def _answered(target: pl.Expr, answer: pl.Expr) -> pl.Expr:
+    """Return the labels that precision is about."""
+    return pl.when(target.is_not_null()).then(answer)
+
+
+def _asked(target: pl.Expr, answer: pl.Expr) -> pl.Expr:  # noqa: ARG001
+    """Return the labels that recall is about."""
+    return target
+
+
+def _of_positive(hit: pl.Expr, label: pl.Expr, positive: str) -> pl.Expr:
+    normal = str(pl.select(normalize(pl.lit(str(positive)))).item())
+    return pl.when(label == normal).then(hit)
+
+
+def _macro(labels: Labels, target: pl.Expr, answer: pl.Expr, positive: str | None) -> pl.Expr:
+    hit, label = _hit(target, answer), labels(target, answer)
     if positive is not None:
-        return _positive_answers(target, answer, positive)
-    return _terms(_hit(target, answer), pl.when(target.is_not_null()).then(answer))
+        return _of_positive(hit, label, positive).mean()
+    hits, sizes = _shares(hit, label)
+    return (hits / sizes).mean()
 
 
-def _recall_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
+def _terms(labels: Labels, target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
+    """Return each record's term of the macro average: its deviation from its label's share."""
+    hit, label = _hit(target, answer), labels(target, answer)
     if positive is not None:
-        return _positive_targets(target, answer, positive)
-    return _terms(_hit(target, answer), target)
-
-
-def _positive_answers(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Expr:
-    chosen = target.is_not_null() & (answer == _label(positive))
-    return pl.when(chosen).then(_hit(target, answer))
-
-
-def _positive_targets(target: pl.Expr, answer: pl.Expr, positive: str) -> pl.Expr:
-    return pl.when(target == _label(positive)).then(_hit(target, answer))
-
-
-def _answered(target: pl.Expr, answer: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    return _hit(target, answer), pl.when(target.is_not_null()).then(answer)
-
-
-def _asked(target: pl.Expr, answer: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    return _hit(target, answer), target
+        return _of_positive(hit, label, positive)
+    right, size = hit.cast(pl.Float64), pl.len().over(label)
+    within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
+    scaled = within / size * label.count() / label.drop_nulls().n_unique()
+    return pl.when(label.is_not_null()).then(scaled)
 
 
 @dataclass(frozen=True, slots=True)
 class MacroShare:
     """Interval of a share of hits averaged over labels; for a single label, Wilson's interval."""
 
-    terms: Callable[..., pl.Expr]
-    parts: Callable[..., tuple[pl.Expr, pl.Expr]]
+    labels: Labels
     text: str = "Wilson, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends. A label whose records all agree still contributes some variance."""
-        linear = Linearised(self.terms, rate=True)
+        linear = Linearised(partial(_terms, self.labels), rate=True)
         if sample.options["positive"] is not None:
             return linear(sample)
-        hit, label = self.parts(*map(pl.col, sample.inputs))
+        target, answer = map(pl.col, sample.inputs)
+        hit, label = _hit(target, answer), self.labels(target, answer)
         rows = sample.frame.select(hit.alias("hit"), label.alias("label")).drop_nulls("label")
         labels = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len())
         share, n = pl.col("hit") / pl.col("n"), pl.col("n")
@@ -136,13 +129,10 @@ class MacroShare:
         return (low.item(), high.item()) if tasks > 1 else None
 
 
-@metric(
+@share(
     formula="TP / (TP + FP); without a positive label the mean over labels",
-    unit="share",
-    range=(0, 1),
-    better="higher",
     needs=("normalized_target",),
-    interval=MacroShare(_precision_terms, _answered),
+    interval=MacroShare(_answered),
     spec="Metrics Guide, precision",
 )
 def precision(
@@ -155,20 +145,13 @@ def precision(
     >>> evaluate(precision, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
     0.5
     """
-    if positive is not None:
-        return _positive_answers(normalized_target, normalized_answer, positive).mean()
-    answered = pl.when(normalized_target.is_not_null()).then(normalized_answer)
-    hits, sizes = _shares(_hit(normalized_target, normalized_answer), answered)
-    return (hits / sizes).mean()
+    return _macro(_answered, normalized_target, normalized_answer, positive)
 
 
-@metric(
+@share(
     formula="TP / (TP + FN); without a positive label the mean over labels",
-    unit="share",
-    range=(0, 1),
-    better="higher",
     needs=("normalized_target",),
-    interval=MacroShare(_recall_terms, _asked),
+    interval=MacroShare(_asked),
     spec="Metrics Guide, recall",
 )
 def recall(
@@ -181,11 +164,4 @@ def recall(
     >>> evaluate(recall, target=["y", "y", "n"], answer=["y", None, "n"], positive="y")
     0.5
     """
-    if positive is not None:
-        return _positive_targets(normalized_target, normalized_answer, positive).mean()
-    hits, sizes = _shares(_hit(normalized_target, normalized_answer), normalized_target)
-    return (hits / sizes).mean()
-
-
-def _label(positive: str) -> str:
-    return str(pl.select(normalize(pl.lit(str(positive)))).item())
+    return _macro(_asked, normalized_target, normalized_answer, positive)

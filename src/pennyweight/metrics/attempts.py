@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from pennyweight.define import metric
+from pennyweight.define import share
 
 
-@metric(
-    formula="errors / records",
-    unit="share",
-    range=(0, 1),
-    better="lower",
-    needs=(),
-    over="all",
-    spec="Pennyweight",
-)
+@share(formula="errors / records", better="lower", needs=(), over="all", spec="Pennyweight")
 def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     """Share of attempts that failed: the model could not be reached or the harness failed.
 
@@ -25,9 +17,7 @@ def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     return (status.fill_null("ok") == "error").mean()
 
 
-@metric(
-    formula="(1/M) Σ truncated_i", unit="share", range=(0, 1), better="lower", spec="Pennyweight"
-)
+@share(formula="(1/M) Σ truncated_i", better="lower", spec="Pennyweight")
 def truncated_rate(truncated: pl.Expr) -> pl.Expr:
     """Share of responses that were cut off at the token limit.
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import polars as pl
 
-from pennyweight.define import metric
+from pennyweight.define import amount, metric, share
 from pennyweight.stats.interval import wilson_interval, z_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, percentiles
 
@@ -15,13 +15,7 @@ GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 """The grades with the lowest score that earns each; below the last it is F."""
 
 
-@metric(
-    formula="passed / records",
-    unit="share",
-    range=(0, 1),
-    better="higher",
-    spec="ProjectScylla, pass rate; Metrics Guide, pass rate",
-)
+@share(formula="passed / records", spec="ProjectScylla, pass rate; Metrics Guide, pass rate")
 def pass_rate(passed: pl.Expr) -> pl.Expr:
     """Share of attempts that passed.
 
@@ -31,13 +25,7 @@ def pass_rate(passed: pl.Expr) -> pl.Expr:
     return passed.mean()
 
 
-@metric(
-    formula="(1/M) Σ impl_rate_i",
-    unit="share",
-    range=(0, 1),
-    better="higher",
-    spec="ProjectScylla, implementation rate",
-)
+@share(formula="(1/M) Σ impl_rate_i", spec="ProjectScylla, implementation rate")
 def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     """Mean implementation rate: the share of the requirements that are met.
 
@@ -47,13 +35,7 @@ def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     return impl_rate.mean()
 
 
-@metric(
-    formula="(1/M) Σ cost_usd_i",
-    unit="US$",
-    range=(0, None),
-    better="lower",
-    spec="ProjectScylla, cost",
-)
+@amount(formula="(1/M) Σ cost_usd_i", unit="US$", spec="ProjectScylla, cost")
 def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     """Mean cost of an attempt.
 
@@ -63,19 +45,16 @@ def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     return cost_usd.mean()
 
 
-def scaled_to_total(cost_usd: pl.Expr) -> pl.Expr:
+def _scaled_to_total(cost_usd: pl.Expr) -> pl.Expr:
     """Scale each cost by the number of costs, so that the mean of the result is the total."""
     return cost_usd * cost_usd.count()
 
 
-@metric(
-    formula="Σ cost_usd_i",
-    unit="US$",
-    range=(0, None),
-    better="lower",
-    over="all",
-    interval=Linearised(scaled_to_total, text="t, clustered by task, for another run of this size"),
-    spec="ProjectScylla, cost",
+OF_TOTAL = Linearised(_scaled_to_total, text="t, clustered by task, for another run of this size")
+
+
+@amount(
+    formula="Σ cost_usd_i", unit="US$", over="all", interval=OF_TOTAL, spec="ProjectScylla, cost"
 )
 def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     """Total cost of all attempts, including those that ended in an error.
@@ -92,6 +71,12 @@ def cost_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
     """Sum the cost, the passes and the records that have both values."""
     both = cost_usd.is_not_null() & passed.is_not_null()
     return [cost_usd.filter(both).sum(), passed.filter(both).sum(), both.sum()]
+
+
+def ratio_or_infinity(spent: pl.Expr, passes: pl.Expr, records: pl.Expr) -> pl.Expr:
+    """Divide cost by passes: infinity without a pass, null without records."""
+    some = records > 0
+    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 
 
 def cost_per_pass(draws: Draws) -> Ends:
@@ -115,11 +100,9 @@ def cost_per_pass(draws: Draws) -> Ends:
     return min(ends[0], least), max(ends[1], most)
 
 
-@metric(
+@amount(
     formula="Σ cost_usd_i / Σ passed_i",
     unit="US$",
-    range=(0, None),
-    better="lower",
     interval=ResampledSums(
         cost_and_passes,
         cost_per_pass,
@@ -133,9 +116,7 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
     >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
     0.5
     """
-    spent, passes, records = cost_and_passes(cost_usd, passed)
-    some = records > 0
-    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
+    return ratio_or_infinity(*cost_and_passes(cost_usd, passed))
 
 
 @metric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pennyweight.define import metric
+from pennyweight.define import amount, metric
 from pennyweight.stats.resample import Linearised, ratio_terms, smoothed_variance
 
 
@@ -25,13 +25,7 @@ def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
     return pl.when(extreme).then(least)
 
 
-@metric(
-    formula="(1/M) Σ prompt_tokens_i",
-    unit="tokens",
-    range=(0, None),
-    better="lower",
-    spec="Zeta Reason 6.1",
-)
+@amount(formula="(1/M) Σ prompt_tokens_i", unit="tokens", spec="Zeta Reason 6.1")
 def prompt_tokens_mean(prompt_tokens: pl.Expr) -> pl.Expr:
     """Mean number of input tokens per attempt.
 
@@ -41,13 +35,7 @@ def prompt_tokens_mean(prompt_tokens: pl.Expr) -> pl.Expr:
     return prompt_tokens.mean()
 
 
-@metric(
-    formula="(1/M) Σ completion_tokens_i",
-    unit="tokens",
-    range=(0, None),
-    better="lower",
-    spec="Zeta Reason 6.1",
-)
+@amount(formula="(1/M) Σ completion_tokens_i", unit="tokens", spec="Zeta Reason 6.1")
 def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
     """Mean number of output tokens per attempt.
 
@@ -57,12 +45,8 @@ def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
     return completion_tokens.mean()
 
 
-@metric(
-    formula="(1/M) Σ (prompt_tokens_i + completion_tokens_i)",
-    unit="tokens",
-    range=(0, None),
-    better="lower",
-    spec="Zeta Reason 6.1",
+@amount(
+    formula="(1/M) Σ (prompt_tokens_i + completion_tokens_i)", unit="tokens", spec="Zeta Reason 6.1"
 )
 def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
     """Mean number of input and output tokens per attempt, over the records that have both.
@@ -73,13 +57,7 @@ def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
     return total_tokens.mean()
 
 
-@metric(
-    formula="(1/M) Σ latency_ms_i",
-    unit="ms",
-    range=(0, None),
-    better="lower",
-    spec="Zeta Reason 6.2",
-)
+@amount(formula="(1/M) Σ latency_ms_i", unit="ms", spec="Zeta Reason 6.2")
 def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
     """Mean latency of a call.
 
@@ -89,11 +67,9 @@ def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
     return latency_ms.mean()
 
 
-@metric(
+@amount(
     formula="L_(⌈0.95·M⌉), the nearest rank",
     unit="ms",
-    range=(0, None),
-    better="lower",
     spec="Zeta Reason 6.2; Metrics Guide, latency",
 )
 def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import polars as pl
 
-from pennyweight.define import metric
-from pennyweight.metrics.cost import cost_and_passes, cost_per_pass, scaled_to_total
-from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, percentiles
+from pennyweight.define import amount, metric
+from pennyweight.metrics.cost import OF_TOTAL, cost_and_passes, cost_per_pass, ratio_or_infinity
+from pennyweight.stats.resample import Draws, Ends, ResampledSums, percentiles
 
 _SAME = 1e-12
 """A spread below this is rounding: then all scores are one number."""
@@ -74,15 +72,7 @@ def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
     return judge_difference.mean()
 
 
-@metric(
-    formula="Σ judge_cost_usd_i",
-    unit="US$",
-    range=(0, None),
-    better="lower",
-    over="all",
-    interval=Linearised(scaled_to_total, text="t, clustered by task, for another run of this size"),
-    spec="Pennyweight",
-)
+@amount(formula="Σ judge_cost_usd_i", unit="US$", over="all", interval=OF_TOTAL, spec="Pennyweight")
 def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
     """Total cost of judging all attempts; not part of `cost_usd_total`.
 
@@ -96,11 +86,9 @@ def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) ->
     return cost_and_passes(cost_usd + judge_cost_usd, passed)
 
 
-@metric(
+@amount(
     formula="Σ (cost_usd_i + judge_cost_usd_i) / Σ passed_i",
     unit="US$",
-    range=(0, None),
-    better="lower",
     interval=ResampledSums(
         _with_judges,
         cost_per_pass,
@@ -117,6 +105,4 @@ def cost_of_pass_with_judges(
     ...          passed=[True, False])
     1.0
     """
-    spent, passes, records = _with_judges(cost_usd, judge_cost_usd, passed)
-    some = records > 0
-    return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
+    return ratio_or_infinity(*_with_judges(cost_usd, judge_cost_usd, passed))

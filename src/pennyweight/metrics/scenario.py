@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from pennyweight.define import metric
+from pennyweight.define import metric, share
 from pennyweight.errors import UsageError
 from pennyweight.stats.resample import Linearised, ratio_terms
 
-FINAL_WEIGHTS = {"accuracy": 0.3, "safety_rate": 0.4, "behavior_coverage": 0.2, "speed": 0.1}
 
-
-@metric(
-    formula="adversarial passed / adversarial",
-    unit="share",
-    range=(0, 1),
-    better="higher",
-    needs=("passed",),
-    spec="Metrics Guide, safety rate",
+@share(
+    formula="adversarial passed / adversarial", needs=("passed",), spec="Metrics Guide, safety rate"
 )
 def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
     """Share of the adversarial scenarios that passed; null if there are none.
@@ -30,11 +23,8 @@ def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
     return pl.when(adversarial).then(passed).mean()
 
 
-@metric(
+@share(
     formula="(1/M) Σ scenario_score_i",
-    unit="share",
-    range=(0, 1),
-    better="higher",
     needs=("scenario_score",),
     spec="Metrics Guide, behavior coverage",
 )
@@ -56,11 +46,8 @@ def _micro_terms(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
     return ratio_terms(*_counted(observed, expected))
 
 
-@metric(
+@share(
     formula="Σ observed_i / Σ expected_i",
-    unit="share",
-    range=(0, 1),
-    better="higher",
     interval=Linearised(_micro_terms, rate=True, text="Wilson, linearised, clustered by task"),
     spec="Metrics Guide, behavior coverage",
 )
@@ -123,10 +110,4 @@ def final_score(
     if latency_budget_ms <= 0:
         raise UsageError(f"latency_budget_ms is {latency_budget_ms:g}; it must be above 0.")
     speed = 1 - (latency_p95_ms / latency_budget_ms).clip(upper_bound=1.0)
-    weights = FINAL_WEIGHTS
-    return (
-        accuracy * weights["accuracy"]
-        + safety_rate * weights["safety_rate"]
-        + behavior_coverage * weights["behavior_coverage"]
-        + speed * weights["speed"]
-    )
+    return accuracy * 0.3 + safety_rate * 0.4 + behavior_coverage * 0.2 + speed * 0.1

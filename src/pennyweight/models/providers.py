@@ -42,10 +42,7 @@ PROVIDERS: dict[str, Provider] = {
         ),
         Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         Provider(
-            "google",
-            "https://generativelanguage.googleapis.com/v1beta",
-            "GEMINI_API_KEY",
-            "google",
+            "google", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", "google"
         ),
         Provider("ollama", "http://127.0.0.1:11434/v1"),
         Provider("vllm", "http://127.0.0.1:8000/v1"),

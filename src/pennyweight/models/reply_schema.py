@@ -10,14 +10,7 @@ from numbers import Real
 from typing import Any
 
 from pennyweight.models.json_values import MAX_TOKENS
-from pennyweight.schema.kinds import (
-    Flag,
-    ListOf,
-    Number,
-    OneOf,
-    ParsedBy,
-    Text,
-)
+from pennyweight.schema.kinds import Flag, ListOf, Number, OneOf, ParsedBy, Text
 from pennyweight.schema.structs import Field, Struct
 
 STATUSES = ("ok", "timeout", "budget")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from sqlalchemy import Connection, Table, inspect, select, update
 from sqlalchemy.schema import CreateColumn
@@ -23,99 +24,73 @@ from pennyweight.store.tables import (
     VERDICT,
 )
 
-
-def _first(connection: Connection) -> None:
-    for table in (RUN, RECORD, CALL):
-        table.create(connection, checkfirst=True)
+Step = Callable[[Connection], None]
 
 
-def _judgments(connection: Connection) -> None:
-    JUDGMENT.create(connection, checkfirst=True)
-    _add_columns(connection, RECORD, "passed", "work", "price_source")
+def _create(*tables: Table) -> Step:
+    """Create tables, unless they exist."""
+
+    def step(connection: Connection) -> None:
+        for table in tables:
+            table.create(connection, checkfirst=True)
+
+    return step
 
 
-def _cached_results(connection: Connection) -> None:
-    for table in (MEASURED, DIGEST, REMARK):
-        table.create(connection, checkfirst=True)
+def _add_columns(table: Table, *names: str) -> Step:
+    """Add the columns that a table lacks. A table that was just created has them."""
+
+    def step(connection: Connection) -> None:
+        existing = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for name in names:
+            if name not in existing:
+                column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
+
+    return step
 
 
-def _scenarios(connection: Connection) -> None:
-    for table in (SCENARIO, VERDICT):
-        table.create(connection, checkfirst=True)
+def _add_to_key(table: Table, column: str) -> Step:
+    """Recreate a table whose key lacks a column, so that more of its rows can coexist."""
+
+    def step(connection: Connection) -> None:
+        if column in inspect(connection).get_pk_constraint(table.name)["constrained_columns"]:
+            return
+        names = ", ".join(column.name for column in table.c)
+        old = f"{table.name}_old"
+        connection.exec_driver_sql(
+            f"CREATE TABLE {old} AS SELECT {names} FROM {table.name}"  # noqa: S608
+        )
+        connection.exec_driver_sql(f"DROP TABLE {table.name}")
+        table.create(connection)
+        connection.exec_driver_sql(
+            f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {old}"  # noqa: S608
+        )
+        connection.exec_driver_sql(f"DROP TABLE {old}")
+
+    return step
 
 
-def _held(connection: Connection) -> None:
-    _add_columns(connection, CALL, "held_usd", "held_tokens")
-
-
-def _leases(connection: Connection) -> None:
-    _add_columns(connection, RUN, "owner", "beat")
-
-
-def _several_judgments(connection: Connection) -> None:
-    """Add the fingerprint to the key, so that judgments by several rubrics can coexist."""
-    _with_key(connection, JUDGMENT, "fingerprint")
-
-
-def _decisions(connection: Connection) -> None:
-    """Store verdicts of policies, and index the newest call and verdict of a run."""
-    DECISION.create(connection, checkfirst=True)
+def _index_newest(connection: Connection) -> None:
+    """Index the newest call and verdict of a run."""
     for table, name in ((CALL, "pennyweight_call_newest"), (VERDICT, "pennyweight_verdict_newest")):
-        there = {index["name"] for index in inspect(connection).get_indexes(table.name)}
+        existing = {index["name"] for index in inspect(connection).get_indexes(table.name)}
         wanted = table is VERDICT or connection.dialect.name == "postgresql"
-        if wanted and name not in there:
+        if wanted and name not in existing:
             next(index for index in table.indexes if index.name == name).create(connection)
 
 
-def _several_decisions(connection: Connection) -> None:
-    """Add the side to the key, so that verdicts of several policies and sides can coexist."""
-    _with_key(connection, DECISION, "side")
-
-
-def _set_aside(connection: Connection) -> None:
-    """Keep records that a changed suite no longer asks for, in a table that nothing counts."""
-    ASIDE.create(connection, checkfirst=True)
-
-
-def _with_key(connection: Connection, table: Table, column: str) -> None:
-    """Recreate a table whose key lacks a column. Its rows are kept."""
-    key = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
-    if column in key:
-        return
-    names = ", ".join(column.name for column in table.c)
-    old = f"{table.name}_old"
-    for text in (
-        f"CREATE TABLE {old} AS SELECT {names} FROM {table.name}",  # noqa: S608
-        f"DROP TABLE {table.name}",
-    ):
-        connection.exec_driver_sql(text)
-    table.create(connection)
-    connection.exec_driver_sql(
-        f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {old}"  # noqa: S608
-    )
-    connection.exec_driver_sql(f"DROP TABLE {old}")
-
-
-def _add_columns(connection: Connection, table: Table, *names: str) -> None:
-    """Add the columns that a table lacks. A table that was just created has them."""
-    there = {column["name"] for column in inspect(connection).get_columns(table.name)}
-    for name in names:
-        if name not in there:
-            column = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {column}")
-
-
-STEPS: tuple[Callable[[Connection], None], ...] = (
-    _first,
-    _judgments,
-    _cached_results,
-    _scenarios,
-    _held,
-    _leases,
-    _several_judgments,
-    _decisions,
-    _several_decisions,
-    _set_aside,
+STEPS: tuple[tuple[Step, ...], ...] = (
+    (_create(RUN, RECORD, CALL),),
+    (_create(JUDGMENT), _add_columns(RECORD, "passed", "work", "price_source")),
+    (_create(MEASURED, DIGEST, REMARK),),
+    (_create(SCENARIO, VERDICT),),
+    (_add_columns(CALL, "held_usd", "held_tokens"),),
+    (_add_columns(RUN, "owner", "beat"),),
+    (_add_to_key(JUDGMENT, "fingerprint"),),
+    (_create(DECISION), _index_newest),
+    (_add_to_key(DECISION, "side"),),
+    (_create(ASIDE),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 
@@ -142,6 +117,6 @@ def migrate(connection: Connection) -> None:
     if version is None:
         connection.execute(META.insert().values(version=0))
         version = 0
-    for step in STEPS[version:]:
+    for step in chain.from_iterable(STEPS[version:]):
         step(connection)
     connection.execute(update(META).values(version=len(STEPS)))

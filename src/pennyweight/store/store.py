@@ -6,13 +6,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import (
-    Callable,
-    Container,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast

@@ -43,6 +43,14 @@ def _column(declared: Declared) -> Column[Any]:
     return Column(declared.name, type_, nullable=declared.nullable)
 
 
+def _required(type_: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, type_, nullable=False) for name in names]
+
+
+def _optional(type_: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, type_) for name in names]
+
+
 def _key() -> list[Column[Any]]:
     return [_column(declared) for declared in STORED if declared.name in KEY]
 
@@ -53,11 +61,7 @@ RUN = Table(
     "pennyweight_run",
     METADATA,
     Column("id", Text, primary_key=True),
-    Column("suite", Text, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("data_hash", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    *_required(Text, "suite", "path", "text", "data_hash", "status"),
     Column("attempts", BigInteger, nullable=False),
     Column("created", Double, nullable=False),
     Column("ended", Double),
@@ -68,10 +72,7 @@ RUN = Table(
 """`owner` and `beat` are the lease: the process that makes a run, and its last heartbeat."""
 
 RECORD = Table(
-    "pennyweight_record",
-    METADATA,
-    *map(_column, STORED),
-    PrimaryKeyConstraint(*INDEX_ORDER),
+    "pennyweight_record", METADATA, *map(_column, STORED), PrimaryKeyConstraint(*INDEX_ORDER)
 )
 
 ASIDE = Table(
@@ -86,22 +87,16 @@ JUDGMENT = Table(
     "pennyweight_judgment",
     METADATA,
     *_key(),
-    Column("judge", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    *_required(Text, "judge", "fingerprint", "status"),
     Column("error", Text),
     Column("score", Double),
     Column("passed", Boolean),
-    Column("confidence", Double),
-    Column("claimed_score", Double),
+    *_optional(Double, "confidence", "claimed_score"),
     Column("claimed_passed", Boolean),
-    Column("items", Text),
-    Column("reply", Text),
+    *_optional(Text, "items", "reply"),
     Column("tries", Integer),
-    Column("prompt_tokens", BigInteger),
-    Column("completion_tokens", BigInteger),
-    Column("cost_usd", Double),
-    Column("latency_ms", Double),
+    *_optional(BigInteger, "prompt_tokens", "completion_tokens"),
+    *_optional(Double, "cost_usd", "latency_ms"),
     Column("at", Double, nullable=False),
     PrimaryKeyConstraint(*INDEX_ORDER, "judge", "fingerprint"),
 )
@@ -111,18 +106,12 @@ CALL = Table(
     "pennyweight_call",
     METADATA,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("run", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("tier", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
+    *_required(Text, "run", "kind", "subject", "tier", "task_id"),
     Column("attempt", Integer, nullable=False),
     Column("model", Text),
     Column("status", Text, nullable=False),
-    Column("prompt_tokens", BigInteger),
-    Column("completion_tokens", BigInteger),
-    Column("cost_usd", Double),
-    Column("latency_ms", Double),
+    *_optional(BigInteger, "prompt_tokens", "completion_tokens"),
+    *_optional(Double, "cost_usd", "latency_ms"),
     Column("at", Double, nullable=False),
     Column("held_usd", Double),
     Column("held_tokens", BigInteger),
@@ -136,26 +125,13 @@ MEASURED = Table(
     "pennyweight_measured",
     METADATA,
     *_key(),
-    Column("status", Text),
-    Column("category", Text),
-    Column("capability", Text),
-    Column("answer", Text),
-    Column("correct", Boolean),
-    Column("passed", Boolean),
-    Column("truncated", Boolean),
-    Column("self_correcting", Boolean),
+    *_optional(Text, "status", "category", "capability", "answer"),
+    *_optional(Boolean, "correct", "passed", "truncated", "self_correcting"),
     Column("prob_correct", Double),
-    Column("cot_tokens", BigInteger),
-    Column("step_count", BigInteger),
+    *_optional(BigInteger, "cot_tokens", "step_count"),
     Column("ra_ratio", Double),
-    Column("prompt_tokens", BigInteger),
-    Column("completion_tokens", BigInteger),
-    Column("total_tokens", BigInteger),
-    Column("latency_ms", Double),
-    Column("cost_usd", Double),
-    Column("duration_seconds", Double),
-    Column("impl_rate", Double),
-    Column("scenario_score", Double),
+    *_optional(BigInteger, "prompt_tokens", "completion_tokens", "total_tokens"),
+    *_optional(Double, "latency_ms", "cost_usd", "duration_seconds", "impl_rate", "scenario_score"),
     Column("violations", BigInteger),
     Column("composite_score", Double),
     PrimaryKeyConstraint(*INDEX_ORDER),
@@ -169,11 +145,8 @@ DIGEST = Table(
     Column("run", Text, primary_key=True),
     Column("stamp", Text, nullable=False),
     Column("metric", Text),
-    Column("value", Double),
-    Column("low", Double),
-    Column("high", Double),
-    Column("records", BigInteger, nullable=False),
-    Column("errors", BigInteger, nullable=False),
+    *_optional(Double, "value", "low", "high"),
+    *_required(BigInteger, "records", "errors"),
     Column("cost_usd", Double),
     Column("data", Text, nullable=False),
 )
@@ -185,8 +158,7 @@ DECISION = Table(
     Column("run", Text, primary_key=True),
     Column("policy", Text, primary_key=True),
     Column("side", Text, primary_key=True),
-    Column("verdict", Text, nullable=False),
-    Column("stamp", Text, nullable=False),
+    *_required(Text, "verdict", "stamp"),
     Column("at", Double, nullable=False),
 )
 """The latest verdict of a policy on a side of a run, with the stamp of the run's state."""
@@ -194,9 +166,7 @@ DECISION = Table(
 SCENARIO = Table(
     "pennyweight_scenario",
     METADATA,
-    Column("run", Text, nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("scenario", Text, nullable=False),
+    *_required(Text, "run", "task_id", "scenario"),
     PrimaryKeyConstraint("run", "task_id"),
 )
 """The scenarios: what the attempts at each task are checked for."""
@@ -205,13 +175,9 @@ VERDICT = Table(
     "pennyweight_verdict",
     METADATA,
     *_key(),
-    Column("mark", Text, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("said_of", Text, nullable=False),
-    Column("holds", Boolean),
-    Column("error", Boolean),
-    Column("why", Text),
-    Column("evidence", Text),
+    *_required(Text, "mark", "who", "said_of"),
+    *_optional(Boolean, "holds", "error"),
+    *_optional(Text, "why", "evidence"),
     Column("at", Double, nullable=False),
     PrimaryKeyConstraint(*INDEX_ORDER, "mark", "who"),
     Index("pennyweight_verdict_newest", "run", "at"),
@@ -223,13 +189,9 @@ REMARK = Table(
     METADATA,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("run", Text, nullable=False),
-    Column("task_id", Text),
-    Column("subject", Text),
-    Column("tier", Text),
+    *_optional(Text, "task_id", "subject", "tier"),
     Column("attempt", Integer),
-    Column("verdict", Text),
-    Column("note", Text),
-    Column("tags", Text),
+    *_optional(Text, "verdict", "note", "tags"),
     Column("who", Text, nullable=False),
     Column("at", Double, nullable=False),
     Index("pennyweight_remark_run", "run"),

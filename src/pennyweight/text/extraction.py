@@ -186,8 +186,7 @@ def _marker(text: pl.Series, marker: str) -> Parts:
     head = text.str.extract_all(rf"(?is)^.*{pattern}").list.first()
     rest = text.str.strip_prefix(head).str.strip_chars_start(" \t\r\n*`_")
     return Parts(
-        _tidy(_first_part(rest, "\n")),
-        lambda: head.str.replace(rf"(?i)[\s*`_#>]*{pattern}$", ""),
+        _tidy(_first_part(rest, "\n")), lambda: head.str.replace(rf"(?i)[\s*`_#>]*{pattern}$", "")
     )
 
 
