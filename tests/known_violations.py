@@ -19,7 +19,6 @@ HASATTR: set[str] = {
 }
 
 TOO_LARGE: set[str] = {
-    "api",
     "render",
     "store/store.py",
 }

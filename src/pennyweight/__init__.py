@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pennyweight.api.ask import ask as ask
     from pennyweight.api.compare import compare as compare
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
     from pennyweight.api.judge import judge as judge
+    from pennyweight.api.models import ask as ask
     from pennyweight.api.report import report as report
     from pennyweight.api.run import RunResult as RunResult
     from pennyweight.api.run import resume as resume
@@ -30,7 +30,7 @@ _PUBLIC = {
     "PerTaskResult": "pennyweight.scoring.per_task",
     "RunResult": "pennyweight.api.run",
     "Scores": "pennyweight.scoring.scores",
-    "ask": "pennyweight.api.ask",
+    "ask": "pennyweight.api.models",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",

@@ -55,6 +55,19 @@ class InputError(PennyweightError):
         return "\n".join(lines)
 
 
+class StoreError(PennyweightError):
+    """The store cannot be read or written: a full disk, a lost connection, no permission."""
+
+    exit_code = 4
+
+    def __init__(self, problem: str, advice: str = "", *, transient: bool = False) -> None:
+        super().__init__(f"{problem} {advice}".rstrip())
+        self.problem = problem
+        """What is wrong, without the advice that follows it in the message."""
+        self.transient = transient
+        """Whether the problem may disappear by itself, such as a server that restarts."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
     """Return the message for an unknown name, with the closest known one.
 

@@ -7,10 +7,9 @@ import pytest
 from api.test_digest import SETTINGS
 from pennyweight.api import records
 from pennyweight.api.records import Filter, RubricMark, Sort
-from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError
 from pennyweight.record import AttemptKey
-from pennyweight.store.store import JUDGMENT_COLUMNS
+from pennyweight.store.store import JUDGMENT_COLUMNS, Store
 from store.samples import RUN, record, run
 
 RUBRIC = {"categories": [{"items": [{"id": "short", "points": 2.0}]}]}

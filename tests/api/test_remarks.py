@@ -3,9 +3,9 @@
 import pytest
 
 from pennyweight.api.remarks import remark_on_record, remark_on_run, remarks, tags_of
-from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import AttemptKey
+from pennyweight.store.store import Store
 from store.samples import RUN, record, run
 
 KEY = AttemptKey(RUN, "m", "T0", "a", 1)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 import pennyweight
-from pennyweight.api.run import Until, plan, resume, run
+from pennyweight.api.run import Until, Watcher, plan, resume, run
 from pennyweight.api.runs import delete_run, find_run, list_runs, scores_of_run
-from pennyweight.api.watcher import Watcher
 from pennyweight.engine.ending import EndKind, Limit, LimitReached
 from pennyweight.errors import UsageError
 

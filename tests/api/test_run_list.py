@@ -7,9 +7,9 @@ from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.remarks import remark_on_run
 from pennyweight.api.run_list import counts, listing, state, state_mark
 from pennyweight.api.runs import INTERRUPTED
-from pennyweight.api.store import Store
 from pennyweight.errors import NotFoundError
 from pennyweight.store.cache import keep_decision
+from pennyweight.store.store import Store
 from store.samples import RUN, call, record, run
 
 

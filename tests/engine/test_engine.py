@@ -18,7 +18,8 @@ from models.hostile import in_a_thread, in_turn, reset, response
 from pennyweight.engine import limiter
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.execution import execute, new_run, open_suite
-from pennyweight.store.store import Store, StoreError
+from pennyweight.errors import StoreError
+from pennyweight.store.store import Store
 
 
 def after(seconds, behaviour=None):

@@ -16,8 +16,9 @@ import pytest
 from engine.serving import calls, server, suite
 from pennyweight.engine.ending import Limit, LimitReached
 from pennyweight.engine.execution import execute, new_run, open_suite
+from pennyweight.errors import StoreError
 from pennyweight.store import store as module
-from pennyweight.store.store import Store, StoreError
+from pennyweight.store.store import Store
 
 PENNYWEIGHT = [sys.executable, "-m", "pennyweight"]
 

@@ -12,8 +12,9 @@ import pytest
 from engine.command import kept, run
 from engine.serving import calls, server, suite
 from pennyweight.engine.writer import Writer
+from pennyweight.errors import StoreError
 from pennyweight.store import store as module
-from pennyweight.store.store import Store, StoreError
+from pennyweight.store.store import Store
 from store.samples import RUN, call, record
 
 TASKS, FLYING, SPACE = 300, 8, 400_000

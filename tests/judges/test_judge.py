@@ -16,6 +16,7 @@ from pennyweight.engine.ending import ClosedBecause
 from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
+from pennyweight.errors import StoreError
 from pennyweight.judges.judge import Brief, Desk, Judge
 from pennyweight.judges.judging import Bench, case_of
 from pennyweight.judges.prompt import JudgedCase, messages, schema
@@ -25,7 +26,6 @@ from pennyweight.models.model import Reply, Usage
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
-from pennyweight.store.connection import StoreError
 from pennyweight.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
 from pennyweight.suite.rubric import Category, Item, Rubric
 from pennyweight.suite.values import Judging, Limits, Price, Subject

@@ -10,9 +10,9 @@ from socket import socket
 import pytest
 
 from cli.command import pennyweight
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.connection import again, shown
-from pennyweight.store.store import Store, StoreError
+from pennyweight.store.store import Store
 from store.samples import record, run
 
 SECRET = "c0rrect-horse"

@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
+from pennyweight.errors import StoreError
 from pennyweight.store import cache as kept
-from pennyweight.store.connection import StoreError
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.store import Store
 from store.samples import RUN, run

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.store import store as module
-from pennyweight.store.store import RECORD_COLUMNS, Store, StoreError
+from pennyweight.store.store import RECORD_COLUMNS, Store
 from pennyweight.store.tables import META, METADATA
 from pennyweight.store.tables import RUN as RUN_TABLE
 from store.samples import RUN, call, record, rows, run

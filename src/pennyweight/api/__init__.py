@@ -2,18 +2,19 @@
 
 Tested elsewhere:
     baseline.py: tests/cli/test_gate.py
-    columns.py: tests/cli/test_score.py
     compare.py: tests/scoring/test_comparison.py
     judge.py: tests/api/test_run.py
-    ratchet.py: tests/gates/test_ratchet.py
     report.py: tests/api/test_agreement.py
     review.py: tests/runs/test_observations.py
     run_verdicts.py: tests/web/test_gates.py
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py
     side_by_side.py: tests/web/test_comparison.py
-    store.py: tests/store/test_store.py
     suites.py: tests/web/test_rest.py
     uploads.py: tests/web/test_rest.py
-    watcher.py: tests/api/test_run.py
 """
+
+from pennyweight.record import COLUMNS
+
+ALIASES = {column.name: column.aliases for column in COLUMNS if column.aliases}
+"""The names under which columns of the record are understood in foreign files."""

@@ -15,10 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from pennyweight.errors import PennyweightError
+from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
-from pennyweight.store.connection import StoreError
 from pennyweight.store.store import Run, Store
 
 MAX_INLINE_ATTEMPTS = 20_000

@@ -15,7 +15,9 @@ from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.loader import load_policies
 from pennyweight.gates.policy import Policy
+from pennyweight.gates.ratchet import Ratcheted, ratchet
 from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import Verdict, VerdictEvidence
 from pennyweight.runs.plan import early_stop_plan
 from pennyweight.sources.source import Source
@@ -92,6 +94,19 @@ def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
 def read_policy(policy: str | Path | Sequence[str | Path], version: str | None = None) -> Policy:
     """Read a policy, or several that are joined; `version` chooses progressive thresholds."""
     return load_policies([policy] if isinstance(policy, str | Path) else list(policy), version)
+
+
+def margin_share(margin: str) -> float:
+    """Read how far below the value a raised threshold stays: `1%` means 0.01."""
+    amount = Quantity.parse(margin)
+    if amount.sign or amount.unit not in {"", "%"} or amount.number < 0:
+        raise UsageError(f"--margin {margin}: it must be a share such as 1%.")
+    return amount.number / 100 if amount.unit or amount.number >= 1 else amount.number
+
+
+def raise_thresholds(verdict: Verdict, share: float) -> Ratcheted | None:
+    """Raise the thresholds in the policy's files; None if the policy did not pass."""
+    return ratchet(verdict, share) if verdict.verdict == "pass" else None
 
 
 def _sources(source: Given, where: Mapping[str, str], store: str | Store | None) -> list[Source]:

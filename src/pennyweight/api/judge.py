@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pennyweight.api.run import Watcher
 from pennyweight.api.sources import open_store
-from pennyweight.api.watcher import Watcher
 from pennyweight.errors import UsageError
 from pennyweight.judges.judging import JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges

@@ -11,24 +11,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pennyweight.api.watcher import Watcher
+from pennyweight.api.baseline import baseline_records
+from pennyweight.api.gate import read_policy
+from pennyweight.api.sources import open_store
 from pennyweight.engine.advice import ANSWERED_BY, shared
+from pennyweight.engine.budget import Budget
 from pennyweight.engine.early_stop import GrowingSuite
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run, open_suite
 from pennyweight.engine.preflight import fetched, warnings
-from pennyweight.engine.resume import held, renew, resume_plan
-from pennyweight.errors import UsageError, unknown
-from pennyweight.gates.policy import Policy
-from pennyweight.gates.records import GateRecords
+from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
+from pennyweight.engine.tally import Tally
+from pennyweight.errors import StoreError, UsageError, unknown
+from pennyweight.gates.decision import needed_metrics
 from pennyweight.gates.verdict import Verdict
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
+from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import keep
 from pennyweight.runs.plan import EarlyStop
-from pennyweight.store.connection import StoreError
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Row, Run, Store
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import Suite, Task
 
@@ -36,6 +39,29 @@ if TYPE_CHECKING:
     from pennyweight.store.settings import Spending
 
 T = TypeVar("T")
+
+
+class Watcher:
+    """Receives the events of a run. Override the methods you need; the rest do nothing."""
+
+    def note(self, text: str) -> None:
+        """Receive advice or a warning, most of it before the first call."""
+
+    def approve(self, run: Run, difference: ResumePlan) -> bool:  # noqa: ARG002
+        """Return whether a resumed run may continue with a suite that changed."""
+        return True
+
+    def start(self, run: Run, attempts: int) -> None:
+        """Receive the run, which is in the store now, and how many attempts it has at most."""
+
+    def begin(self, phase: Phase) -> None:
+        """Receive the phase that begins."""
+
+    def progress(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
+        """Receive the records that were just committed; called from the writer's thread."""
+
+    def end(self, result: JudgingResult | None = None) -> None:
+        """Receive the end of the phase, with the result of a phase of judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +161,7 @@ def resume(
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
     `as_stored` takes the suite's text from the run instead of its file.
     """
-    watch, at = watch or Watcher(), _opened(store)
+    watch, at = watch or Watcher(), open_store(store)
     found, suite = _resumed(run, at, by, watch, as_stored=as_stored)
     return _outside_a_loop(
         lambda: _Job.prepared(suite, found, at, watch, record, fresh=False).carry_out(until)
@@ -153,7 +179,7 @@ def plan(
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
     watch = watch or Watcher()
     if resume:
-        _, loaded = _resumed(suite or "latest", _opened(store), by, watch)
+        _, loaded = _resumed(suite or "latest", open_store(store), by, watch)
     else:
         loaded = open_suite(suite or "suite.yaml", by=by)
     for note in warnings(loaded, model_of):
@@ -167,10 +193,6 @@ def _chosen(suite: Suite, ids: Collection[str]) -> tuple[Task, ...]:
         if name not in known:
             raise UsageError(unknown("Task", name, known, f"They are in {suite.path}."))
     return tuple(task for task in suite.tasks if task.id in ids)
-
-
-def _opened(store: str | Store | None) -> Store:
-    return store if isinstance(store, Store) else Store(store)
 
 
 def _outside_a_loop(call: Callable[[], T]) -> T:
@@ -229,9 +251,11 @@ class _Job:
         """Check what can be checked before the first call."""
         for note in warnings(suite, model_of):
             watch.note(note)
-        at = _opened(store)
+        at = open_store(store)
         if record:
-            _check_recording(record, at)
+            if record.resolve() == Path(at.address).resolve():
+                raise UsageError(f"--record {record}: this is the store. Name another file.")
+            Recorder(record).close()  # fails where it cannot be written
         try:
             _ = at.engine
         except StoreError as error:
@@ -248,7 +272,10 @@ class _Job:
         self._start(count(self.suite))
         outcome = self._attempts(self.suite)
         judgings = self._judgings(self.suite, outcome)
-        return self._result(outcome, judgings, self._notes(outcome))
+        note: str | None = None
+        if outcome.tally.done >= 2:
+            note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY))
+        return self._result(outcome, judgings, (note,) if note else ())
 
     def _start(self, attempts: int) -> None:
         if self.fresh:
@@ -288,24 +315,15 @@ class _Job:
                     break
         return tuple(results)
 
-    def _notes(self, outcome: AttemptsResult) -> tuple[str, ...]:
-        if outcome.tally.done < 2:
-            return ()
-        note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY))
-        return (note,) if note else ()
-
     def _until(self, until: Until) -> RunResult:
         """Make ever larger parts of the suite until the policy is decided."""
         stored = None if self.fresh else EarlyStop.of(self.run)
         version = until.version or (stored.version if stored else None)
-        policy = _policy(until, version)
-        growing = GrowingSuite.of(
-            self.suite,
-            policy,
-            _baseline(until, policy, self.store),
-            seed=stored.seed if stored else None,
-            version=version,
-        )
+        policy = read_policy(until.policy, version)
+        name, metrics = until.baseline, needed_metrics(policy)
+        before = baseline_records(name, metrics, policy.options, store=self.store) if name else None
+        seed = stored.seed if stored else None
+        growing = GrowingSuite.of(self.suite, policy, before, seed=seed, version=version)
         if not self.fresh:
             with held(self.store, self.run.id):
                 renew(self.run.id, growing.suite, self.store)
@@ -367,30 +385,3 @@ class _Job:
             has_judges=self.suite.judge is not None,
             notes=notes,
         )
-
-
-def _check_recording(path: Path, store: Store) -> None:
-    """Refuse a recording that cannot be written."""
-    from pennyweight.models.replay import Recorder  # noqa: PLC0415
-
-    if path.resolve() == Path(store.address).resolve():
-        raise UsageError(f"--record {path}: this is the store. Name another file.")
-    Recorder(path).close()
-
-
-def _policy(until: Until, version: str | None) -> Policy:
-    from pennyweight.gates.loader import load_policies  # noqa: PLC0415
-
-    several = until.policy
-    paths = [several] if isinstance(several, str | Path) else list(several)
-    return load_policies(paths, version)
-
-
-def _baseline(until: Until, policy: Policy, store: Store) -> GateRecords | None:
-    """Read the records that the policy compares with."""
-    if until.baseline is None:
-        return None
-    from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
-    from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
-
-    return baseline_records(until.baseline, needed_metrics(policy), policy.options, store=store)

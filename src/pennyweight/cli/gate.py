@@ -82,8 +82,7 @@ def command(
     records must be of one subject and one tier; --where picks them. Several
     policies are joined.
     """
-    from pennyweight.api.gate import gate, keep  # noqa: PLC0415
-    from pennyweight.api.ratchet import margin_share  # noqa: PLC0415
+    from pennyweight.api.gate import gate, keep, margin_share  # noqa: PLC0415
 
     for path in report:
         if path.suffix not in SUFFIXES:
@@ -143,7 +142,7 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
 
 
 def _ratchet(verdict: Verdict, share: float) -> None:
-    from pennyweight.api.ratchet import raise_thresholds  # noqa: PLC0415
+    from pennyweight.api.gate import raise_thresholds  # noqa: PLC0415
 
     raised = raise_thresholds(verdict, share)
     if raised is None:

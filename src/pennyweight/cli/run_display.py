@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pennyweight.api.watcher import Watcher
+from pennyweight.api.run import RunResult, Watcher
 from pennyweight.render.progress import progress_of
 from pennyweight.render.run_end import (
     broken_sentence,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pennyweight.api.run import RunResult
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.resume import ResumePlan
     from pennyweight.engine.tally import Tally

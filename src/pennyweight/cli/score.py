@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from pennyweight.api.columns import ALIASES
+from pennyweight.api import ALIASES
 from pennyweight.cli.notes import ReadingProgress, note_reading, note_unanswered, note_unfinished
 from pennyweight.cli.options import names, pairs, record_options, scoring_options, share
 from pennyweight.errors import InputError

@@ -19,13 +19,12 @@ from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.resume import begin, held, place_of, settings_of
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import settle
 from pennyweight.runs.observations import keep
-from pennyweight.store.connection import StoreError
 from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Store
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import Attempt, attempts, count

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
-from pennyweight.store.connection import StoreError
 from pennyweight.store.lease import STALE, Owner
 from pennyweight.store.set_aside import exchange, set_aside
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint

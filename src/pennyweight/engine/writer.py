@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
-from pennyweight.store.connection import StoreError
+from pennyweight.errors import StoreError
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Row

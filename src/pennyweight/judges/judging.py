@@ -17,7 +17,7 @@ from pennyweight.engine.limiter import MOST, ClosedError
 from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.judges.judge import Brief, Desk, Judge, Knowledge, ValidJudgment
 from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.models.model import Model
@@ -26,7 +26,6 @@ from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
-from pennyweight.store.connection import StoreError
 from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Run, Store
 from pennyweight.suite.values import Judging, Limits, Price
 

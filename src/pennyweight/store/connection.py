@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.migrations import is_current, migrate
 
 DEFAULT = ".pennyweight/pennyweight.db"
@@ -25,19 +25,6 @@ CONNECT_TIMEOUT = 10
 """Seconds to wait for a server to accept a connection."""
 TRANSIENT_STATES = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
 """The SQLSTATEs of PostgreSQL that a retry can solve: deadlocks, restarts, too many clients."""
-
-
-class StoreError(PennyweightError):
-    """The store cannot be read or written: a full disk, a lost connection, no permission."""
-
-    exit_code = 4
-
-    def __init__(self, problem: str, advice: str = "", *, transient: bool = False) -> None:
-        super().__init__(f"{problem} {advice}".rstrip())
-        self.problem = problem
-        """What is wrong, without the advice that follows it in the message."""
-        self.transient = transient
-        """Whether the problem may disappear by itself, such as a server that restarts."""
 
 
 def connect(address: str) -> Engine:

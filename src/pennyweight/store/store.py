@@ -28,12 +28,11 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
 from pennyweight.store.connection import (
     DEFAULT,
-    StoreError,
     connect,
     connect_reader,
     file_of,

@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse
 from pennyweight import __version__
 from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.side_by_side import RunComparisons
-from pennyweight.api.store import StoreError
 from pennyweight.api.suites import SuiteLibrary
-from pennyweight.errors import InputError, NotFoundError, PennyweightError
+from pennyweight.errors import InputError, NotFoundError, PennyweightError, StoreError
 from pennyweight.web.access import Access
 from pennyweight.web.guard import Guard
 from pennyweight.web.jobs import Jobs
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from pennyweight.api.store import Store
+    from pennyweight.store.store import Store
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 GC_THRESHOLDS = (700, 10, 10)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from pennyweight.api.side_by_side import ChangedTasks
-    from pennyweight.api.store import Run
+    from pennyweight.store.store import Run
     from pennyweight.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from pennyweight.api.store import Run
+    from pennyweight.store.store import Run
     from pennyweight.web.site import Site
 
 MAX_CHOICES = 200

@@ -17,7 +17,7 @@ from pennyweight.errors import UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.api.store import Owner
+    from pennyweight.store.lease import Owner
 
 WORKER = "pennyweight.web.worker"
 AT_ONCE = 2

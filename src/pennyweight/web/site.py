@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pennyweight.api.digest_cache import DigestCache
     from pennyweight.api.run_list import RunState
     from pennyweight.api.side_by_side import RunComparisons
-    from pennyweight.api.store import Run, Store
     from pennyweight.api.suites import SuiteLibrary
+    from pennyweight.store.store import Run, Store
     from pennyweight.web.access import Access
     from pennyweight.web.jobs import Jobs
 

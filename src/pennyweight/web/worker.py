@@ -6,11 +6,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, TypedDict
 
-from pennyweight.api.watcher import Watcher
+from pennyweight.api.run import Watcher, resume, run
 from pennyweight.errors import PennyweightError
+from pennyweight.render.run_end import summary_sentences
 
 if TYPE_CHECKING:
-    from pennyweight.api.store import Run
+    from pennyweight.store.store import Run
 
 
 class Order(TypedDict, total=False):
@@ -41,9 +42,6 @@ class _Announcer(Watcher):
 
 def carry_out(order: Order) -> int:
     """Make a new run of a suite, or continue one; return the exit code of `pennyweight run`."""
-    from pennyweight.api.run import resume, run  # noqa: PLC0415
-    from pennyweight.render.run_end import summary_sentences  # noqa: PLC0415
-
     store, watch = order["store"], _Announcer()
     if resumed := order.get("run"):
         result = resume(resumed, store=store, watch=watch, as_stored=True)
