@@ -12,7 +12,7 @@ from pennyweight.define import add_measures as add
 from pennyweight.define import dtype, evaluate, measure_passes, needed_columns, needed_measures
 from pennyweight.errors import UsageError
 from pennyweight.record import BY_NAME, COLUMNS
-from pennyweight.scoring.shapes import interval_text
+from pennyweight.scoring.groups import interval_text
 
 ROWS = many(200, seed=5, attempts=2)
 OPTIONS = {"weights": {"accuracy": 1.0, "safety_rate": 3.0}}

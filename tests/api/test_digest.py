@@ -6,7 +6,7 @@ from pennyweight.api.digest import digest
 from pennyweight.api.score import score
 from pennyweight.api.sources import resolve
 from pennyweight.runs.source import RunSource
-from pennyweight.sources.copy import copied
+from pennyweight.sources.source import copied
 from pennyweight.store.store import Store
 from store.samples import call, record, run
 

@@ -16,7 +16,7 @@ from pennyweight.catalogue import chosen
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.sentences import sentences
 from pennyweight.scoring import chart_data as data
-from pennyweight.scoring.bins import histogram
+from pennyweight.scoring.chart_data import histogram
 from pennyweight.scoring.comparison import compare
 from pennyweight.scoring.digest import (
     VERSION,
@@ -30,8 +30,7 @@ from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.pipeline import Measured, Scoring
 from pennyweight.scoring.scores import Group
 from pennyweight.scoring.telling_records import telling
-from pennyweight.sources.copy import copied
-from pennyweight.sources.source import Source
+from pennyweight.sources.source import Source, copied
 
 if TYPE_CHECKING:
     Progress = Callable[[str, int], None]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pennyweight.catalogue import METRICS
-from pennyweight.gates.deciders import changed
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
-from pennyweight.gates.threshold_tests import more, wanted
+from pennyweight.gates.threshold_tests import changed, more, wanted
 from pennyweight.gates.verdict import Decision, Word, counted
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval

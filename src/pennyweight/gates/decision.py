@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan, Sequential
-from pennyweight.gates.error_rate import GateTest, shared
 from pennyweight.gates.formula import NORMALIZED
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.loader import ALIASES
@@ -23,6 +22,32 @@ from pennyweight.gates.verdict import Decision, Verdict, Word, counted
 
 if TYPE_CHECKING:
     Prepared = ThresholdTest | BaselineTest
+    from pennyweight.gates.verdict import Decision
+
+
+class GateTest(Protocol):
+    """A gate that can be decided at any level."""
+
+    def at(self, pass_level: float, fail_level: float) -> Decision:
+        """Decide, each wrong decision having this chance at most."""
+
+
+def shared(tests: Sequence[GateTest], error_rate: float) -> list[Decision]:
+    """Decide gates so that even one false alarm among them has a chance of `error_rate` at most.
+
+    Alarms are shared: with m gates each may raise one at error_rate / m, and every gate that has
+    failed leaves more to the others. Passes need no sharing: a policy passes only if all its gates
+    do, so it passes wrongly no oftener than one of them does.
+    """
+    failed: dict[int, Decision] = {}
+    while True:
+        level = error_rate / max(1, len(tests) - len(failed))
+        made = {i: t.at(error_rate, level) for i, t in enumerate(tests) if i not in failed}
+        new = {i: decision for i, decision in made.items() if decision.verdict == "fail"}
+        failed |= new
+        if not new or len(failed) == len(tests):
+            everything = {**made, **failed}
+            return [everything[i] for i in range(len(tests))]
 
 
 def needed_metrics(policy: Policy) -> list[str]:

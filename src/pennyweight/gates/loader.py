@@ -3,19 +3,297 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pennyweight.gates.declaration import POLICY
-from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD
-from pennyweight.gates.policy import Gate, Policy
-from pennyweight.gates.policy_reader import PolicyReader
+from pennyweight.catalogue import METRICS
+from pennyweight.errors import unknown
+from pennyweight.gates.declaration import GATE, POLICY, WEIGHT
+from pennyweight.gates.formula import NORMALIZED, Formula, read_formula
+from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD, GateReader
+from pennyweight.gates.invariants import NAMES
+from pennyweight.gates.policy import ErrorLimit, Gate, Level, Policy
 from pennyweight.gates.records import WEIGHTED
+from pennyweight.gates.threshold import Quantity, in_force
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import WRONG
-from pennyweight.schema.problems import DocumentError
+from pennyweight.schema.problems import DocumentError, Problems
+from pennyweight.schema.tree import Node
+
+if TYPE_CHECKING:
+    from pennyweight.schema.documents import Document
+
+
+BLOCKING_RISKS = ("critical", "high")
+_LEVELS: tuple[Level, ...] = ("blocking", "warning")
+_CRITERIA = {"by_category": "category", "by_capability": "capability"}
+
+
+@dataclass(slots=True)
+class PolicyReader:
+    """Reads the keys of a policy, and checks what concerns more than one of them."""
+
+    file: str
+    root: Node
+    given: dict[str, Any]
+    problems: Problems
+    version: str | None
+    reader: GateReader
+
+    @classmethod
+    def of(cls, document: Document, given: dict[str, Any], version: str | None) -> PolicyReader:
+        """Prepare reading a document whose keys were read into `given`."""
+        others = {*_CRITERIA, "description"}
+        weighted = tuple(name for name in given.get("weights") or {} if name not in others)
+        file, problems = document.file, document.problems
+        reader = GateReader(file, problems, given.get("on", "value"), weighted)
+        return cls(file, document.root, given, problems, version, reader)
+
+    def policy(self) -> Policy:
+        """Read all parts."""
+        composite = list(self._composite())
+        gates = [*self._fragment(), *self._thresholds(), *self._risks(), *self._progressive()]
+        gates += [*self._criteria(), *composite, *self._gates()]
+        weights, metrics = self._weights()
+        options: dict[str, Any] = {"weights": metrics} if metrics else {}
+        if "positive" in self.given:
+            options["positive"] = self.given["positive"]
+        budget = self._quantity("latency_budget", lambda q: q.value("latency_budget", "ms"))
+        if budget is not None:
+            options["latency_budget_ms"] = budget
+        required, optional = (self._ids(f"{n}_scenarios") for n in ("required", "optional"))
+        for both in sorted(set(required) & set(optional)):
+            line = self.root.line_at("optional_scenarios")
+            self.problems.add(line, f"scenario {both!r} is both required and optional.")
+        rate = self._quantity("error_rate", lambda q: q.value("error_rate", "rate"))
+        if rate is not None and not 0 < rate < 0.5:
+            what = "error_rate must be above 0 and below 50 %; no sample decides without error."
+            self.problems.add(self.root.line_at("error_rate"), what)
+        limit = self._quantity("errors", ErrorLimit.of)
+        return Policy(
+            name=self.given.get("policy") or Path(self.file).name,
+            gates=tuple(gates),
+            required=tuple(required),
+            optional=tuple(optional),
+            weights=weights,
+            composites=self.reader.composites,
+            options=options,
+            set_in=self._places(),
+            **({} if rate is None else {"error_rate": rate}),
+            **({} if limit is None else {"errors": limit}),
+        )
+
+    def _places(self) -> dict[str, str]:
+        """Return the file and line of each setting."""
+
+        def at(*path: str) -> str:
+            return f"{self.file}, line {self.root.line_at(*path)}"
+
+        places = {key: at(key) for key in self.given if key in self.root.value}
+        places |= {f"composite {name}": at("composite") for name in self.reader.composites}
+        if "latency_budget" in places:
+            places["latency_budget_ms"] = places["latency_budget"]
+        weights = self.given.get("weights") or {}
+        for key in weights:
+            places[f"weights.{key}"] = at("weights", key)
+            for name in weights[key] if key in _CRITERIA else ():
+                places[f"weights.{key}.{_norm(name)}"] = at("weights", key, name)
+        return places
+
+    def _quantity(self, key: str, read: Callable[[Quantity], Any]) -> Any:
+        """Read a setting of the whole policy that is a quantity."""
+        node = self.given.get(key)
+        if node is None:
+            return None
+        return self.reader.parsed(node, lambda: read(Quantity.parse(node.value)))
+
+    def _fragment(self) -> Iterator[Gate]:
+        """Read a metric in the form of the specification."""
+        name, node = self.given.get("name"), self.given.get("typical_threshold")
+        if name is None:
+            return
+        line = self.root.line_at("name")
+        if node is not None:
+            path = ("typical_threshold",)
+            yield from self.reader.read(name, node, path, line=line, origin="typical")
+        elif metric := self.reader.metric(name, line):
+            yield Gate(metric, metric, kind=self.reader.kind(metric), note=NO_THRESHOLD)
+
+    def _thresholds(self) -> Iterator[Gate]:
+        """Read thresholds by metric, at either level."""
+        node = self.given.get("thresholds")
+        if node is None:
+            return
+        for key, below in node.items():
+            level = next((level for level in _LEVELS if level == key), None)
+            if level is None:
+                yield from self._threshold(key, below, node, ("thresholds",), "blocking")
+            elif not below.is_mapping:
+                self.problems.add(below.line, f"thresholds.{key} must be a mapping of metrics.")
+            else:
+                for name, one in below.items():
+                    yield from self._threshold(name, one, below, ("thresholds", key), level)
+
+    def _threshold(
+        self, name: str, node: Node, above: Node, path: tuple[str | int, ...], level: Level
+    ) -> Iterator[Gate]:
+        """Read the threshold of one metric."""
+        if name == "description":
+            return
+        line = above.key_line(name)
+        others = _LEVELS if len(path) == 1 and node.is_mapping else ()
+        if self.reader.metric(name, line, *others) is not None:
+            yield from self.reader.read(
+                name, node, (*path, name), level=level, line=line, origin="thresholds"
+            )
+
+    def _risks(self) -> Iterator[Gate]:
+        """Read the rows of a risk table."""
+        for number, row in enumerate(self.given.get("risk_based_thresholds", [])):
+            if {"metric", "threshold", "risk_level"} <= set(row):
+                level: Level = "blocking" if row["risk_level"] in BLOCKING_RISKS else "warning"
+                yield from self.reader.read(
+                    row["metric"],
+                    row["threshold"],
+                    ("risk_based_thresholds", number, "threshold"),
+                    level=level,
+                    on=row.get("on"),
+                    origin="risk table",
+                    entry=f"risk table, row {number + 1}",
+                )
+
+    def _progressive(self) -> Iterator[Gate]:
+        """Read the thresholds that apply to the version."""
+        node = self.given.get("progressive_thresholds")
+        if node is None:
+            return
+        for name, table in node.items():
+            line = node.key_line(name)
+            if name == "description":
+                continue
+            if not table.is_mapping:
+                self.problems.add(table.line, f"{name} must be a mapping of versions.")
+                continue
+            if self.version is None:
+                what = f"{name} depends on the version; pass --version V."
+                self.problems.add(line, what)
+                continue
+            chosen = self.reader.parsed(table, partial(in_force, table.value, self.version))
+            if chosen is not None:
+                path = ("progressive_thresholds", name, chosen)
+                yield from self.reader.read(
+                    name, table.value[chosen], path, line=line, origin="progressive"
+                )
+            elif metric := self.reader.metric(name, line):
+                note = f"version {self.version} is below all that have one"
+                kind = self.reader.kind(metric)
+                yield Gate(metric, metric, kind=kind, note=note, origin="progressive")
+
+    def _criteria(self) -> Iterator[Gate]:
+        """Read pass rates, overall and by category."""
+        given = self.given.get("pass_criteria", {})
+        if "overall" in given:
+            path = ("pass_criteria", "overall")
+            yield from self.reader.read("pass_rate", given["overall"], path, origin="overall")
+        for key, column in _CRITERIA.items():
+            table = given.get(key)
+            for value, node in table.items() if table is not None else ():
+                if value != "description":
+                    yield from self.reader.read(
+                        "pass_rate",
+                        node,
+                        ("pass_criteria", key, value),
+                        select=((column, value),),
+                        origin="pass criteria",
+                    )
+
+    def _composite(self) -> Iterator[Gate]:
+        """Read a composite score and its conditions."""
+        given = self.given.get("composite")
+        if given is None:
+            return
+        node = self.root.value["composite"]
+        formula = self.reader.parsed(node, lambda: read_formula(given))
+        if formula is None:
+            return
+        self._check_terms(formula, node)
+        if formula.name in {*METRICS, *ALIASES, NORMALIZED} - {"final_score"}:
+            what = f"{formula.name} is the name of a metric; rename the composite."
+            self.problems.add(node.line, what)
+            return
+        self.reader.composites[formula.name] = formula
+        on = given.get("on") if isinstance(given, dict) else None
+        for number, (metric, written) in enumerate(formula.conditions, 1):
+            at = Node(written, node.line, written)
+            entry = f"composite, condition {number}"
+            yield from self.reader.read(metric, at, (), on=on, origin="composite", entry=entry)
+        if not formula.conditions:
+            yield Gate(formula.name, formula.name, note="the composite has no 'pass'")
+
+    def _check_terms(self, formula: Formula, node: Node) -> None:
+        """Report parts of a composite that are not rates."""
+        rates = [name for name, metric in METRICS.items() if metric.range == (0, 1)]
+        for term in formula.terms:
+            name = ALIASES.get(term.metric, term.metric)
+            if name in METRICS and name not in rates:
+                what = f"{name} is not a rate, so it cannot be part of a composite."
+                self.problems.add(node.line, what)
+            elif name not in {*rates, NORMALIZED}:
+                self.problems.add(node.line, unknown("Metric", name, [*rates, NORMALIZED]))
+
+    def _gates(self) -> Iterator[Gate]:
+        """Read the list of gates."""
+        for number, node in enumerate(self.given.get("gates", [])):
+            given = GATE.read(node, f"gates[{number + 1}]", self.problems)
+            if "metric" not in given:
+                continue
+            title = given.get("name")
+            if title in NAMES:
+                what = f"{title!r} is the name of a built-in gate; choose another."
+                self.problems.add(node.line_at("name"), what)
+            select = tuple((c, given[c]) for c in ("category", "capability") if c in given)
+            yield from self.reader.read(
+                given["metric"],
+                node,
+                ("gates", number),
+                level=given.get("level", "blocking"),
+                line=node.line_at("metric"),
+                title=title,
+                checked=True,
+                select=select,
+                origin="gates",
+            )
+
+    def _weights(self) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+        """Separate the weights of scenarios from those of metrics."""
+        given = self.given.get("weights", {})
+        scenarios = {
+            column: {_norm(name): weight for name, weight in given.get(key, {}).items()}
+            for key, column in _CRITERIA.items()
+        }
+        metrics: dict[str, float] = {}
+        for name in self.reader.weighted:
+            node = self.root.value["weights"].value[name]
+            metric = self.reader.metric(name, self.root.line_at("weights", name))
+            weight = WEIGHT.read(node, f"weights.{name}", self.problems)
+            if weight is not WRONG and metric is not None:
+                metrics[metric] = weight
+        if metrics and not sum(metrics.values()):
+            self.problems.add(self.root.line_at("weights"), "the weights sum to 0.")
+        return scenarios, metrics
+
+    def _ids(self, key: str) -> list[str]:
+        """Return the ids of scenarios, each once."""
+        given = self.given.get(key, [])
+        return list(dict.fromkeys(given.get("ids", []) if isinstance(given, dict) else given))
+
+
+def _norm(text: str) -> str:
+    return text.strip().lower()
+
 
 __all__ = ["ALIASES", "load_policies", "load_policy"]
 

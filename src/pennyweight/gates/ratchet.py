@@ -15,8 +15,7 @@ import yaml
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import InputError, PennyweightError, UsageError
-from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold
-from pennyweight.gates.versions import version_key
+from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold, version_key
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate

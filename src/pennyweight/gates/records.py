@@ -16,9 +16,8 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.formula import NORMALIZED, Formula
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
-from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.groups import GROUP, shape_of
 from pennyweight.scoring.pipeline import Scoring
-from pennyweight.scoring.shapes import shape_of
 from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER

@@ -3,23 +3,103 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from pennyweight.catalogue import METRICS
-from pennyweight.gates.deciders import deciders
-from pennyweight.gates.one_sided import mean_ends
-from pennyweight.gates.threshold import FRACTIONS, Threshold, shown, unit_of
-from pennyweight.gates.verdict import Decision, Word
+from pennyweight.gates.threshold import FRACTIONS, Threshold, kind_of, shown, unit_of
+from pennyweight.gates.verdict import Decider, Decision, Word
+from pennyweight.stats.drawn_weights import drawn_ends
+from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.resample import CLUSTER
-from pennyweight.text.format import declared, points
+from pennyweight.stats.special import special
+from pennyweight.text.format import declared, plural, points
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
     from pennyweight.gates.records import GateRecords
     from pennyweight.scoring.estimates import Estimate, Value
+
+
+def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
+    """Return ends for a rate of n tasks that were tried once, each wrong with a chance of `level`.
+
+    >>> low, high = rate_ends(9, 10, level=0.05)
+    >>> round(low, 4), round(high, 4)
+    (0.6058, 0.9949)
+    """
+    low = special.betaincinv(hits, n - hits + 1, level) if hits > 0 else 0.0
+    high = special.betaincinv(hits + 1, n - hits, 1 - level) if hits < n else 1.0
+    return float(low), float(high)
+
+
+def mean_ends(
+    units: pl.DataFrame, level: float, *, rate: bool, times: float = 1.0
+) -> tuple[float, float] | None:
+    """Return ends for the mean of values in tasks; None where this way does not fit.
+
+    Wilson's interval is right on the whole, but near 0 and 1 one end is wrong more often than
+    stated and the other less. A gate looks at one end, so rates get the exact binomial ends
+    (Clopper and Pearson), and where tasks were repeated the same for means over tasks
+    (Learned-Miller and Thomas). Means of scores get Student's ends, moved out for skew.
+
+    `units` has a `value` for each task, the mean of its `tries`. With `times` the ends are those
+    of so many times as many tasks with the same values.
+    """
+    if units.height < 2:
+        return None
+    values, tries = units["value"].to_numpy(), units["tries"].to_numpy()
+    if rate and tries.max() == 1:
+        return rate_ends(round(values.sum() * times), len(values) * times, level)
+    if rate:
+        return drawn_ends(values, tries, level, times)
+    if np.ptp(values) < 1e-9 or np.ptp(tries) > 0:
+        return None
+    found = interval(Paired(np.zeros(len(values)), values, tries, tries, "number"), 1 - 2 * level)
+    if found is None:
+        return None
+    middle = float(values.mean())
+    low, high = (middle + (end - middle) / math.sqrt(times) for end in found)
+    return max(0.0, low), min(1.0, high)
+
+
+def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
+    """Name the tasks with the worst values, the worst first; none for what is no mean."""
+    metric = "latency_mean_ms" if gate.metric == "latency_p95_ms" else gate.metric
+    if gate.metric in records.composites:
+        metric = "pass_rate"
+    if records.values(metric) is None:
+        return ()
+    up = METRICS[metric].better != "lower"
+    units = records.units(metric).drop_nulls("task_id").sort("value", descending=not up)
+    kind = gate.kind if metric == gate.metric else kind_of(METRICS[metric])
+    if METRICS[metric].range == (0, 1):
+        units = units.filter(pl.col("value") < 1 if up else pl.col("value") > 0)
+    elif gate.threshold:
+        limit = gate.threshold.value
+        units = units.filter(pl.col("value") < limit if up else pl.col("value") > limit)
+    rows = units.iter_rows(named=True)
+    return tuple(_said(row["task_id"], row["value"], row["tries"], metric, kind) for row in rows)
+
+
+def changed(tasks: Sequence[str], old: Sequence[float], new: Sequence[float], kind: str,
+            better: Sequence[float]) -> tuple[Decider, ...]:  # fmt: skip
+    """Name the tasks that became worse, the worst first."""
+    order = sorted((d, i) for i, d in enumerate(better) if d < 0)
+    return tuple(Decider(tasks[i], f"{shown(old[i], kind)} → {shown(new[i], kind)}")
+                 for _, i in order)  # fmt: skip
+
+
+def _said(task: str, value: float, tries: float, metric: str, kind: str) -> Decider:
+    times = f" in {plural(round(tries), 'attempt')}" if tries > 1 else ""
+    if metric == "pass_rate" and value == 0:
+        return Decider(task, f"did not pass{times}")
+    return Decider(task, f"{metric} {shown(value, kind)}{times}")
+
 
 MAX_NEEDED = 1_000_000
 """Beyond so many attempts a gate is too close to call."""

@@ -13,7 +13,7 @@ from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, markdown_table
 from pennyweight.render.terminal import Terminal, borderless
-from pennyweight.scoring.shapes import interval_text
+from pennyweight.scoring.groups import interval_text
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002

@@ -1,14 +1,12 @@
 """Scoring: records in, estimates and comparisons out.
 
 Tested elsewhere:
-    bins.py: tests/web/test_charts.py
     chart_data.py: tests/web/test_charts.py
     digest.py: tests/api/test_digest.py
     groups.py: tests/scoring/test_estimates.py
     overlap.py: tests/scoring/test_comparison.py
     pairs.py: tests/scoring/test_comparison.py
     scores.py: tests/render/test_scores.py
-    shapes.py: tests/scoring/test_estimates.py
     sides.py: tests/scoring/test_comparison.py
     telling_records.py: tests/render/test_report.py
 """

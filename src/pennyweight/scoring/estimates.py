@@ -13,8 +13,7 @@ import polars as pl
 
 from pennyweight.define import Metric, metric_named
 from pennyweight.errors import UsageError
-from pennyweight.scoring.groups import Grouped
-from pennyweight.scoring.shapes import Shape, shape_of
+from pennyweight.scoring.groups import Grouped, Shape, shape_of
 from pennyweight.stats.resample import Ends
 
 Value = float | str | None

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import METRICS, Metric
-from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.groups import GROUP, shape_of
 from pennyweight.scoring.overlap import Overlap
-from pennyweight.scoring.shapes import shape_of
 from pennyweight.stats.attempt_noise import Tries
 from pennyweight.stats.multiple import holm
 from pennyweight.stats.paired import Difference, Kind, Paired, cliffs_delta, compare
