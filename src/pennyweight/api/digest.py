@@ -16,20 +16,19 @@ from pennyweight.catalogue import chosen
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.sentences import sentences
 from pennyweight.scoring import chart_data as data
-from pennyweight.scoring.chart_data import histogram
 from pennyweight.scoring.comparison import compare
 from pennyweight.scoring.digest import (
     VERSION,
     ComparisonDigest,
-    EstimateChart,
     RecordsDigest,
+    RowChart,
     group_digest,
     headline,
+    telling,
 )
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.pipeline import Measured, Scoring
 from pennyweight.scoring.scores import Group
-from pennyweight.scoring.telling_records import telling
 from pennyweight.sources.source import Source, copied
 
 if TYPE_CHECKING:
@@ -89,8 +88,8 @@ def _digest(
                 "reliability": data.reliability(frame),
                 "thought": data.thought(frame),
                 "answers": data.answers(frame),
-                "latency": histogram(frame, "latency_ms"),
-                "tokens": histogram(frame, "total_tokens"),
+                "latency": data.histogram(frame, "latency_ms"),
+                "tokens": data.histogram(frame, "total_tokens"),
                 "coverage": data.coverage(frame),
             },
             "telling": telling(frame),
@@ -160,7 +159,7 @@ def _measured(
 
 def _categories(
     measured: _MeasuredRecords, frame: pl.LazyFrame, metric: str | None
-) -> EstimateChart | None:
+) -> RowChart | None:
     if metric is None or not 2 <= data.distinct(frame, "category") <= 200:
         return None
     groups = sorted(measured.scored(["category"], metric), key=lambda g: -g.records)

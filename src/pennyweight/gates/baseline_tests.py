@@ -11,10 +11,10 @@ import numpy as np
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
 from pennyweight.gates.threshold_tests import changed, more, wanted
-from pennyweight.gates.verdict import Decision, Word, counted
+from pennyweight.gates.verdict import Decision, Word
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval
-from pennyweight.text.format import points
+from pennyweight.text.format import plural, points
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
@@ -197,7 +197,7 @@ class BaselineTest:
         )
         if word == "pass" and self.missing:
             names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-            were = counted(len(self.missing), "task", "tasks") + " of the baseline"
+            were = plural(len(self.missing), "task", "tasks") + " of the baseline"
             what = f"{were} {'was' if len(self.missing) == 1 else 'were'} not tried now ({names})"
             why = f"{why} But {what}. Try them, or set the baseline again."
             return replace(made, verdict="inconclusive", why=why)

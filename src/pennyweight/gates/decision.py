@@ -18,7 +18,8 @@ from pennyweight.gates.pending import settled, waiting
 from pennyweight.gates.policy import Gate, Policy
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold_tests import ThresholdTest
-from pennyweight.gates.verdict import Decision, Verdict, Word, counted
+from pennyweight.gates.verdict import Decision, Verdict, Word
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     Prepared = ThresholdTest | BaselineTest
@@ -157,7 +158,7 @@ class _Level:
         coming = self.left(gate, records) or records.to_come
         if not coming or decision.verdict != "fail":
             return decision
-        return decision.turned("inconclusive", "nothing has been measured yet.")
+        return replace(decision, verdict="inconclusive", why="nothing has been measured yet.")
 
     def checked(
         self, gate: Gate, records: GateRecords, test: Prepared, decision: Decision
@@ -168,26 +169,26 @@ class _Level:
         sequential = self.plan is not None and Sequential.fits(gate, records)
         left = 0 if sequential else self.left(gate, records)
         if left and (decision.verdict == "pass" or _hopeful(test, left)):
-            why = f"{decision.why} {counted(left, 'attempt is', 'attempts are')} to come."
-            return decision.turned("inconclusive", why)
+            why = f"{decision.why} {plural(left, 'attempt is', 'attempts are')} to come."
+            return replace(decision, verdict="inconclusive", why=why)
         best = test
         open_ = self.waiting(gate, records)
         if open_:
             ends = [self.settled(gate, records, good=good) for good in (True, False)]
             if any(word != decision.verdict for _, word in ends):
-                what = counted(open_, "attempt has no verdict", "attempts have no verdict")
+                what = plural(open_, "attempt has no verdict", "attempts have no verdict")
                 why = f"{decision.why} But {what} yet, and could turn it."
-                return decision.turned("inconclusive", why)
+                return replace(decision, verdict="inconclusive", why=why)
             best = ends[0][0] or test
         missing = records.to_come
         if self.policy.errors.exceeded(records.errors, records.frame.height):
             missing += records.errors
         if missing and decision.verdict == "fail" and _hopeful(best, missing):
-            what = counted(missing, "attempt has no record", "attempts have no record")
+            what = plural(missing, "attempt has no record", "attempts have no record")
             if missing == records.errors:
-                what = counted(missing, "attempt", "attempts") + " could not be made"
+                what = plural(missing, "attempt") + " could not be made"
             why = f"{decision.why} But {what}; {'it' if missing == 1 else 'they'} could turn it."
-            return decision.turned("inconclusive", why)
+            return replace(decision, verdict="inconclusive", why=why)
         return decision
 
     def waiting(self, gate: Gate, records: GateRecords) -> int:
@@ -244,10 +245,10 @@ def ready(
     if not isinstance(estimate.value, float):
         open_ = waiting(gate.metric, records)
         if open_:
-            what = counted(open_, "attempt has no verdict", "attempts have no verdict")
+            what = plural(open_, "attempt has no verdict", "attempts have no verdict")
             return none("inconclusive", f"it has no value: {what} yet.")
         if records.errors:
-            what = counted(records.errors, "attempt", "attempts")
+            what = plural(records.errors, "attempt")
             return none("inconclusive", f"it has no value: {what} could not be made.")
         why = "it has no value in these records: what was not measured has not passed."
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
@@ -267,7 +268,7 @@ def _with_choice(
     if own.frame.height:
         return decision
     found = (_list(column, records.values_in(column)) for column, _ in gate.select)
-    return decision.turned(decision.verdict, " ".join((decision.why, *found)))
+    return replace(decision, why=" ".join((decision.why, *found)))
 
 
 def _lacking(gate: Gate, records: GateRecords) -> str:

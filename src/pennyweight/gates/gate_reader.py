@@ -11,10 +11,10 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
 from pennyweight.gates.formula import Formula
 from pennyweight.gates.policy import Against, Gate, Level, Location, Margin, On
-from pennyweight.gates.records import values_of
 from pennyweight.gates.threshold import Quantity, Threshold, kind_of
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
+from pennyweight.scoring.groups import mean_values
 
 ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""
@@ -153,7 +153,7 @@ class GateReader:
             what = "has no better direction or no value for each record"
             self.problems.add(node.line, f"{base.name} {what}, so it cannot be compared.")
             return
-        if values_of(metric, {}) is None:
+        if mean_values(METRICS[metric], {}) is None:
             what = f"{metric} is not a mean over records, so it cannot be compared task by task"
             instead = _MEANS.get(metric, "a metric that is")
             self.problems.add(node.line, f"{what}; use {instead}.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pennyweight.gates.records import MUST_NOT, GateRecords
-from pennyweight.gates.verdict import Decider, Decision, counted
+from pennyweight.gates.verdict import Decider, Decision
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from pennyweight.gates.early_stopping import EarlyStopPlan
@@ -29,10 +30,10 @@ def must_nots(records: GateRecords) -> Iterator[Decision]:
     named = (*_named(violated, "violated", ""), *_named(open_, MUST_NOT, "undecided: "))
     why = "no must-not was violated."
     if violated.height:
-        who = counted(violated.height, "attempt", "attempts")
+        who = plural(violated.height, "attempt")
         why = f"{who} violated a must-not; nothing makes up for that."
     elif open_.height:
-        who = counted(open_.height, "attempt has", "attempts have")
+        who = plural(open_.height, "attempt has", "attempts have")
         why = f"{who} must-nots without a verdict, so nobody knows whether one was violated."
     yield Decision(
         name="must_not",

@@ -16,7 +16,7 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.formula import NORMALIZED, Formula
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
-from pennyweight.scoring.groups import GROUP, shape_of
+from pennyweight.scoring.groups import GROUP, cluster, mean_values
 from pennyweight.scoring.pipeline import Scoring
 from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval
@@ -120,7 +120,9 @@ class GateRecords:
 
     def values(self, metric: str) -> pl.Expr | None:
         """Return the values that a metric is the mean of; None if it is no mean."""
-        return None if metric in self.composites else values_of(metric, self.options)
+        if metric in self.composites or metric not in METRICS:
+            return None
+        return mean_values(METRICS[metric], self.options)
 
     def units(self, metric: str) -> pl.DataFrame:
         """Return the mean value of each task, its weight, and how many attempts have a value."""
@@ -195,15 +197,6 @@ class GateRecords:
         three = [min(1.0, x / budget) if isinstance(x, float) else None
                  for x in (e.value, e.low, e.high)]  # fmt: skip
         return Estimate(three[0], three[1], three[2], e.records, e.skipped)
-
-
-def values_of(metric: str, options: Mapping[str, Any]) -> pl.Expr | None:
-    """Return the values that a metric of the catalogue is the mean of; None if it is no mean."""
-    declared = METRICS.get(metric)
-    if declared is None or declared.over == "all" or declared.combined or declared.interval:
-        return None
-    shape = shape_of(declared.expression(options))
-    return shape.values if shape.share is None else None
 
 
 def read_records(
@@ -289,13 +282,8 @@ def _open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Number the clusters: the records of one task hang together."""
-    alone = pl.int_range(pl.len(), dtype=pl.UInt64).hash()
-    task = pl.col("task_id")
-    return frame.with_columns(
-        pl.when(task.is_null()).then(alone).otherwise(task.hash()).alias(CLUSTER),
-        pl.lit(0, dtype=pl.UInt32).alias(GROUP),
-    )
+    """Number the clusters of records that are all one group."""
+    return frame.with_columns(cluster(), pl.lit(0, dtype=pl.UInt32).alias(GROUP))
 
 
 def narrowed(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.scoring.scores import json_value
-from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Gate
@@ -16,16 +15,12 @@ TestKind = Literal["rule", "value", "interval", "sequential"]
 """What decided a gate: a rule that holds for every policy, its value, its interval, or a test that
 is made task by task while a run goes on."""
 
+_JSON = (
+    *("name", "metric", "level", "on", "value"),
+    *("threshold", "sign", "effect", "baseline", "verdict", "why", "records", "tasks"),
+)
+"""What the JSON form takes over from a decision, in its order."""
 EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
-
-
-def counted(number: int, one: str, several: str) -> str:
-    """Count something in words.
-
-    >>> counted(1, "attempt has", "attempts have"), counted(2, "attempt has", "attempts have")
-    ('1 attempt has', '2 attempts have')
-    """
-    return plural(number, one, several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +66,13 @@ class Decision:
     planned_tasks: int | None = None
     """Of a sequential test: how many tasks it would take at most; `tasks` were taken."""
 
-    def turned(self, verdict: Word, why: str) -> Decision:
-        """Return the decision with another verdict and reason."""
-        return replace(self, verdict=verdict, why=why)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        ends = None if self.low is None else [json_value(self.low), json_value(self.high)]
         return {
-            "name": self.name,
-            "metric": self.metric,
-            "level": self.level,
-            "on": self.on,
-            "value": json_value(self.value),
-            "interval": ends,
-            "threshold": json_value(self.threshold),
-            "sign": self.sign,
-            "effect": json_value(self.effect),
-            "baseline": json_value(self.baseline),
-            "verdict": self.verdict,
-            "why": self.why,
-            "records": self.records,
-            "tasks": self.tasks,
-            "scenarios": [{"id": one.id, "why": one.why} for one in self.scenarios],
+            **{name: json_value(getattr(self, name)) for name in _JSON[:5]},
+            "interval": None if self.low is None else [json_value(self.low), json_value(self.high)],
+            **{name: json_value(getattr(self, name)) for name in _JSON[5:]},
+            "scenarios": [asdict(one) for one in self.scenarios],
             "more_attempts": self.needed,
             "weighted": self.weighted,
         }

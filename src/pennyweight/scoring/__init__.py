@@ -4,9 +4,7 @@ Tested elsewhere:
     chart_data.py: tests/web/test_charts.py
     digest.py: tests/api/test_digest.py
     groups.py: tests/scoring/test_estimates.py
-    overlap.py: tests/scoring/test_comparison.py
     pairs.py: tests/scoring/test_comparison.py
     scores.py: tests/render/test_scores.py
     sides.py: tests/scoring/test_comparison.py
-    telling_records.py: tests/render/test_report.py
 """

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.scoring.digest import (
     AnswerCount,
+    Bin,
+    BinChart,
+    ChartRow,
     ComparisonDigest,
     Coverage,
-    DifferenceChart,
-    DifferenceRow,
     ErrorCount,
-    EstimateChart,
-    EstimateRow,
-    ReliabilityBin,
-    ThoughtBin,
-    ThoughtChart,
+    Histogram,
+    RowChart,
     group_name,
 )
 from pennyweight.scoring.scores import Group
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.digest import CountBin, Histogram
-
 
 BINS = 20
 
@@ -85,7 +79,7 @@ def histogram(frame: pl.LazyFrame, name: str) -> Histogram | None:
         .collect()
     )
     counts = dict(rows.iter_rows())
-    bins: list[CountBin] = [
+    bins: list[Bin] = [
         {"low": edges[i], "high": edges[i + 1], "n": counts.get(i, 0)}
         for i in range(len(edges) - 1)
     ]
@@ -102,12 +96,12 @@ MAX_ROWS = 40
 MAX_ERRORS = 3
 
 
-def differences(found: ComparisonDigest | None, metric: str | None) -> DifferenceChart | None:
+def differences(found: ComparisonDigest | None, metric: str | None) -> RowChart | None:
     """Return the paired differences of one metric, for a forest plot."""
     there = {p["metric"] for p in found["pairs"]} if found else set()
     chosen = next((n for n in (metric, "pass_rate", "accuracy") if n in there), None)
     pairs = [p for p in found["pairs"] if p["metric"] == chosen] if found else []
-    rows: list[DifferenceRow] = [
+    rows: list[ChartRow] = [
         {
             "name": f"{p['b']} − {p['a']}",
             "pair": [p["b"], p["a"]],
@@ -132,7 +126,7 @@ def distinct(frame: pl.LazyFrame, name: str) -> int:
     return int(frame.select(pl.col(name).n_unique()).collect().item()) if has(frame, name) else 1
 
 
-def row(group: Group, metric: str) -> EstimateRow | None:
+def row(group: Group, metric: str) -> ChartRow | None:
     """Return the estimate of a group; None where it is no number."""
     e = group[metric]
     if not isinstance(e.value, float):
@@ -147,7 +141,7 @@ def row(group: Group, metric: str) -> EstimateRow | None:
     }
 
 
-def estimates(groups: Sequence[Group], metric: str | None) -> EstimateChart | None:
+def estimates(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     """Return the estimates of a metric, group by group."""
     if metric is None:
         return None
@@ -155,11 +149,11 @@ def estimates(groups: Sequence[Group], metric: str | None) -> EstimateChart | No
     return {"metric": metric, "rows": known[:MAX_ROWS]} if known else None
 
 
-def frontier(groups: Sequence[Group], metric: str | None) -> EstimateChart | None:
+def frontier(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     """Mark the sides that no other is both cheaper and better than."""
     if metric is None:
         return None
-    rows: list[tuple[EstimateRow, float]] = []
+    rows: list[tuple[ChartRow, float]] = []
     for group in groups:
         found, cost = row(group, metric), group.estimates["cost_usd_mean"].value
         if found and isinstance(cost, float) and math.isfinite(cost):
@@ -176,7 +170,7 @@ def frontier(groups: Sequence[Group], metric: str | None) -> EstimateChart | Non
     return {"metric": metric, "rows": [found for found, _ in rows[:MAX_ROWS]]}
 
 
-def reliability(frame: pl.LazyFrame) -> list[ReliabilityBin] | None:
+def reliability(frame: pl.LazyFrame) -> list[Bin] | None:
     """Compare stated probabilities with the share of right answers, in ten bins."""
     if not has(frame, "prob_correct", "correct"):
         return None
@@ -194,7 +188,7 @@ def reliability(frame: pl.LazyFrame) -> list[ReliabilityBin] | None:
     ] or None
 
 
-def thought(frame: pl.LazyFrame) -> ThoughtChart | None:
+def thought(frame: pl.LazyFrame) -> BinChart | None:
     """Count right and wrong answers by the length of the chain of thought."""
     known = frame.filter(pl.col("correct").is_not_null() & pl.col("cot_tokens").is_not_null())
     found = edges_of(known, "cot_tokens")
@@ -207,7 +201,7 @@ def thought(frame: pl.LazyFrame) -> ThoughtChart | None:
         .collect()
     )
     counts = {r[0]: r[1:] for r in rows.iter_rows()}
-    bins: list[ThoughtBin] = []
+    bins: list[Bin] = []
     for i in range(len(edges) - 1):
         right, wrong = counts.get(i, (0, 0))
         bins.append({"low": edges[i], "high": edges[i + 1], "right": right, "wrong": wrong})

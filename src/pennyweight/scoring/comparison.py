@@ -13,8 +13,7 @@ from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.overlap import Overlap
-from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, Units
+from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
 from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import ASKED, SIDE, Sides

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+import polars as pl
+
+from pennyweight.record import KEY
 from pennyweight.scoring.scores import Group, json_value
 
 if TYPE_CHECKING:
     from pennyweight.scoring.estimates import Value
+
 
 VERSION = 3
 """Changes when a stored digest can no longer be read."""
@@ -30,82 +35,48 @@ class GroupDigest(TypedDict):
     statistics: dict[str, Any]
 
 
-class EstimateRow(TypedDict):
-    """One estimate of a chart, and the filter that finds its records."""
+class ChartRow(TypedDict):
+    """A value with its interval, and the filter or the two sides that find its records."""
 
     name: str
-    filter: dict[str, Any]
     value: float
     low: Value
     high: Value
     n: int
+    filter: NotRequired[dict[str, Any]]
+    pair: NotRequired[list[str]]
     cost: NotRequired[float]
     frontier: NotRequired[bool]
 
 
-class EstimateChart(TypedDict):
-    """Estimates of one metric."""
+class RowChart(TypedDict):
+    """Estimates or paired differences of one metric."""
 
     metric: str
-    rows: list[EstimateRow]
+    rows: list[ChartRow]
 
 
-class DifferenceRow(TypedDict):
-    """A paired difference with its interval."""
-
-    name: str
-    pair: list[str]
-    value: float
-    low: float
-    high: float
-    n: int
-
-
-class DifferenceChart(TypedDict):
-    """Paired differences of one metric."""
-
-    metric: str
-    rows: list[DifferenceRow]
-
-
-class ReliabilityBin(TypedDict):
-    """The stated and the real share of right answers, by stated probability."""
+class Bin(TypedDict):
+    """What lies between two values of a measure."""
 
     low: float
     high: float
-    n: int
-    said: float
-    right: float
+    n: NotRequired[int]
+    said: NotRequired[float]
+    right: NotRequired[float]
+    wrong: NotRequired[int]
 
 
-class ThoughtBin(TypedDict):
-    """How many answers were right and wrong, by the length of the chain of thought."""
-
-    low: float
-    high: float
-    right: int
-    wrong: int
-
-
-class ThoughtChart(TypedDict):
+class BinChart(TypedDict):
     """Right and wrong answers by the length of the chain of thought."""
 
-    bins: list[ThoughtBin]
+    bins: list[Bin]
 
 
-class CountBin(TypedDict):
-    """How many records have a value in a bin."""
-
-    low: float
-    high: float
-    n: int
-
-
-class Histogram(TypedDict):
+class Histogram(BinChart):
     """The distribution of a measure."""
 
     measure: str
-    bins: list[CountBin]
     p50: float
     p95: float
 
@@ -146,12 +117,12 @@ class ErrorCount(TypedDict):
 class ChartData(TypedDict):
     """The numbers behind each chart; None where there is nothing to draw."""
 
-    sides: EstimateChart | None
-    differences: DifferenceChart | None
-    frontier: EstimateChart | None
-    categories: EstimateChart | None
-    reliability: list[ReliabilityBin] | None
-    thought: ThoughtChart | None
+    sides: RowChart | None
+    differences: RowChart | None
+    frontier: RowChart | None
+    categories: RowChart | None
+    reliability: list[Bin] | None
+    thought: BinChart | None
     answers: list[AnswerCount] | None
     latency: Histogram | None
     tokens: Histogram | None
@@ -207,3 +178,88 @@ def headline(group: Group) -> str | None:
     """Name the metric that stands for a group: the first headline metric that has a value."""
     known = (n for n in HEADLINES if n in group.estimates)
     return next((n for n in known if group[n].value is not None), None)
+
+
+LONGEST = 4_000
+"""Characters of a text that are kept."""
+
+TEXTS = ("input", "response", "reasoning", "cot", "answer", "target", "error")
+VALUES = (
+    *("status", "category", "capability", "correct", "passed", "prob_correct", "cot_tokens"),
+    *("total_tokens", "latency_ms", "cost_usd", "scenario_score", "impl_rate", "violations"),
+)
+_PAGE = 2_000
+"""Rows among which a record is looked for."""
+
+
+def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
+    """Choose records, each for a reason; no record twice."""
+    there = set(frame.collect_schema().names())
+    texts = [pl.col(n).cast(pl.String).str.slice(0, LONGEST) for n in TEXTS if n in there]
+    values = [pl.col(n) for n in (*KEY, *VALUES) if n in there]
+    numbered = frame.with_row_index("row")
+    chosen: dict[int, str] = {}
+    for why, rows in _reasons(numbered, there):
+        fresh = [row for row in rows if row not in chosen]
+        chosen.update(dict.fromkeys(fresh[:2], why))
+    if not chosen:
+        return []
+    picked = numbered.filter(pl.col("row").is_in(list(chosen))).select("row", *values, *texts)
+    found = {row["row"]: row for row in picked.collect().to_dicts()}
+    return [{"why": why, **{k: v for k, v in found[n].items() if k != "row"}}
+            for n, why in chosen.items()]  # fmt: skip
+
+
+def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[int]]]:
+    """Yield reasons with the records they fit, the best first."""
+
+    def rows(table: pl.LazyFrame, *by: str, most: bool = True) -> list[int]:
+        order = table.sort(*by, "row", descending=[most] * len(by) + [False]) if by else table
+        found: list[int] = order.select("row").head(4).collect()["row"].to_list()
+        return found
+
+    wrong = frame.filter(~pl.col("correct"))
+    if "violations" in there:
+        yield "a must-not was violated", rows(frame.filter(pl.col("violations") > 0), "violations")
+    if "prob_correct" in there:
+        sure = wrong.filter(pl.col("prob_correct") >= 0.5)
+        yield "wrong, and sure of it", rows(sure, "prob_correct")
+        unsure = frame.filter(pl.col("correct") & (pl.col("prob_correct") < 0.5))
+        yield "right, but not sure of it", rows(unsure, "prob_correct", most=False)
+    yield "right once, wrong another time", _undecided(frame, there)
+    if "cot_tokens" in there:
+        yield "wrong after the longest thought", rows(wrong.drop_nulls("cot_tokens"), "cot_tokens")
+    answered = "answer" in there
+    if answered:
+        silent = wrong.filter(pl.col("answer").is_null() & pl.col("response").is_not_null()) if (
+            "response" in there) else wrong.head(0)  # fmt: skip
+        yield "no final answer could be found", rows(silent)
+    yield "out of time or budget", rows(frame.filter(pl.col("status").is_in(["timeout", "budget"])))
+    yield "could not be made", rows(frame.filter(pl.col("status") == "error"))
+    if "latency_ms" in there:
+        yield "the slowest", rows(frame.drop_nulls("latency_ms"), "latency_ms")[:1]
+    if "cost_usd" in there:
+        yield "the dearest", rows(frame.drop_nulls("cost_usd"), "cost_usd")[:1]
+    yield "right", rows(frame.filter(pl.col("correct")))[:1]
+
+
+def _undecided(frame: pl.LazyFrame, there: set[str]) -> list[int]:
+    """Find a task that one side solved in one attempt and not in another: one of each."""
+    side = [n for n in ("run", "subject", "tier", "task_id") if n in there]
+    if "task_id" not in side:
+        return []
+    mixed = (
+        frame.filter(pl.col("correct").is_not_null() & pl.col("task_id").is_not_null())
+        .head(_PAGE * 50)
+        .group_by(side)
+        .agg(
+            share=pl.col("correct").mean(),
+            first=pl.col("row").filter(pl.col("correct")).min(),
+            other=pl.col("row").filter(~pl.col("correct")).min(),
+        )
+        .filter((pl.col("share") > 0) & (pl.col("share") < 1))
+        .sort((pl.col("share") - 0.5).abs(), "first")
+        .head(1)
+        .collect()
+    )
+    return [n for row in mixed.select("first", "other").iter_rows() for n in row]

@@ -53,6 +53,20 @@ def shape_of(expression: pl.Expr) -> Shape:
     return Shape()
 
 
+def cluster() -> pl.Expr:
+    """Return the column that numbers clusters: the records of one task hang together."""
+    task, alone = pl.col("task_id"), pl.int_range(pl.len(), dtype=pl.UInt64).hash()
+    return pl.when(task.is_null()).then(alone).otherwise(task.hash()).alias(CLUSTER)
+
+
+def mean_values(metric: Metric, options: Mapping[str, Any]) -> pl.Expr | None:
+    """Return the values that a metric is the mean of, over scored records; None if it is none."""
+    if metric.combined or metric.interval or metric.over == "all":
+        return None
+    shape = shape_of(metric.expression(options))
+    return shape.values if shape.share is None else None
+
+
 def interval_text(metric: Metric) -> str:
     """Describe in a few words how a metric's interval is computed."""
     if metric.combined:

@@ -2,21 +2,135 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from pennyweight.define import METRICS, Metric
-from pennyweight.scoring.groups import GROUP, shape_of
-from pennyweight.scoring.overlap import Overlap
+from pennyweight.define import METRICS
+from pennyweight.scoring.groups import GROUP, mean_values
 from pennyweight.stats.attempt_noise import Tries
 from pennyweight.stats.multiple import holm
-from pennyweight.stats.paired import Difference, Kind, Paired, cliffs_delta, compare
+from pennyweight.stats.paired import Kind, Paired, cliffs_delta, compare
 from pennyweight.stats.power import Design
 from pennyweight.stats.resample import CLUSTER
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Values of a column that only one side has, and how many records stay out with them."""
+
+    side: str
+    values: tuple[str, ...]
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The values of a column that both sides have, where one has others too."""
+
+    column: str
+    values: tuple[str, ...]
+    alone: tuple[Alone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The tasks that two sides both tried, and what a pass costs there."""
+
+    a: str
+    b: str
+    tasks: int
+    whole: bool
+    """Whether both sides tried the same tasks, so that nothing is left out."""
+    passes: tuple[float | None, float | None]
+    """The cost of a pass of each side on what both tried."""
+    rates: tuple[float | None, float | None]
+    costs: tuple[float | None, float | None]
+    """How often each side passed there, and what an attempt cost."""
+    common: tuple[Common, ...]
+    clusters: pl.Series = field(repr=False, compare=False)
+    """The tasks."""
+
+    @classmethod
+    def of(
+        cls, frame: pl.DataFrame, names: tuple[str, str], groups: tuple[int, int], key: list[str]
+    ) -> Overlap:
+        """Find what two sides of the records have in common; errors are tries too."""
+        tried = frame.filter(pl.col("task_id").is_not_null())
+        sides = [tried.filter(pl.col(GROUP) == group) for group in groups]
+        units = [side.select(key).unique() for side in sides]
+        both = units[0].join(units[1], on=key, how="semi", nulls_equal=True)
+        clusters = both[CLUSTER].unique()
+        shared = [side.join(both, on=key, how="semi", nulls_equal=True) for side in sides]
+        return cls(
+            *names,
+            tasks=len(clusters),
+            whole=all(one.height == both.height for one in units),
+            passes=(_cost_of_pass(shared[0]), _cost_of_pass(shared[1])),
+            rates=(_mean(shared[0], "passed"), _mean(shared[1], "passed")),
+            costs=(_mean(shared[0], "cost_usd"), _mean(shared[1], "cost_usd")),
+            common=tuple(
+                one for name in key if name != CLUSTER and (one := _common(name, names, sides))
+            ),
+            clusters=clusters,
+        )
+
+    def better(self, name: str) -> bool:
+        """Whether a side passed more often than the other on what both tried."""
+        return _above(self.rates, first=name == self.a)
+
+    def dearer(self, name: str) -> bool:
+        """Whether an attempt of a side cost more than the other's on what both tried."""
+        return _above(self.costs, first=name == self.a)
+
+
+def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
+    """Whether one of two numbers is above the other by more than their last digits."""
+    own, other = values if first else values[::-1]
+    if own is None or other is None:
+        return False
+    return own > other and not math.isclose(own, other, rel_tol=1e-9)
+
+
+def _cost_of_pass(frame: pl.DataFrame) -> float | None:
+    """Return what a pass costs in records that have a cost and a verdict."""
+    known = frame.filter(
+        pl.col("status").ne_missing("error"),
+        pl.col("cost_usd").is_not_null(),
+        pl.col("passed").is_not_null(),
+    )
+    if not known.height:
+        return None
+    passes = float(known["passed"].cast(pl.Float64).sum())
+    return float(known["cost_usd"].sum()) / passes if passes else math.inf
+
+
+def _mean(frame: pl.DataFrame, column: str) -> float | None:
+    scored = frame.filter(pl.col("status").ne_missing("error"))
+    return scored.select(pl.col(column).cast(pl.Float64).mean()).item()  # type: ignore[no-any-return]
+
+
+def _common(column: str, names: tuple[str, str], sides: list[pl.DataFrame]) -> Common | None:
+    """Describe which values both sides have, where they differ."""
+    counts = [
+        dict(side.group_by(pl.col(column).cast(pl.String)).len().iter_rows()) for side in sides
+    ]
+    alone = []
+    for name, own, other in zip(names, counts, reversed(counts), strict=True):
+        if only := [value for value in own if value not in other]:
+            records = sum(own[value] for value in only)
+            alone.append(Alone(name, _texts(only), records))
+    both = [value for value in counts[0] if value in counts[1]]
+    return Common(column, _texts(both), tuple(alone)) if alone else None
+
+
+def _texts(values: list[str | None]) -> tuple[str, ...]:
+    return tuple(sorted("none" if value is None else value for value in values))
+
 
 PAIRED = (
     *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),
@@ -26,6 +140,11 @@ PAIRED = (
 
 MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "number"}
 """The measures among them."""
+
+_JSON = (
+    *("a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"),
+    *("only_a", "only_b", "mean_a", "mean_b", "cliffs_delta", "detectable", "tasks_for_5_points"),
+)
 
 FIVE_POINTS = 0.05
 
@@ -57,6 +176,11 @@ class Pair:
     tasks_for_5_points: int | None = None
 
     @property
+    def interval(self) -> list[float | None] | None:
+        """The ends, where there are any."""
+        return None if self.low is None else [self.low, self.high]
+
+    @property
     def alike(self) -> bool:
         """Whether the sides differ by the same number at every task, so nothing varied."""
         return self.tasks > 1 and self.low is None
@@ -66,25 +190,8 @@ class Pair:
         return self.p_adjusted is not None and self.p_adjusted <= level
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of a side."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "metric": self.metric,
-            "difference": self.difference,
-            "interval": None if self.low is None else [self.low, self.high],
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-            "method": self.method,
-            "tasks": self.tasks,
-            "only_a": self.only_a,
-            "only_b": self.only_b,
-            "mean_a": self.mean_a,
-            "mean_b": self.mean_b,
-            "cliffs_delta": self.cliffs_delta,
-            "detectable": self.detectable,
-            "tasks_for_5_points": self.tasks_for_5_points,
-        }
+        """Return the JSON form."""
+        return {name: getattr(self, name) for name in _JSON}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +208,7 @@ class Compared:
         if name in MEASURED:
             return cls(name, pl.col(name), MEASURED[name])
         metric = METRICS[name]
-        values = _mean_of(metric, options)
+        values = mean_values(metric, options)
         if values is None:
             return None
         kind = schema.to_frame().select(values.alias("x")).schema["x"]
@@ -165,13 +272,6 @@ class Compared:
         return Tries(flat, counts[0], counts[1], units["task"].to_numpy().astype(np.int64))
 
 
-def _mean_of(metric: Metric, options: Mapping[str, Any]) -> pl.Expr | None:
-    if metric.combined or metric.interval or metric.over == "all":
-        return None
-    shape = shape_of(metric.expression(options))
-    return shape.values if shape.share is None else None
-
-
 @dataclass(frozen=True, slots=True)
 class Units:
     """Sums and counts of each side's values, task by task, in each other configuration."""
@@ -216,57 +316,51 @@ class Units:
         """Compare pairs of sides, given by their numbers, in all that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
         paired = [
-            (names[a], names[b], one, *self._paired(one, [sides[a], sides[b]], overlaps[a, b]))
+            (
+                names[a],
+                names[b],
+                one,
+                *one.by_task(tables, key, self.frame, overlaps[a, b].clusters),
+            )
             for a, b in which
+            for tables in [[sides[a], sides[b]]]
+            for key in [self._key(tables)]
             for one in self.compared
             if all(sides[g][f"{one.name}/n"].sum() > 0 for g in (a, b))
         ]
-        test = Test(confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired))
+        how = confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired)
         found = [
-            test.of(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), values)
-            for a, b, one, values, only_a, only_b in paired
+            _tested(Pair(a, b, one.name, one.kind, values.tasks, *alone), values, *how)
+            for a, b, one, values, *alone in paired
         ]
         adjusted = iter(holm([pair.p for pair in found if pair.p is not None]))
         return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in found]
-
-    def _paired(
-        self, one: Compared, tables: Sequence[pl.DataFrame], overlap: Overlap
-    ) -> tuple[Paired, int, int]:
-        return one.by_task(tables, self._key(tables), self.frame, overlap.clusters)
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
         """Name the columns that a try of both sides must have in common."""
         return [CLUSTER, *(n for n in self.others if _shared(n, *tables))]
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """How pairs are tested: at which confidence, and among how many comparisons."""
-
-    confidence: float
-    seed: int
-    comparisons: int
-
-    def of(self, pair: Pair, paired: Paired) -> Pair:
-        """Test a pair; the detectable difference takes the correction into account."""
-        if not paired.tasks:
-            return pair
-        found: Difference = compare(paired, self.confidence, self.seed, self.comparisons)
-        design, level = Design.of(paired), (1 - self.confidence) / self.comparisons
-        bounded = pair.kind != "number" and paired.tasks > 1
-        return replace(
-            pair,
-            mean_a=float(paired.a.mean()),
-            mean_b=float(paired.b.mean()),
-            difference=found.value,
-            low=found.low,
-            high=found.high,
-            p=found.p,
-            method=found.method,
-            cliffs_delta=cliffs_delta(paired.a, paired.b),
-            detectable=design.detectable(paired.tasks, level),
-            tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
-        )
+def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparisons: int) -> Pair:
+    """Test a pair; the detectable difference takes the number of comparisons into account."""
+    if not paired.tasks:
+        return pair
+    found = compare(paired, confidence, seed, comparisons)
+    design, level = Design.of(paired), (1 - confidence) / comparisons
+    bounded = pair.kind != "number" and paired.tasks > 1
+    return replace(
+        pair,
+        mean_a=float(paired.a.mean()),
+        mean_b=float(paired.b.mean()),
+        difference=found.value,
+        low=found.low,
+        high=found.high,
+        p=found.p,
+        method=found.method,
+        cliffs_delta=cliffs_delta(paired.a, paired.b),
+        detectable=design.detectable(paired.tasks, level),
+        tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
+    )
 
 
 def _shared(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:

@@ -22,13 +22,12 @@ from pennyweight.define import (
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimates import estimates
-from pennyweight.scoring.groups import GROUP, Grouped
+from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.sources.conversion import LINE, Conform, Mapped
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.stats.descriptive import describe, from_row
-from pennyweight.stats.resample import CLUSTER
 
 if TYPE_CHECKING:
     from pennyweight.sources.source import Source
@@ -346,16 +345,9 @@ def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
 def _number_groups(
     frame: pl.DataFrame, by: Sequence[str]
 ) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """Number the groups and the clusters of records: those of one task hang together."""
+    """Number the groups and the clusters of records."""
     labels = [n for n in LABELS if n in frame.columns]
-    alone = pl.int_range(pl.len(), dtype=pl.UInt64).hash()
-    frame = frame.with_columns(
-        pl.when(pl.col("task_id").is_null())
-        .then(alone)
-        .otherwise(pl.col("task_id").hash())
-        .alias(CLUSTER),
-        pl.col(labels).cast(pl.Categorical),
-    )
+    frame = frame.with_columns(cluster(), pl.col(labels).cast(pl.Categorical))
     if not by:
         return [{}], frame.with_columns(pl.lit(0, dtype=pl.UInt32).alias(GROUP))
     groups = frame.select(by).unique().sort(by, nulls_last=True)

@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -78,23 +78,13 @@ class FileSource(Source):
     """The records of one file, or of standard input."""
 
     file: RecordFile
-    named: str
-    """The path that the user gave: the file's own, or a folder's above it."""
+    origin: str = ""
+    may_be_empty: bool = False
 
     @property
     def name(self) -> str:
         """The path of the file."""
         return self.file.path
-
-    @property
-    def origin(self) -> str:
-        """The path that the user gave."""
-        return self.named
-
-    @property
-    def may_be_empty(self) -> bool:
-        """No: an empty file is a mistake."""
-        return False
 
     @property
     def rereadable(self) -> bool:
@@ -111,11 +101,7 @@ class FrameSource(Source):
     """The records of a Polars frame."""
 
     frame: pl.DataFrame
-
-    @property
-    def name(self) -> str:
-        """The frame has no name of its own."""
-        return "the frame"
+    name: str = "the frame"
 
     def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
         """Yield the frame as one chunk."""
@@ -127,11 +113,7 @@ class RowsSource(Source):
     """Records as mappings."""
 
     rows: Sequence[Any]
-
-    @property
-    def name(self) -> str:
-        """The rows have no name of their own."""
-        return "the records"
+    name: str = "the records"
 
     def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
         """Yield the rows as one chunk of JSON."""
@@ -154,27 +136,15 @@ def file_sources(path: str | Path) -> list[Source]:
 class CopiedRun(Source):
     """The records of a run as files: all columns that a measure may read."""
 
-    original: Source
     parts: tuple[tuple[Path, range], ...]
-
-    @property
-    def name(self) -> str:
-        """The name of the run."""
-        return self.original.name
-
-    @property
-    def origin(self) -> str:
-        """The id of the run."""
-        return self.original.origin
-
-    @property
-    def run_id(self) -> str | None:
-        """The id of the run."""
-        return self.original.run_id
+    name: str = ""
+    origin: str = ""
+    run_id: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> Mapping[str, Any]:
         """Return the options of the run."""
-        return self.original.options()
+        return self.settings
 
     def chunks(self, names: Names) -> Iterator[Rows]:  # noqa: ARG002
         """Yield the parts, each to be read when it is parsed."""
@@ -204,7 +174,8 @@ def copied(
                 done += frame.height
                 if progress:
                     progress(done)
-            found.append(CopiedRun(source, tuple(parts)))
+            about = source.name, source.origin, source.run_id, source.options()
+            found.append(CopiedRun(tuple(parts), *about))
         yield found
 
 
