@@ -175,7 +175,7 @@ def test_a_run_that_stopped_at_its_budget_is_not_green(job, until):
         assert done.returncode == 0, done.stderr
     done, outputs = step(job, "Decide", ran, **given)
     assert (done.returncode, outputs["verdict"]) == (3, "inconclusive"), done.stderr
-    assert "attempts are to come" in (Path(outputs["report"]) / "gate.md").read_text()
+    assert "attempts have not been made yet" in (Path(outputs["report"]) / "gate.md").read_text()
 
 
 def test_no_run_but_the_one_that_was_made_here_is_decided_on(job):

@@ -191,6 +191,6 @@ def test_what_the_budget_left_undone_has_not_passed(folder):
             "*test_sums?gate:accuracy? PASSED*",
             "*test_sums?gate:verdict? ERROR*",
             "*1 of 2 attempts were made: Token limit reached: 0 of *",
-            "*attempts: 5 of 6 attempts are to come.*",
+            "*attempts: 5 of 6 attempts have not been made yet.*",
         ]
     )

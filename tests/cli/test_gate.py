@@ -200,13 +200,13 @@ def test_a_run_that_is_not_whole_is_never_a_pass(tmp_path, stopped, policy):
     assert (done.code, done.json["verdict"], done.json["records"]) == (3, "inconclusive", 1)
     gates = {g["name"]: g for g in done.json["gates"]}
     assert gates["attempts"]["why"] == (
-        f"5 of 6 attempts are to come. Make them: 'pennyweight run --resume {run}'."
+        f"5 of 6 attempts have not been made yet. Make them: 'pennyweight run --resume {run}'."
     )
     assert gates["required_scenarios"]["verdict"] == "inconclusive"
     assert gates["required_scenarios"]["why"] == "last did not run."
     assert gates["accuracy"]["verdict"] == "pass"
     chosen = pennyweight("gate", "latest", "--policy", made, "--where", "category=easy")
-    assert (chosen.code, "5 of 6 attempts are to come" in chosen.out) == (3, True)
+    assert (chosen.code, "5 of 6 attempts have not been made yet" in chosen.out) == (3, True)
     kept = pennyweight("baseline", "set", "main", "latest")
     assert "5 of 6 attempts of the run are to come, so the baseline is incomplete" in kept.err
     assert "1 of 6" in pennyweight("baseline", "list").out

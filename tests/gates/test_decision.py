@@ -42,7 +42,9 @@ def test_a_warning_on_what_was_not_measured_warns():
 def test_attempts_that_could_not_be_made_leave_it_open():
     found = verdict(PASS_80, [*share(9, 9), failed()])
     assert (found.verdict, found.exit_code) == ("inconclusive", 3)
-    assert gate(found, "attempts").why.startswith("1 of 10 attempts could not be made, 0 may.")
+    assert gate(found, "attempts").why.startswith(
+        "1 of 10 attempts could not be made; the policy allows 0."
+    )
     for limit, word in ((1, "pass"), ("10%", "pass"), (0.1, "pass"), ("9%", "inconclusive")):
         assert verdict({**PASS_80, "errors": limit}, [*share(9, 9), failed()]).verdict == word
 
@@ -67,7 +69,7 @@ def test_attempts_without_a_verdict_are_no_passes():
         assert verdict(made, rows).verdict == "pass"
         found = verdict(made, [*rows, *unknown])
         assert found.verdict == "inconclusive"
-        assert "1 attempt has no verdict yet, and could turn it" in found.deciding[0].why
+        assert "1 attempt has no verdict yet and could change the result" in found.deciding[0].why
 
 
 def test_a_required_scenario_must_pass_every_time_and_may_say_so_itself():
@@ -249,7 +251,7 @@ def test_slips_of_the_pen_are_told():
         "optional_scenarios: no record has 't99'.",
     )
     assert gate(found, "pass_rate of hapy_path").why == (
-        "no record has category 'hapy_path': what was not measured has not passed. "
+        "no record has category 'hapy_path': what was not measured does not pass. "
         "The records have adversarial, edge."
     )
 

@@ -203,7 +203,7 @@ def test_a_comparison_can_be_looked_at():
     found = pennyweight.compare(rows({"T0": {"a": [0], "b": [1]}, "T1": {"a": [1], "b": [1]}}))
     shown = repr(found).splitlines()
     assert shown[0] == "tier: T0, T1"
-    assert shown[1].startswith("  T1 − T0  pass_rate           +0.5  [")
+    assert shown[1].startswith("  T1 − T0  pass_rate           +50.0 points  −48.6 to +90.5 points")
 
 
 def test_a_run_beside_a_file_is_compared_by_source(tmp_path):

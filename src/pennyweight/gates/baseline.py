@@ -42,7 +42,6 @@ class Baseline:
     """Of the suite's tasks, where it was made of a run."""
     pass_rate: float | None = None
     planned: int | None = None
-    """How many attempts its run was going to make."""
 
     @property
     def path(self) -> Path:

@@ -41,7 +41,6 @@ class BaselineTest:
     tries: tuple[Floats, Floats]
     kind: str
     missing: tuple[str, ...]
-    """Tasks of the baseline that were not tried now."""
     sides: tuple[float, float]
     """The metric before and now, over the tasks that both have."""
     old: dict[str, float]
@@ -129,18 +128,19 @@ class BaselineTest:
         to_pass, to_fail = self.ends(pass_level), self.ends(fail_level)
         if to_pass is None or to_fail is None:
             few = self.enough(min(pass_level, fail_level)) - len(self.tasks)
-            why = f"{self.said()} at every task, which says nothing of how others vary. "
+            why = f"{self.said()} at every task, so nothing is known about how other tasks vary. "
             why += wanted(few, "tasks")
             return self.decision("inconclusive", why, needed=few)
         low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
         if low > limit or (low >= limit and self.gate.against == "no_worse_than"):
-            worst = "and surely better" if self.gate.against == "better" else self.worst(low)
+            better = "with its whole interval better"
+            worst = better if self.gate.against == "better" else self.worst(low)
             return self.decision("pass", f"{self.said()}, {worst}.", low, high)
         if high < limit:
             return self.decision("fail", f"{self.said()}, {self.best(high)}.", low, high)
         held = self.value >= limit
         needed = more(len(self.tasks), self.value, low if held else high, Threshold(">=", limit))
-        why = f"{self.said()}; it may be from {self.change(low)} to {self.change(high)}. "
+        why = f"{self.said()}; its interval is {self.change(low)} to {self.change(high)}. "
         why += wanted(needed, "tasks")
         return self.decision("inconclusive", why, low, high, needed=needed)
 

@@ -169,7 +169,8 @@ class _Level:
         sequential = self.plan is not None and Sequential.fits(gate, records)
         left = 0 if sequential else self.left(gate, records)
         if left and (decision.verdict == "pass" or _hopeful(test, left)):
-            why = f"{decision.why} {plural(left, 'attempt is', 'attempts are')} to come."
+            what = plural(left, "attempt has", "attempts have")
+            why = f"{decision.why} {what} not been made yet."
             return replace(decision, verdict="inconclusive", why=why)
         best = test
         open_ = self.waiting(gate, records)
@@ -177,7 +178,7 @@ class _Level:
             ends = [self.settled(gate, records, good=good) for good in (True, False)]
             if any(word != decision.verdict for _, word in ends):
                 what = plural(open_, "attempt has no verdict", "attempts have no verdict")
-                why = f"{decision.why} But {what} yet, and could turn it."
+                why = f"{decision.why} But {what} yet and could change the result."
                 return replace(decision, verdict="inconclusive", why=why)
             best = ends[0][0] or test
         missing = records.to_come
@@ -187,7 +188,7 @@ class _Level:
             what = plural(missing, "attempt has no record", "attempts have no record")
             if missing == records.errors:
                 what = plural(missing, "attempt") + " could not be made"
-            why = f"{decision.why} But {what}; {'it' if missing == 1 else 'they'} could turn it."
+            why = f"{decision.why} But {what}, which could change the result."
             return replace(decision, verdict="inconclusive", why=why)
         return decision
 
@@ -240,7 +241,7 @@ def ready(
 
     if not records.frame.height:
         chosen = ", ".join(f"{c} {v!r}" for c, v in gate.select)
-        return none("fail", f"no record has {chosen}: what was not measured has not passed.")
+        return none("fail", f"no record has {chosen}: what was not measured does not pass.")
     estimate = records.estimate(gate.metric, 1 - 2 * policy.error_rate)
     if not isinstance(estimate.value, float):
         open_ = waiting(gate.metric, records)
@@ -250,7 +251,7 @@ def ready(
         if records.errors:
             what = plural(records.errors, "attempt")
             return none("inconclusive", f"it has no value: {what} could not be made.")
-        why = "it has no value in these records: what was not measured has not passed."
+        why = "it has no value in these records: what was not measured does not pass."
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
@@ -272,7 +273,6 @@ def _with_choice(
 
 
 def _lacking(gate: Gate, records: GateRecords) -> str:
-    """Describe what a metric without a value lacks."""
     if gate.metric in records.composites:
         parts = [t.metric for t in records.composites[gate.metric].terms]
         lacking = [p for p in parts if records.part(p, 0.9).value is None]

@@ -30,7 +30,6 @@ FIRST_ROUND = 0.8
 DISCORDANT = 0.04
 """The variance expected of half a task's difference: a sixth of the tasks end differently."""
 SCORES = 0.15
-"""The variance expected of a task's mean."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ class Term:
     metric: str
     weight: float
     less: bool = False
-    """Whether the term is `1 − metric`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from pennyweight.scoring.groups import mean_values
 ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""
 NO_THRESHOLD = "the policy sets none"
-"""The note of a gate that has no threshold."""
 _MEANS = {"latency_p95_ms": "latency_mean_ms", "cost_usd_total": "cost_usd_mean"}
 """Metrics that can be compared task by task, for those that cannot."""
 
@@ -31,7 +30,6 @@ class GateReader:
     file: str
     problems: Problems
     on: On = "value"
-    """What gates are decided on unless they say otherwise."""
     weighted: tuple[str, ...] = ()
     """The metrics that `weighted_score` consists of."""
     composites: dict[str, Formula] = field(default_factory=dict)

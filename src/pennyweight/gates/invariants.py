@@ -31,10 +31,10 @@ def must_nots(records: GateRecords) -> Iterator[Decision]:
     why = "no must-not was violated."
     if violated.height:
         who = plural(violated.height, "attempt")
-        why = f"{who} violated a must-not; nothing makes up for that."
+        why = f"{who} violated a must-not; this always fails the policy."
     elif open_.height:
         who = plural(open_.height, "attempt has", "attempts have")
-        why = f"{who} must-nots without a verdict, so nobody knows whether one was violated."
+        why = f"{who} must-nots without a verdict, so a violation cannot be ruled out."
     yield Decision(
         name="must_not",
         metric="violations",
@@ -124,10 +124,11 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     over = policy.errors.exceeded(errors, made)
     whys = []
     if errors:
-        whys.append(f"{errors:,} of {made:,} attempts could not be made, {policy.errors} may.")
+        what = f"{errors:,} of {made:,} attempts could not be made"
+        whys.append(f"{what}; the policy allows {policy.errors}.")
     if coming:
-        are = "is" if coming == 1 else "are"
-        whys.append(f"{coming:,} of {records.planned:,} attempts {are} to come.")
+        have = "has" if coming == 1 else "have"
+        whys.append(f"{coming:,} of {records.planned:,} attempts {have} not been made yet.")
     if over or coming:
         whys.append(
             f"Make them: 'pennyweight run --resume{f' {records.run}' if records.run else ''}'."

@@ -87,8 +87,6 @@ class PolicyReader:
         )
 
     def _places(self) -> dict[str, str]:
-        """Return the file and line of each setting."""
-
         def at(*path: str) -> str:
             return f"{self.file}, line {self.root.line_at(*path)}"
 
@@ -104,7 +102,6 @@ class PolicyReader:
         return places
 
     def _quantity(self, key: str, read: Callable[[Quantity], Any]) -> Any:
-        """Read a setting of the whole policy that is a quantity."""
         node = self.given.get(key)
         if node is None:
             return None
@@ -123,7 +120,6 @@ class PolicyReader:
             yield Gate(metric, metric, kind=self.reader.kind(metric), note=NO_THRESHOLD)
 
     def _thresholds(self) -> Iterator[Gate]:
-        """Read thresholds by metric, at either level."""
         node = self.given.get("thresholds")
         if node is None:
             return
@@ -140,7 +136,6 @@ class PolicyReader:
     def _threshold(
         self, name: str, node: Node, above: Node, path: tuple[str | int, ...], level: Level
     ) -> Iterator[Gate]:
-        """Read the threshold of one metric."""
         if name == "description":
             return
         line = above.key_line(name)
@@ -151,7 +146,6 @@ class PolicyReader:
             )
 
     def _risks(self) -> Iterator[Gate]:
-        """Read the rows of a risk table."""
         for number, row in enumerate(self.given.get("risk_based_thresholds", [])):
             if {"metric", "threshold", "risk_level"} <= set(row):
                 level: Level = "blocking" if row["risk_level"] in BLOCKING_RISKS else "warning"
@@ -166,7 +160,6 @@ class PolicyReader:
                 )
 
     def _progressive(self) -> Iterator[Gate]:
-        """Read the thresholds that apply to the version."""
         node = self.given.get("progressive_thresholds")
         if node is None:
             return
@@ -193,7 +186,6 @@ class PolicyReader:
                 yield Gate(metric, metric, kind=kind, note=note, origin="progressive")
 
     def _criteria(self) -> Iterator[Gate]:
-        """Read pass rates, overall and by category."""
         given = self.given.get("pass_criteria", {})
         if "overall" in given:
             path = ("pass_criteria", "overall")
@@ -211,7 +203,6 @@ class PolicyReader:
                     )
 
     def _composite(self) -> Iterator[Gate]:
-        """Read a composite score and its conditions."""
         given = self.given.get("composite")
         if given is None:
             return
@@ -245,7 +236,6 @@ class PolicyReader:
                 self.problems.add(node.line, unknown("Metric", name, [*rates, NORMALIZED]))
 
     def _gates(self) -> Iterator[Gate]:
-        """Read the list of gates."""
         for number, node in enumerate(self.given.get("gates", [])):
             given = GATE.read(node, f"gates[{number + 1}]", self.problems)
             if "metric" not in given:
@@ -286,7 +276,6 @@ class PolicyReader:
         return scenarios, metrics
 
     def _ids(self, key: str) -> list[str]:
-        """Return the ids of scenarios, each once."""
         given = self.given.get(key, [])
         return list(dict.fromkeys(given.get("ids", []) if isinstance(given, dict) else given))
 

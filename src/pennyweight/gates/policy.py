@@ -70,13 +70,11 @@ class Gate:
     against: Against = "threshold"
     margin: Margin | None = None
     select: tuple[tuple[str, str], ...] = ()
-    """The records it is about, as columns with their values."""
     kind: str = "rate"
     place: Location | None = None
     indifference: float = 0.05
     """How far below the threshold a value must be for `--until-decided` to be sure to fail it."""
     note: str = ""
-    """Why there is no threshold."""
     origin: str = ""
     """The part of the policy, such as `risk table`."""
     entry: str = ""
@@ -126,7 +124,6 @@ class Policy:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of metrics, such as the positive label of precision."""
     error_rate: float = 0.05
-    """The highest probability of a wrong decision, either way."""
     errors: ErrorLimit = field(default_factory=ErrorLimit)
 
     set_in: Mapping[str, str] = field(default_factory=dict)
@@ -182,7 +179,6 @@ class Policy:
                     )
 
     def _settings(self) -> dict[str, Any]:
-        """Return the settings by name."""
         both: dict[str, Any] = {"error_rate": self.error_rate, "errors": self.errors}
         settings = {n: v for n, v in both.items() if n in self.set_in}
         settings |= {n: v for n, v in self.options.items() if n != "weights"}

@@ -216,19 +216,16 @@ def _quoted(value: str, before: str, *, as_json: bool) -> str:
 
 
 def _read(written: str, gate: Gate) -> Threshold:
-    """Read a threshold of a gate's metric."""
     metric = METRICS.get(gate.metric, METRICS["final_score"])
     return Threshold.parse(written, metric, gate.kind)
 
 
 def _stricter(new: str, old: str, gate: Gate) -> bool:
-    """Whether one threshold is stricter than another, both read as in a policy."""
     after, before = _read(new, gate), _read(old, gate)
     return after.sign == before.sign and before.effect(after.value) > 1e-12
 
 
 def _follow(node: Any, path: Sequence[str | int]) -> Any:
-    """Find what stands at a path of keys and positions; None if nothing does."""
     for part in path:
         if isinstance(node, yaml.MappingNode) and isinstance(part, str):
             node = next((v for k, v in node.value if k.value == part), None)

@@ -30,7 +30,6 @@ WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
 _OWN = ("weight", "required", "violated", "undecided", "judge_scores")
 BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
-"""The columns that every gate needs."""
 _TOLD = ("expected_behaviors", "checks")
 """The columns that tell which undecided behaviours are must-nots."""
 MUST_NOT = "\0must_not"
@@ -49,13 +48,11 @@ class GateRecords:
     composites: Mapping[str, Formula] = field(default_factory=dict)
     name: str = ""
     left_out: int = 0
-    """How many bad records were left out."""
     planned: int | None = None
     """How many attempts a run was going to make; None for what is no run."""
     to_come: int = 0
     """How many of these attempts have no record yet."""
     run: str = ""
-    """The run that makes them."""
     unseen: tuple[str, ...] = ()
     """Scenarios that the suite requires and that have no record."""
 
@@ -240,7 +237,6 @@ def read_records(
 
 
 def _planned(found: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
-    """Add how many attempts of the runs are outstanding."""
     runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
     if not runs:
         return found

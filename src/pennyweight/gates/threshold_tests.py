@@ -145,15 +145,15 @@ class ThresholdTest:
         if not up:
             (low, _), (_, high) = self.ends(fail_level), self.ends(pass_level)
         if not isinstance(low, float) or not isinstance(high, float):
-            why = f"{self.said(self.value)}, but one task alone has no interval; try more tasks."
+            why = f"{self.said(self.value)}, but a single task has no interval; add more tasks."
             return self.decision("inconclusive", why)
         worst, best = (low, high) if up else (high, low)
         ends = f"{self.said(low)} to {self.said(high)}"
         if self.threshold.holds(worst):
-            why = f"all of its interval, {ends}, meets {self.threshold}."
+            why = f"its whole interval, {ends}, meets {self.threshold}."
             return self.decision("pass", f"{self.said(self.value)}; {why}", low, high)
         if not self.threshold.holds(best):
-            why = f"all of its interval, {ends}, misses {self.threshold}."
+            why = f"its whole interval, {ends}, misses {self.threshold}."
             return self.decision("fail", f"{self.said(self.value)}; {why}", low, high)
         held = self.threshold.holds(self.value)
         needed = self.needed(worst if held else best, pass_level if held else fail_level)
@@ -161,7 +161,7 @@ class ThresholdTest:
         why += f"{declared(self.threshold.value, unit_of(self.gate.kind))}. "
         alone = self.ends(pass_level)[1 if up else 0]
         if isinstance(alone, float) and not self.threshold.holds(alone):
-            why += "Alone it would fail, but gates share their error rate. "
+            why += "On its own it would fail, but the gates share one error rate. "
         return self.decision("inconclusive", why + wanted(needed), low, high, needed=needed)
 
     def ends(self, level: float) -> tuple[Value, Value]:
@@ -279,6 +279,6 @@ def rounded_up(number: float) -> int:
 def wanted(needed: int | None, unit: str = "attempts") -> str:
     """Write what would decide an open gate."""
     if needed is None:
-        return f"It is too close to be decided by more {unit}."
+        return f"It is too close to the threshold to be decided by more {unit}."
     unit = unit.removesuffix("s") if needed == 1 else unit
-    return f"About {needed:,} more {unit} would decide it, should the value stay."
+    return f"About {needed:,} more {unit} would decide it, if the value stays the same."

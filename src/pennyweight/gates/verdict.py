@@ -19,7 +19,6 @@ _JSON = (
     *("name", "metric", "level", "on", "value"),
     *("threshold", "sign", "effect", "baseline", "verdict", "why", "records", "tasks"),
 )
-"""What the JSON form takes over from a decision, in its order."""
 EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
@@ -56,7 +55,6 @@ class Decision:
     needed: int | None = None
     """About how many more attempts would decide it if the value stays."""
     weighted: bool = False
-    """Whether scenarios count differently in it."""
     rule: Gate | None = field(default=None, repr=False)
     test: TestKind = "rule"
     indifference: tuple[float, float] | None = None
@@ -87,15 +85,10 @@ class VerdictEvidence:
     stamp: str = ""
     """The state of the run when it was read."""
     side: str = ""
-    """The subject, tier or other values that picked the records."""
     tasks: frozenset[str] = frozenset()
-    """The tasks that have a record."""
     left_out: int = 0
-    """How many bad records were left out."""
     baseline_planned: int | None = None
-    """How many attempts the baseline's run was going to make."""
     baseline_missing: int = 0
-    """How many of them have no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +101,6 @@ class Verdict:
     errors: int
     error_rate: float
     baseline: str | None = None
-    """The name of the baseline."""
     sequential: bool = False
     notes: tuple[str, ...] = ()
     """Likely mistakes in the policy."""

@@ -36,7 +36,6 @@ class ComparedSide:
     composite_difference: float | None
     attempts: int = 0
     unpriced: int = 0
-    """How many of the attempts have no cost."""
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.group[metric]
@@ -74,13 +73,11 @@ class Comparison:
     tested: tuple[str, ...] = ()
     """The metrics that are means over records; only these are compared task by task."""
     overlaps: tuple[Overlap, ...] = field(default=(), repr=False)
-    """The tasks in common of the sides that are compared or named together."""
     without_side: int = 0
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
     unpriced: tuple[str, ...] = ()
-    """Subjects whose cost stays, since the price list given does not name them."""
 
     def __getitem__(self, name: str) -> ComparedSide:
         for side in self.sides:

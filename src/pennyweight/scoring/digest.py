@@ -211,8 +211,6 @@ def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
 
 
 def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[int]]]:
-    """Yield reasons with the records they fit, the best first."""
-
     def rows(table: pl.LazyFrame, *by: str, most: bool = True) -> list[int]:
         order = table.sort(*by, "row", descending=[most] * len(by) + [False]) if by else table
         found: list[int] = order.select("row").head(4).collect()["row"].to_list()

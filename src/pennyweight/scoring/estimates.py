@@ -70,7 +70,6 @@ def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[M
 
 
 def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
-    """Estimate metrics that read columns only."""
     if not metrics:
         return {}
     bodies = {m.name: m.expression(grouped.options) for m in metrics}
@@ -113,7 +112,6 @@ def _missing(metric: Metric) -> pl.Expr:
 
 
 def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
-    """Keep an interval inside the metric's range."""
     if value is None or ends is None:
         return None, None
     first, last = metric.range or (None, None)
@@ -171,7 +169,6 @@ def combine(
 def _apply(
     metric: Metric, parts: Mapping[str, list[Value]], groups: int, options: Mapping[str, Any]
 ) -> list[Value]:
-    """Compute a metric from the values of its parts, group by group."""
     index = "\0group"
     table = {index: range(groups), **parts}
     frame = pl.DataFrame(table, schema_overrides=dict.fromkeys(parts, pl.Float64), strict=False)

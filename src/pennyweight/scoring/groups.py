@@ -226,7 +226,6 @@ class Grouped:
 
 
 def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Return the standard error of independent values, and how many there are."""
     numbers = values.cast(pl.Float64)
     error = numbers.std() / numbers.count().cast(pl.Float64).sqrt()
     return error.alias(f"{name}/e"), numbers.count().alias(f"{name}/k")

@@ -47,13 +47,10 @@ class Overlap:
     whole: bool
     """Whether both sides tried the same tasks, so that nothing is left out."""
     passes: tuple[float | None, float | None]
-    """The cost of a pass of each side on what both tried."""
     rates: tuple[float | None, float | None]
     costs: tuple[float | None, float | None]
-    """How often each side passed there, and what an attempt cost."""
     common: tuple[Common, ...]
     clusters: pl.Series = field(repr=False, compare=False)
-    """The tasks."""
 
     @classmethod
     def of(
@@ -97,7 +94,6 @@ def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
 
 
 def _cost_of_pass(frame: pl.DataFrame) -> float | None:
-    """Return what a pass costs in records that have a cost and a verdict."""
     known = frame.filter(
         pl.col("status").ne_missing("error"),
         pl.col("cost_usd").is_not_null(),
@@ -115,7 +111,6 @@ def _mean(frame: pl.DataFrame, column: str) -> float | None:
 
 
 def _common(column: str, names: tuple[str, str], sides: list[pl.DataFrame]) -> Common | None:
-    """Describe which values both sides have, where they differ."""
     counts = [
         dict(side.group_by(pl.col(column).cast(pl.String)).len().iter_rows()) for side in sides
     ]
@@ -139,7 +134,6 @@ PAIRED = (
 """The default comparison: metrics that are means, and measures whose mean is compared."""
 
 MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "number"}
-"""The measures among them."""
 
 _JSON = (
     *("a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"),
@@ -260,7 +254,6 @@ class Compared:
         units: pl.DataFrame,
         tasks: pl.Series,
     ) -> Tries:
-        """List every single try of two sides in the units that both have."""
         values = self.values.cast(pl.Float64).drop_nulls().sort()
         units = units.join(tasks.to_frame().with_row_index("task"), on=CLUSTER, nulls_equal=True)
         for side, group in zip("ab", groups, strict=True):
@@ -280,7 +273,6 @@ class Units:
     compared: list[Compared]
     others: list[str]
     frame: pl.DataFrame
-    """The records that were added up."""
     every: pl.DataFrame
     """All records, errors too."""
 
@@ -315,23 +307,19 @@ class Units:
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in all that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
-        paired = [
-            (
-                names[a],
-                names[b],
-                one,
-                *one.by_task(tables, key, self.frame, overlaps[a, b].clusters),
-            )
-            for a, b in which
-            for tables in [[sides[a], sides[b]]]
-            for key in [self._key(tables)]
-            for one in self.compared
-            if all(sides[g][f"{one.name}/n"].sum() > 0 for g in (a, b))
-        ]
+        paired: list[tuple[str, str, Compared, Paired, int, int]] = []
+        for a, b in which:
+            tables = [sides[a], sides[b]]
+            key, tried = self._key(tables), overlaps[a, b].clusters
+            paired += [
+                (names[a], names[b], one, *one.by_task(tables, key, self.frame, tried))
+                for one in self.compared
+                if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
+            ]
         how = confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired)
         found = [
-            _tested(Pair(a, b, one.name, one.kind, values.tasks, *alone), values, *how)
-            for a, b, one, values, *alone in paired
+            _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), values, *how)
+            for a, b, one, values, only_a, only_b in paired
         ]
         adjusted = iter(holm([pair.p for pair in found if pair.p is not None]))
         return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in found]

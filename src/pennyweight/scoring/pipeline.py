@@ -92,7 +92,6 @@ class Measured:
     loaded: Loaded
     doubles: list[int]
     unused: tuple[str, ...]
-    """Columns of the source that were not used."""
 
     @property
     def left_out(self) -> int:
@@ -164,7 +163,6 @@ class Scoring:
 
 
 def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
-    """Name the columns that were there and served for nothing."""
     mapped = plan.wanted.mapped.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()

@@ -93,7 +93,6 @@ class Scores:
     left_out: int = 0
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
-    """Columns of the source that were not used."""
     unpriced: tuple[str, ...] = ()
     """Subjects whose cost stays, since the price list given does not name them."""
 

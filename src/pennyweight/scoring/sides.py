@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pennyweight.sources.source import Source
 
 SIDE = "\0side"
-"""The column that names the side of a record."""
 
 SOURCE = "source"
 """The name that compares several sources with each other, in place of a column."""
@@ -35,7 +34,6 @@ class Sides:
     """The columns that distinguish the sides of a comparison, or the sources themselves."""
 
     columns: tuple[str, ...]
-    """The columns requested."""
     sources: tuple[str, ...] = ()
     """The name of each source, where sources are sides."""
     origins: tuple[str, ...] = ()
@@ -115,7 +113,6 @@ class Sides:
 
 
 def _first(frame: pl.DataFrame) -> str:
-    """Choose the first column that tells sides apart."""
     for name in ASKED:
         if frame[name].drop_nulls().n_unique() > 1:
             return name

@@ -196,7 +196,6 @@ def _array(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
 
 
 def _objects(file: RecordFile, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield each object's line number and text."""
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     reader = _Text(file, stream)
     if not reader.take("["):

@@ -18,7 +18,6 @@ from pennyweight.sources.parsing import Names, Parsed, Problem
 from pennyweight.text.safe import clean, storable
 
 LINE = "\0line"
-"""The column that holds a record's line or row number."""
 
 _RAW = {
     "integer": pl.Float64,
@@ -42,7 +41,6 @@ class Mapped:
     joined: frozenset[str]
     """Columns whose sources are joined into one key rather than tried in turn."""
     given: frozenset[str] = frozenset()
-    """Columns whose sources the user named."""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Mapped:
@@ -341,7 +339,6 @@ def _seconds(text: str) -> float | None:
 def _describe(
     raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[CellRule]
 ) -> list[Problem]:
-    """Describe each bad cell once."""
     told: dict[tuple[int, str], Problem] = {}
     for index, check in enumerate(checks):
         for row in marks[f"?{index}"].arg_true().to_list():

@@ -34,7 +34,6 @@ _GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 _PART = 1 << 17
 
 UNREADABLE = (OSError, EOFError, zlib.error)
-"""The exceptions that reading and decompressing a file can raise."""
 
 
 @dataclass(frozen=True, slots=True)

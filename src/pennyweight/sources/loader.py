@@ -96,7 +96,6 @@ def load(
 def _chunks(
     sources: Sequence[Source], names: Names, loaded: Loaded, problems: list[tuple[int, str]]
 ) -> Iterator[tuple[Chunk, int]]:
-    """Yield the chunks of all sources with the number of their source."""
     for number, source in enumerate(sources):
         loaded.files.append(source.name)
         empty = not source.may_be_empty

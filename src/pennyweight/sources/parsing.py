@@ -47,7 +47,6 @@ class Parsed:
 
     file: str
     unit: str
-    """The unit of the numbers: `line` or `row`."""
     frame: pl.DataFrame
     numbers: pl.Series
     present: frozenset[str] = frozenset()
@@ -93,7 +92,6 @@ def _only(keys: frozenset[str], data: bytes, frame: pl.DataFrame) -> bool:
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the columns in which there is nothing."""
     return frame.select(s for s in frame if s.null_count() < frame.height)
 
 
@@ -248,7 +246,6 @@ def _csv_header(file: str, header: bytes, separator: str) -> list[str]:
 
 
 def _blank(frame: pl.DataFrame) -> pl.Series:
-    """Mark the rows of blank lines."""
     first, *others = frame.columns
     empty = pl.col(first).str.strip_chars().fill_null("") == ""
     nothing = (pl.col(n).is_null() for n in others)
