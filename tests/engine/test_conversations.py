@@ -233,7 +233,7 @@ def test_people_see_every_turn_and_which_branch_was_taken(tmp_path):
     asked = pennyweight(tmp_path, "review", "--as", "Ann", given="", code=130)
     assert "User:\nNo zebra?" in asked.stdout
     assert "Assistant:\nYou said Bye." in asked.stdout
-    assert "0 verdicts kept" in asked.stderr
+    assert "0 verdicts saved" in asked.stderr
     assert "pennyweight review" in asked.stderr
 
 

@@ -162,7 +162,7 @@ def test_every_mistake_is_told_at_once_with_its_line(folder):
         (13, "sandbox must be 'bubblewrap', 'container' or 'none', not 'jail'"),
         (13, "Key 'cost' is not known in output. Did you mean 'cost_usd'?"),
         (14, "'sandbox: container' requires 'image'"),
-        (14, "output: '$..x' (for text) is not a JSON path"),
+        (14, "output: text: '$..x' is not a path into JSON"),
         (14, "read: "),
         (15, "output must be"),
         (15, "prompt must be 'argument', 'file' or 'stdin'"),

@@ -15,7 +15,7 @@ from pennyweight.agent.failures import kind_of
 from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.json_values import add, count
 from pennyweight.models.model import Usage
-from pennyweight.suite.agents import steps
+from pennyweight.text.scanning import json_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
 
 def _lookup(path: str, documents: list[Any]) -> Any:
     """Follow a path in the last document in which it leads to a value."""
-    wanted = steps(path) or []
+    wanted = json_path(path, whole=True)
     for document in reversed(documents):
         value = document
         for step in wanted:

@@ -129,8 +129,7 @@ Duration = Annotated[
 Meaning = Annotated[str, ParsedBy(_meaning, _TEXT.schema(), "text", _TEXT)]
 Table = Annotated[dict[str, Any], MapOf(kinds.Anything())]
 Schema = Annotated[
-    dict[str, Any],
-    ParsedBy(_schema, {"type": "object"}, "a JSON schema", MapOf(kinds.Anything())),
+    dict[str, Any], ParsedBy(_schema, {"type": "object"}, "a JSON schema", MapOf(kinds.Anything()))
 ]
 Function = Annotated[str, ParsedBy(_function, _STRING, "a function, as module:function", _STRICT)]
 Command = Annotated[

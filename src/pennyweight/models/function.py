@@ -104,14 +104,10 @@ def _reply(value: Any) -> Reply:
     """Read the value of a function, and remove the keys of the environment from it."""
     if isinstance(value, str):
         return Reply(redact_environment(value))
-    if isinstance(value, Reply):
-        given = {f.name: getattr(value, f.name) for f in fields(Reply)}
-    elif isinstance(value, Mapping):
-        given = dict(value)
-    else:
+    if not isinstance(value, Reply | Mapping):
         what = "A model's function returns a text, a dict or a Reply"
         raise UsageError(f"{what}, not {value!r:.80}.")
-    return Reply.of(redact_reply(Reply.of(given).plain()))
+    return Reply.of(value, redact_reply)
 
 
 def _load(path: str, folder: Path | None) -> Callable[..., Any]:

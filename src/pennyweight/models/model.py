@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -163,16 +163,18 @@ class Reply:
         return asdict(self)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Reply:
+    def of(
+        cls, values: Mapping[str, Any] | Reply, redact: Callable[[Any], Any] = lambda fields: fields
+    ) -> Reply:
         """Make a reply from plain data, as `plain` or a user's function returns it.
 
-        An invalid field is an error that names it.
+        An invalid field is an error that names it. `redact` removes keys from the valid fields.
         """
-        given = read_reply(values)
+        given = redact(read_reply(values))
         given["tool_calls"] = tuple(ToolCall(**call) for call in given["tool_calls"])
         given["usage"] = Usage(**given.get("usage", {}))
         if "logprobs" in given:
-            given["logprobs"] = tuple(given["logprobs"])
+            given["logprobs"] = tuple(map(tuple, given["logprobs"]))
         return cls(**given)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from numbers import Real
 from typing import Any
 
@@ -20,9 +20,7 @@ _TOKENS = Number(0, MAX_TOKENS, whole=True)
 
 def _json_text(arguments: Any) -> str:
     """Return the arguments of a tool call as JSON text, as a provider gives them."""
-    if isinstance(arguments, str):
-        return arguments
-    return _dumped(arguments)
+    return arguments if isinstance(arguments, str) else _dumped(arguments)
 
 
 def _dumped(value: Any) -> str:
@@ -34,9 +32,9 @@ def _dumped(value: Any) -> str:
         raise ValueError from None
 
 
-def _storable(work: Mapping[str, Any]) -> Mapping[str, Any]:
-    _dumped(work)
-    return work
+def _copied(work: Any) -> Any:
+    """Return a copy, because the function may change its value later."""
+    return json.loads(_dumped(work))
 
 
 def _logprob(pair: Any) -> tuple[str, float]:
@@ -83,20 +81,40 @@ REPLY = Struct(
         Field("status", OneOf(STATUSES)),
         Field("passed", Flag()),
         Field("cost_usd", Number(0)),
-        Field("work", ParsedBy(_storable, {}, _JSON)),
+        Field("work", ParsedBy(_copied, {}, _JSON)),
     ),
 )
 """What a reply may have; null means that a field is missing."""
 
 
-def read_reply(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the fields of a reply; raise UsageError with every problem in them."""
-    given = _known(values)
-    if "usage" in given:
-        given["usage"] = _known(given["usage"])
-    if isinstance(given.get("tool_calls"), list | tuple):
-        given["tool_calls"] = list(map(_known, given["tool_calls"]))
-    read: dict[str, Any] = REPLY.of(given, "reply")
+_PLAIN_TYPES = {
+    **dict.fromkeys(("text", "reasoning", "finish", "model"), str),
+    **dict.fromkeys(("truncated", "refused", "passed"), bool),
+}
+
+
+def read_reply(values: Any) -> dict[str, Any]:
+    """Read the fields of a reply; raise UsageError with every problem in them.
+
+    Fields that are obviously right are taken as they are; only the others go through the schema.
+    """
+    read: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in _known(values).items():
+        if type(value) is _PLAIN_TYPES.get(name) or (name == "status" and value == "ok"):
+            read[name] = value
+        elif name == "usage":
+            usage = _known(value)
+            (read if _counts(usage) else rest)[name] = usage
+        elif name == "tool_calls" and isinstance(value, list | tuple):
+            if value:
+                rest[name] = list(map(_known, value))
+        elif name == "latency_ms" and type(value) is float and 0 <= value < MAX_TOKENS:
+            read[name] = value
+        else:
+            rest[name] = value
+    if rest or "text" not in read:
+        read |= REPLY.of({"text": read["text"], **rest} if "text" in read else rest, "reply")
     read["tool_calls"] = [
         {"id": str(number), "arguments": "{}", **call}
         for number, call in enumerate(read.get("tool_calls", ()), 1)
@@ -104,10 +122,17 @@ def read_reply(values: Mapping[str, Any]) -> dict[str, Any]:
     return read
 
 
+def _counts(usage: Any) -> bool:
+    return type(usage) is dict and all(
+        name in USAGE.kinds and type(count) is int and 0 <= count <= MAX_TOKENS
+        for name, count in usage.items()
+    )
+
+
 def _known(value: Any) -> Any:
-    """Return a mapping, or a value such as `Usage`, as plain data without its nulls."""
+    """Return a mapping, or a value such as `Usage`, as a dict without its nulls."""
     if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
     if not isinstance(value, Mapping):
         return value
     return {name: below for name, below in value.items() if below is not None}

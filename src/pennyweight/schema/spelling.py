@@ -1,25 +1,25 @@
-"""Tell a misspelt name from one that means something else."""
+"""Detect misspelled names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-LONG = 8
-"""From so many letters on two of them may be wrong."""
+LONG_NAME = 8
+"""Names of this length or longer may have two typing errors; shorter ones only one."""
 
 
 def near_miss(given: str, names: Iterable[str]) -> str | None:
-    """Find the name that is meant by one that is nearly it; None where it is one of its own.
+    """Return the name that is probably meant; None if no name is similar enough.
 
     >>> near_miss("mustnot", ["must_not", "checks"]), near_miss("height", ["weight"])
     ('must_not', None)
     """
-    said = _bare(given)
+    misspelled = _bare(given)
     for name in names:
-        wanted = _bare(name)
-        most = 2 if len(wanted) >= LONG else 1
-        if said[:1] == wanted[:1] and _distance(said, wanted, most) <= most:
+        bare = _bare(name)
+        limit = 2 if len(bare) >= LONG_NAME else 1
+        if misspelled[:1] == bare[:1] and _distance(misspelled, bare, limit) <= limit:
             return name
     return None
 
@@ -28,10 +28,10 @@ def _bare(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-def _distance(a: str, b: str, most: int) -> int:
-    """Count the letters to add, drop, change or swap; more than `most` is just more."""
-    if abs(len(a) - len(b)) > most:
-        return most + 1
+def _distance(a: str, b: str, limit: int) -> int:
+    """Count insertions, deletions, substitutions and swaps; stop early beyond `limit`."""
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

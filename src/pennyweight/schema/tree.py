@@ -1,8 +1,8 @@
-"""YAML and JSON as a tree that remembers lines, and scalars as they were written.
+"""YAML and JSON as a tree with line numbers, and with scalars as they were written.
 
-The usual loaders forget where a value stood and turn `yes` into a boolean, `010` into 8 and
-`1:30` into 90. A suite is full of answers that look like that, so here only what JSON knows
-(`true`, `false`, `null` and plain numbers) is more than text, and the text itself is kept.
+The usual loaders discard line numbers and turn `yes` into a boolean, `010` into 8 and `1:30` into
+90. Answers in a suite often look like that. So only the literals of JSON (`true`, `false`, `null`,
+plain numbers) are converted, and their text is preserved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import yaml
 
 MAX_DEPTH = 64
 MAX_VALUES = 5_000_000
-"""How many values a tree may have once its aliases are expanded."""
+"""Values in a tree after its aliases are expanded."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
@@ -31,7 +31,7 @@ _TAGS = {None, "!", "tag:yaml.org,2002:str"}
 
 
 class TreeError(ValueError):
-    """The text is not YAML or JSON that can be read; says on which line."""
+    """The text is not valid YAML or JSON; has the line of the error."""
 
     def __init__(self, line: int, what: str) -> None:
         self.line = line
@@ -39,13 +39,13 @@ class TreeError(ValueError):
 
 
 class Written(float):
-    """A number that is shown as it was written: a target of 1.50 stays 1.50."""
+    """A number that preserves its notation: a target of 1.50 stays 1.50."""
 
     __slots__ = ("text",)
     text: str
 
     def __new__(cls, text: str) -> Written:
-        """Keep the text beside the number."""
+        """Store the text with the number."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -73,7 +73,7 @@ class Node:
 
     @classmethod
     def of(cls, value: Any, line: int = 0) -> Node:
-        """Wrap a plain value. What is inside is wrapped when it is read."""
+        """Wrap a plain value; its elements are wrapped when they are read."""
         if isinstance(value, str):
             return cls(value, line, value)
         if isinstance(value, bool):
@@ -163,7 +163,7 @@ def scalar(text: str) -> Any:
 
 
 class _Yaml:
-    """Builds the tree from events, without recursion, so that no nesting can break it."""
+    """Builds the tree from parser events without recursion, so nesting cannot exhaust the stack."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -213,13 +213,11 @@ class _Yaml:
 
     def check_tag(self, event: Any, line: int) -> None:
         if event.tag not in _TAGS:
-            self.problems.append(
-                (line, f"the tag {event.tag!r} has no meaning here; leave it out.")
-            )
+            self.problems.append((line, f"the tag {event.tag!r} is not supported; remove it."))
 
     def alias(self, name: str, line: int) -> None:
         if name not in self.anchors:
-            raise TreeError(line, f"not YAML: *{name} stands for nothing; no &{name} before it.")
+            raise TreeError(line, f"not YAML: the alias *{name} has no anchor &{name} before it.")
         node, size = self.anchors[name]
         self.put(node, size, None)
 
@@ -233,7 +231,7 @@ class _Yaml:
         top.size += size
         if top.size > MAX_VALUES:
             raise TreeError(
-                node.line, f"more than {MAX_VALUES:,} values once its aliases are followed."
+                node.line, f"more than {MAX_VALUES:,} values after its aliases are expanded."
             )
         self.problems += top.put(node)
 
@@ -269,10 +267,10 @@ class _Open:
         return []
 
     def merge(self, node: Node) -> list[tuple[int, str]]:
-        """Take over the keys of another mapping (`<<: *base`), once its own are known."""
+        """Remember a mapping whose keys are merged (`<<: *base`) when this one is closed."""
         sources = node.value if isinstance(node.value, list) else [node]
         if not all(isinstance(source.value, dict) for source in sources):
-            return [(node.line, "'<<' takes over the keys of a mapping; this is none.")]
+            return [(node.line, "'<<' must refer to a mapping.")]
         self.merged += sources
         return []
 
@@ -291,7 +289,7 @@ def _refuse(name: str) -> None:
 
 
 class _Json:
-    """A JSON parser that keeps lines; strings and numbers are left to the standard library."""
+    """A JSON parser with line numbers; the standard library parses strings and numbers."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.line = text, 0, 1
@@ -302,7 +300,7 @@ class _Json:
     def parse(self) -> tuple[Node, list[tuple[int, str]]]:
         node = self.value(0)
         if self.peek():
-            raise self.error("something follows the end of the JSON value")
+            raise self.error("unexpected text after the JSON value")
         return node, self.problems
 
     def peek(self) -> str:
@@ -340,7 +338,7 @@ class _Json:
         return Node(value, line, value if isinstance(value, str) else self.text[start : self.at])
 
     def step(self, close: str) -> bool:
-        """Take a comma or the closing sign; False when it closed."""
+        """Consume a comma or the closing bracket; return whether it was a comma."""
         sign = self.peek()
         if sign not in {",", close} or not sign:
             raise self.error(f"',' or '{close}' is missing")

@@ -9,13 +9,7 @@ _WORD = Text("text")
 _PATH = Text("a path", one_line=True)
 _LINE = Text("a shell command", filled=True)
 _COMMAND = AnyOf((_LINE, ListOf(_WORD, "a list of words", some=True)))
-_COMMANDS = AnyOf(
-    (
-        Null(),
-        _LINE,
-        ListOf(_COMMAND, "a list of commands"),
-    )
-)
+_COMMANDS = AnyOf((Null(), _LINE, ListOf(_COMMAND, "a list of commands")))
 
 OUTPUT = Struct(
     "output",
@@ -127,9 +121,7 @@ FILE = Struct(
 _FILES = AnyOf((Null(), MapOf(AnyOf((Null(), Text("text"), FILE)))))
 
 FILES = Field(
-    "files",
-    _FILES,
-    "Files placed in the workspace: the path of each, and its text or source.",
+    "files", _FILES, "Files placed in the workspace: the path of each, and its text or source."
 )
 
 WORK = (
@@ -144,9 +136,7 @@ WORK = (
         "Commands run in the workspace after the agent; the attempt passes if all succeed.",
     ),
     Field(
-        "keep",
-        _COMMANDS,
-        "Commands that must still succeed after the agent if they did before.",
+        "keep", _COMMANDS, "Commands that must still succeed after the agent if they did before."
     ),
     Field(
         "verify_files",

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pennyweight.errors import UsageError
 from pennyweight.suite.values import Agent, Caps, Subject, Tier
+from pennyweight.text.scanning import json_path
 
 PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 """A placeholder in a command, such as {prompt}; ${this} belongs to the shell."""
@@ -33,14 +35,15 @@ def read_agent(table: Mapping[str, Any], folder: Path, tell: Callable[[str, str]
             what = "Write only the name: values, above all keys, do not belong in a suite."
             tell("env", f"{name[:40]!r} is not the name of an environment variable. {what}")
     read = [folder / name for name in table.get("read", ())]
-    for path in read:
-        if not path.exists():
-            tell("read", f"{str(path)!r} does not exist.")
+    for place in read:
+        if not place.exists():
+            tell("read", f"{str(place)!r} does not exist.")
     output = table.get("output", {})
-    for name, json_path in output.items() if isinstance(output, dict) else ():
-        if steps(json_path) is None:
-            what = f"{json_path!r} (for {name}) is not a JSON path"
-            tell("output", f"{what}; write it like $.usage.tokens[0].")
+    for name, path in output.items() if isinstance(output, dict) else ():
+        try:
+            json_path(path, whole=True)
+        except UsageError as error:
+            tell("output", f"{name}: {error}")
     if (table.get("sandbox") == "container") != ("image" in table):
         tell("sandbox", "'sandbox: container' requires 'image', and 'image' requires it.")
     model = str(table.get("model", ""))
@@ -95,25 +98,3 @@ def unset(
                     f"{{{name}}} is a setting that {', '.join(unset_in)} does not have. Set it "
                     "there; if the braces are meant literally, put the command in a script.",
                 )
-
-
-_STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(-?\d+)\]|\[['\"]([^'\"]+)['\"]\]")
-
-
-def steps(path: str) -> list[str | int] | None:
-    """Split a JSON path into its steps; return None if it is not a path.
-
-    >>> steps("$.usage.tokens[-1]"), steps("result"), steps("$..x")
-    (['usage', 'tokens', -1], ['result'], None)
-    """
-    rest = path.removeprefix("$")
-    found: list[str | int] = []
-    at = 0
-    while at < len(rest):
-        match = _STEP.match(rest, at)
-        if not match:
-            return None
-        name, position, quoted = match.groups()
-        found.append(int(position) if position else name or quoted)
-        at = match.end()
-    return found

@@ -366,9 +366,7 @@ SUITE = Struct(
             required=True,
         ),
         Field(
-            "tiers",
-            MapOf(AnyOf((Null(), TIER))),
-            "Configurations to compare; only T0 if missing.",
+            "tiers", MapOf(AnyOf((Null(), TIER))), "Configurations to compare; only T0 if missing."
         ),
         *WORK,
         Field("settings", OPTIONS, "Model settings for all subjects and tiers."),

@@ -104,10 +104,7 @@ RUBRIC = Struct(
         Field("categories", MapOf(CATEGORY), "Categories by name.", required=True),
         Field("rubric", _NAME, "The rubric's name."),
         Field(
-            "pass_mark",
-            Number(0, 1),
-            "The lowest weighted score that passes.",
-            default=PASS_MARK,
+            "pass_mark", Number(0, 1), "The lowest weighted score that passes.", default=PASS_MARK
         ),
         Field("instructions", Text(), "Further instructions for the judge."),
     ),

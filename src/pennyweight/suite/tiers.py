@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_tiers(
-    suite: Mapping[str, Any],
-    tiers: Mapping[str, Mapping[str, Any]],
-    root: Node,
-    problems: Problems,
+    suite: Mapping[str, Any], tiers: Mapping[str, Mapping[str, Any]], root: Node, problems: Problems
 ) -> tuple[Tier, ...]:
     """Merge tiers; what a tier sets, including null, overrides what it extends."""
     for name, tier in tiers.items():

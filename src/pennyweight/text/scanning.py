@@ -39,14 +39,16 @@ def last_boxed(text: str) -> Found | None:
     return (wrapped.group(1) if wrapped else inner), start
 
 
-_STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(\d{1,9})\]|\[(?:"([^"]*)"|'([^']*)')\]""")
+_STEP = re.compile(r"""\.?([^.\[\]"']+)|\[(-?\d{1,9})\]|\[(?:"([^"]*)"|'([^']*)')\]""")
 
 
-def json_path(path: str) -> tuple[str | int, ...]:
-    """Parse a path into JSON.
+def json_path(path: str, *, whole: bool = False) -> tuple[str | int, ...]:
+    """Parse a path into JSON; a negative position counts from the end of a list.
 
-    >>> json_path("$.items[0].value"), json_path("answer")
-    (('items', 0, 'value'), ('answer',))
+    `$` alone, the whole value, is a path only if `whole` is set.
+
+    >>> json_path("$.items[-1].value"), json_path("answer")
+    (('items', -1, 'value'), ('answer',))
     """
     text, at = path.strip().removeprefix("$"), 0
     steps: list[str | int] = []
@@ -57,7 +59,7 @@ def json_path(path: str) -> tuple[str | int, ...]:
         name, index, double, single = step.groups()
         steps.append(int(index) if index else name or double or single or "")
         at = step.end()
-    if not steps:
+    if not (steps or whole):
         raise UsageError("A path into JSON names at least one key, as in $.answer.")
     return tuple(steps)
 
