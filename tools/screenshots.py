@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
 from palette import small_png  # noqa: E402
-from pennyweight.api.known_files import file_id  # noqa: E402
+from pennyweight.api.suites import file_id  # noqa: E402
 from web.conftest import FLAGS  # noqa: E402
 from web.serving import Server, command, serving  # noqa: E402
 

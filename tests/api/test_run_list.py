@@ -4,7 +4,7 @@ import pytest
 
 from api.test_digest import SETTINGS
 from pennyweight.api.digest_cache import DigestCache
-from pennyweight.api.remarks import remark_on_run
+from pennyweight.api.records import remark_on_run
 from pennyweight.api.run_list import counts, listing, state, state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError

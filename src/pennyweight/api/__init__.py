@@ -10,8 +10,6 @@ Tested elsewhere:
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py
     side_by_side.py: tests/web/test_comparison.py
-    suites.py: tests/web/test_rest.py
-    uploads.py: tests/web/test_rest.py
 """
 
 from pennyweight.record import COLUMNS

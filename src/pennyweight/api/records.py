@@ -1,13 +1,14 @@
-"""Records of stored runs: pages of them by filter and order, and one record in full."""
+"""Records of stored runs: pages of them, one record in full, and what people say about them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pennyweight.errors import NotFoundError
+from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import STATUSES, AttemptKey
 from pennyweight.store import queries
 from pennyweight.store.queries import (
@@ -19,13 +20,12 @@ from pennyweight.store.queries import (
     SAME,
     SORTS,
     Filter,
-    Page,
     Place,
     Sort,
     page,
     siblings,
 )
-from pennyweight.store.remarks import Remark, remarks
+from pennyweight.store.remarks import Remark, add_remark, remarks
 from pennyweight.store.store import Run, Store
 from pennyweight.store.tables import MEASURED
 
@@ -42,29 +42,23 @@ __all__ = [
     "SORTS",
     "STATUSES",
     "AttemptKey",
-    "CheckView",
     "Filter",
-    "Neighbours",
-    "Page",
     "Place",
-    "RecordCount",
-    "RecordDetail",
-    "RecordJudgment",
-    "RubricMark",
     "Sort",
-    "count",
-    "detail",
-    "neighbours",
     "page",
-    "row",
+    "remarks",
     "siblings",
-    "value_kind",
 ]
 
 ROLES = {"expected": "expected", "must_not": "must not", "checks": "check"}
 MAX_JUDGED_ATTEMPTS = 20_000
 """In a larger run, the consensus of the judges is not computed for a single record."""
 MAX_COUNT = 10_000
+PersonVerdict = Literal["right", "wrong", "unsure"]
+VERDICTS: tuple[PersonVerdict, ...] = ("right", "wrong", "unsure")
+ANONYMOUS = "someone"
+_CHANGING = threading.Lock()
+"""Held while the tags of a run are read and changed."""
 
 
 def value_kind(column: str) -> type | tuple[type, ...]:
@@ -260,3 +254,63 @@ def _judgment(stored: Mapping[str, Any], points: Mapping[str, float]) -> RecordJ
         if isinstance(item, dict)
     )
     return RecordJudgment(stored, marks)
+
+
+def remark_on_record(
+    store: Store,
+    key: AttemptKey,
+    *,
+    who: str = "",
+    verdict: PersonVerdict | None = None,
+    note: str | None = None,
+) -> None:
+    """Store a person's verdict or note about a record."""
+    row(store, key)
+    if not verdict and not (note or "").strip():
+        raise UsageError("Give a verdict, a note, or both.")
+    add_remark(
+        store, key, who=_storable(who) or ANONYMOUS, verdict=verdict, note=_stored_note(note)
+    )
+
+
+def remark_on_run(
+    store: Store,
+    run: str,
+    *,
+    who: str = "",
+    note: str | None = None,
+    tags: Sequence[str] | None = None,
+    add: Sequence[str] = (),
+    remove: Sequence[str] = (),
+) -> None:
+    """Store a note about a run, or change its tags.
+
+    `tags` replaces all tags; `add` and `remove` change the current ones.
+    """
+    with _CHANGING:
+        changed = None
+        if tags is not None or add or remove:
+            changed = _changed(tags_of(store, run) if tags is None else tags, add, remove)
+        if changed is None and not (note or "").strip():
+            raise UsageError("Give a tag, a note, or both.")
+        author = _storable(who) or ANONYMOUS
+        add_remark(store, run, who=author, note=_stored_note(note), tags=changed)
+
+
+def tags_of(store: Store, run: str) -> tuple[str, ...]:
+    """Return the tags that a run has now."""
+    return next((r.tags for r in remarks(store, run) if r.tags is not None), ())
+
+
+def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    remaining = [tag for tag in map(_storable, tags) if tag not in remove]
+    return [tag for tag in dict.fromkeys([*remaining, *map(_storable, add)]) if tag]
+
+
+def _stored_note(note: str | None) -> str | None:
+    return None if note is None else _storable(note)
+
+
+def _storable(text: str) -> str:
+    """Remove what no database stores: null characters and unpaired surrogates."""
+    return text.replace("\0", "").encode(errors="replace").decode()

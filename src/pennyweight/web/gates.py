@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.gate import keep
-from pennyweight.api.known_files import KnownFile, policy_files
 from pennyweight.api.run_verdicts import baseline_choices, decide_run, first_side, policy_verdicts
+from pennyweight.api.suites import KnownFile, policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict_scales import shown
 from pennyweight.web.addresses import run_url

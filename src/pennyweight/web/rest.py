@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 
 from pennyweight.api import records as api_records
 from pennyweight.api.models import provider_keys
-from pennyweight.api.remarks import remark_on_record, remark_on_run
+from pennyweight.api.records import remark_on_record, remark_on_run
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
 from pennyweight.web import forms

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from pennyweight.api import records as api_records
-from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES
-from pennyweight.api.remarks import VERDICTS, remarks
+from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES, VERDICTS, remarks
 from pennyweight.api.run_list import state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.side_by_side import digest_sides

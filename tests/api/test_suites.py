@@ -1,6 +1,6 @@
 """Suites and policies are found in folders and named by ids."""
 
-from pennyweight.api.known_files import file_id, policy_files, suite_files
+from pennyweight.api.suites import file_id, policy_files, suite_files
 
 SUITE = "suite: up\ntasks: []\nsubjects: []\n"
 
