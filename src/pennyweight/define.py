@@ -115,7 +115,7 @@ def measure(*, unit: str = "", spec: str = "") -> Callable[[Callable[..., pl.Exp
         common = _read(function, unit, spec)
         for name in common["inputs"]:
             if name not in BY_NAME and name not in MEASURES:
-                _refuse(function, unknown("It reads a column that", name, _readable()))
+                _refuse(function, unknown("Column or measure", name, _readable()))
         return _register(MEASURES, Measure(**common))
 
     return declare

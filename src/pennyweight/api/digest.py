@@ -1,4 +1,4 @@
-"""RecordsDigest records: scores, the numbers behind each chart, and the most telling records."""
+"""Digest records: scores, the numbers behind each chart, and the most telling records."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class BaselineTest:
 
     @classmethod
     def of(cls, gate: Gate, records: GateRecords, baseline: GateRecords) -> BaselineTest:
-        """BaselineTest the tasks that both sides have."""
+        """Test the tasks that both sides have."""
         metric = METRICS[gate.metric]
         old, new = (side.units(gate.metric).drop_nulls("task_id") for side in (baseline, records))
         both = old.join(new, on="task_id", how="inner", suffix=" now", maintain_order="left")

@@ -214,7 +214,7 @@ class _Level:
 
 
 def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopPlan) -> Sequential:
-    """GateTest a gate task by task; tasks of the baseline that are to come are not missing."""
+    """Test a gate task by task; tasks of the baseline that are to come are not missing."""
     tasks = plan.chosen(gate)
     if isinstance(test, BaselineTest):
         coming, shared_tasks = set(tasks), set(test.old)

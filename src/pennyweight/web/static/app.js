@@ -299,7 +299,7 @@ if (panel) {
     one("[data-errors]", panel).textContent =
       state.errors ? `${number(state.errors)} failed` : "";
     one("[data-cost]", panel).textContent =
-      state.cost_usd === null ? "" : `$${state.cost_usd.toPrecision(3)}`;
+      state.cost_usd === null ? "" : `$${state.cost_usd.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
     const rate = pace(state.made);
     if (rate) {
       const left = time((state.attempts - state.made) / rate);

@@ -58,9 +58,10 @@ if (form) {
 
   const showPlan = (plan) => {
     const box = one("[data-plan]", form);
+    const money = (usd) => `$${usd.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
     const cost = plan.cost_usd === null
-      ? `$${plan.cost_usd_at_least.toPrecision(3)} or more: some prices or limits are unknown`
-      : `At most about $${plan.cost_usd.toPrecision(3)}`;
+      ? `${money(plan.cost_usd_at_least)} or more: some prices or limits are unknown`
+      : `At most about ${money(plan.cost_usd)}`;
     const rows = make("table", undefined, "facts");
     for (const side of plan.plan) {
       const row = rows.insertRow();
