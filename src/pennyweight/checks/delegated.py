@@ -10,14 +10,12 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
+from pennyweight.checks.parameters import Command, Count, Duration, Function, Share, Text
 from pennyweight.schema.user_code import current_folder, load_function
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
-    from pennyweight.checks.parameters import Command, Count, Duration, Function, Share, Text
 
 _RECORD = (
     *("input", "target", "response", "reasoning", "tool_calls", "status", "refused", "truncated"),

@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
+from pennyweight.checks.parameters import Flag, Part, Pattern, Text
 from pennyweight.checks.search import search, search_text
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
-    from pennyweight.checks.parameters import Flag, Part, Pattern, Text
 
 _LEFT_OUT = "[… "
 _NOTHING = "/dev/null"

@@ -7,19 +7,17 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
+from pennyweight.checks.parameters import Anything, Path, Schema
 from pennyweight.checks.search import nothing_said
 from pennyweight.errors import UsageError
 from pennyweight.text.rules import regex_problem
 from pennyweight.text.scanning import json_path
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
-    from pennyweight.checks.parameters import Anything, Path, Schema
 
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
 _NOTHING: Any = object()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, check
 from pennyweight.checks.parameters import Count, Duration, Positive, one_of
 from pennyweight.text.format import declared, duration, money, plural
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
 
 
 @check()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
 
 
 def search(pattern: str, text: str, of: str = "response") -> Excerpt | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import polars as pl
 
+from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.parameters import (
     Count,
@@ -32,9 +33,6 @@ from pennyweight.text.extraction import AnswerRule, answer
 from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule, matches
 from pennyweight.text.normalize import normalize
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView
 
 
 def _whole(attempt: AttemptView, text: str) -> Excerpt:

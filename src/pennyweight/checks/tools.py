@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal, DecimalException
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from pennyweight.checks.attempt import AttemptView, CalledTool
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.json_values import same_value
 from pennyweight.checks.parameters import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
 from pennyweight.checks.search import search, search_text
 from pennyweight.text.format import plural
-
-if TYPE_CHECKING:
-    from pennyweight.checks.attempt import AttemptView, CalledTool
 
 
 def _found(tool: CalledTool) -> Excerpt:

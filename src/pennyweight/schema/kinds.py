@@ -274,14 +274,8 @@ class Verbatim(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred(Kind):
+class Deferred(Verbatim):
     """A value whose shape is checked here and whose content is read elsewhere, from its node."""
-
-    kind: Kind
-
-    @property
-    def expected(self) -> str:
-        return self.kind.expected
 
     def fits(self, node: Node) -> bool:
         return self.kind.fits(node)

@@ -284,7 +284,8 @@ class _Open:
         return self.node
 
 
-def _refuse(name: str) -> None:
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity."""
     raise ValueError(f"{name} is not a number in JSON; write null for a missing value")
 
 
@@ -295,7 +296,7 @@ class _Json:
         self.text, self.at, self.line = text, 0, 1
         self.counted = 0
         self.problems: list[tuple[int, str]] = []
-        self.decoder = json.JSONDecoder(parse_float=Written, parse_constant=_refuse)
+        self.decoder = json.JSONDecoder(parse_float=Written, parse_constant=refuse_constant)
 
     def parse(self) -> tuple[Node, list[tuple[int, str]]]:
         node = self.value(0)
@@ -368,9 +369,8 @@ class _Json:
             self.at += 1
             if key.text in node.value:
                 first = lines[key.text]
-                self.problems.append(
-                    (key.line, f"the key {key.text!r} is already on line {first}.")
-                )
+                what = f"the key {key.text!r} is already on line {first}."
+                self.problems.append((key.line, what))
             node.value[key.text] = self.value(depth + 1)
             lines.setdefault(key.text, key.line)
             more = self.step("}")

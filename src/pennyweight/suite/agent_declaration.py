@@ -6,7 +6,10 @@ from pennyweight.schema.kinds import AnyOf, Flag, ListOf, MapOf, Null, Number, O
 from pennyweight.schema.structs import Field, Struct
 
 _WORD = Text("text")
+_COUNT = Number(1, whole=True)
 _PATH = Text("a path", one_line=True)
+_PATHS = ListOf(_PATH, "a list of paths")
+_NAMES = ListOf(_PATH, "a list of names")
 _LINE = Text("a shell command", filled=True)
 _COMMAND = AnyOf((_LINE, ListOf(_WORD, "a list of words", some=True)))
 _COMMANDS = AnyOf((Null(), _LINE, ListOf(_COMMAND, "a list of commands")))
@@ -31,24 +34,16 @@ OUTPUT = Struct(
     },
 )  # fmt: skip
 
+_KB = Number(1, 1_000_000, whole=True)
+
 CAPS = Struct(
     "caps",
     (
+        Field("output_kb", _KB, "Kilobytes stored of each output, half of each end.", default=1024),
         Field(
-            "output_kb",
-            Number(1, 1_000_000, whole=True),
-            "Kilobytes stored of each output: half from its start, half from its end.",
-            default=1024,
+            "disk_mb", _COUNT, "Megabytes by which workspace, home, /tmp may grow.", default=1024
         ),
-        Field(
-            "disk_mb",
-            Number(1, whole=True),
-            "Megabytes by which the workspace, home and temporary folder may grow.",
-            default=1024,
-        ),
-        Field(
-            "files", Number(1, whole=True), "The number of files that may be added.", default=50_000
-        ),
+        Field("files", _COUNT, "The number of files that may be added.", default=50_000),
     ),
     {"output": "output_kb", "disk": "disk_mb", "size": "disk_mb", "bytes": "disk_mb"},
 )
@@ -69,11 +64,7 @@ COMMAND = (
         "How the prompt is passed to the command.",
         default="argument",
     ),
-    Field(
-        "env",
-        ListOf(_PATH, "a list of names"),
-        "The environment variables that the command may see.",
-    ),
+    Field("env", _NAMES, "The environment variables that the command may see."),
     Field("timeout", Number(0, above=True), "Seconds after which it is stopped.", default=600),
     Field(
         "sandbox",
@@ -83,11 +74,7 @@ COMMAND = (
     ),
     Field("image", _PATH, "The image of the container."),
     Field("network", Flag(), "Whether it may use the network.", default=False),
-    Field(
-        "read",
-        ListOf(_PATH, "a list of paths"),
-        "Files and folders outside the workspace that it may read.",
-    ),
+    Field("read", _PATHS, "Files and folders outside the workspace that it may read."),
     Field(
         "output",
         AnyOf((OneOf(READERS), OUTPUT)),
@@ -120,9 +107,7 @@ FILE = Struct(
 
 _FILES = AnyOf((Null(), MapOf(AnyOf((Null(), Text("text"), FILE)))))
 
-FILES = Field(
-    "files", _FILES, "Files placed in the workspace: the path of each, and its text or source."
-)
+FILES = Field("files", _FILES, "Files of the workspace: the path of each, and its text or source.")
 
 WORK = (
     Field(
@@ -130,18 +115,8 @@ WORK = (
         AnyOf((Null(), _PATH, WORKSPACE)),
         "The initial workspace: a folder that is copied, or a commit. Empty if missing.",
     ),
-    Field(
-        "verify",
-        _COMMANDS,
-        "Commands run in the workspace after the agent; the attempt passes if all succeed.",
-    ),
-    Field(
-        "keep", _COMMANDS, "Commands that must still succeed after the agent if they did before."
-    ),
-    Field(
-        "verify_files",
-        _FILES,
-        "Files placed in the workspace only for verify and keep; the agent does not see them.",
-    ),
+    Field("verify", _COMMANDS, "Commands run after the agent; the attempt passes if all succeed."),
+    Field("keep", _COMMANDS, "Commands that must still succeed if they did before the agent."),
+    Field("verify_files", _FILES, "Files for verify and keep only; the agent does not see them."),
 )
 """The keys about the workspace, in a suite and in a task."""

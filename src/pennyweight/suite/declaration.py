@@ -9,6 +9,7 @@ from pennyweight.schema.kinds import (
     Anything,
     Deferred,
     Flag,
+    Kind,
     ListOf,
     MapOf,
     Null,
@@ -34,19 +35,18 @@ _FILE = Text("a file's name", one_line=True)
 
 _TOOLS = ListOf(MapOf(Anything(), "a mapping (name, description, parameters)"), "a list of tools")
 
+
+def _texts(kind: Kind) -> ListOf:
+    return ListOf(kind, "text or a list of texts", lone=True)
+
+
 _PLAIN_SETTINGS = (
     Field("temperature", Number(0), "The sampling temperature."),
     Field("top_p", Number(0, 1), "Nucleus sampling: the share of probability to sample from."),
     Field("top_k", Number(0, whole=True), "How many of the likeliest tokens to sample from."),
-    Field(
-        "min_p", Number(0, 1), "The lowest probability to sample, relative to the likeliest token."
-    ),
+    Field("min_p", Number(0, 1), "The lowest probability to sample, relative to the likeliest."),
     Field("max_tokens", Number(1, whole=True), "The maximum number of tokens of a response."),
-    Field(
-        "stop",
-        ListOf(_WORDS, "text or a list of texts", lone=True),
-        "Text at which a response ends.",
-    ),
+    Field("stop", _texts(_WORDS), "Text at which a response ends."),
     Field("frequency_penalty", Number(), "Penalty for tokens by how often they have appeared."),
     Field("presence_penalty", Number(), "Penalty for tokens that have appeared at all."),
     Field("reasoning_effort", _NAME, "The reasoning effort of the model, such as low."),
@@ -54,14 +54,8 @@ _PLAIN_SETTINGS = (
     Field("tools", _TOOLS, "Tools that the model may call."),
 )
 
-_TEXT = Text(strict=True)
-
 _OTHER_SETTINGS = (
-    Field(
-        "stop",
-        ListOf(_TEXT, "text or a list of texts", lone=True),
-        "Text at which a response ends.",
-    ),
+    Field("stop", _texts(Text(strict=True)), "Text at which a response ends."),
     Field("seed", Number(-MAX_INTEGER, MAX_INTEGER, whole=True), "The random seed."),
     Field("logprobs", Flag(), "Whether to request the log-probabilities of tokens."),
     Field("schema", MapOf(Anything()), "A JSON schema that the output must satisfy."),
@@ -103,25 +97,15 @@ TASK = Struct(
             "The question: text, a list of messages, or a query with its context.",
         ).also("question", "prompt", "query", "problem", "instruction"),
         Field("target", Anything(), "The right answer.").also(
-            "answer",
-            "expected_answer",
-            "gold",
-            "label",
-            "ground_truth",
-            "reference",
-            "expected_output",
-            "expected",
-            "ideal",
-            "correct_answer",
+            *("answer", "expected_answer", "gold", "label", "ground_truth", "reference"),
+            *("expected_output", "expected", "ideal", "correct_answer"),
         ),
         Field("context", Anything(), "The context of the question.").also("passage", "document"),
         Field("category", _NAME, "The category of the task, such as happy_path or adversarial."),
         Field("capability", _NAME, "The capability that the task tests."),
         Field("name", Text(), "A title for people.").also("title"),
         *scenarios.FIELDS,
-        Field(
-            "pass_score", Number(0, 1, loose=True), "The lowest score with which the task passes."
-        ),
+        Field("pass_score", Number(0, 1, loose=True), "The lowest score that passes."),
         Field("weight", Number(0, loose=True), "The weight of the task.", default=1),
         Field("required", Flag(loose=True), "Whether the task must pass.", default=False),
         *WORK,
@@ -147,16 +131,13 @@ EXAMPLE = Struct(
 MESSAGE = Struct(
     "a message",
     (
-        Field(
-            "role",
-            OneOf(("system", "user", "assistant")),
-            "The role of the speaker.",
-            required=True,
-        ),
+        Field("role", OneOf(("system", "user", "assistant")), "The speaker.", required=True),
         Field("content", _WORDS, "The text of the message; a template.", required=True),
     ),
     {"text": "content", "message": "content"},
 )
+
+_MESSAGES = AnyOf((Null(), ListOf(MESSAGE, some=True)))
 
 _TEXTS = (
     Field("system", _OPTIONAL, "The system text; a template."),
@@ -172,24 +153,14 @@ _TEXTS = (
         "Worked examples, shown as earlier turns: a file or a list. A prompt that uses "
         "{{ examples }} shows them itself.",
     ),
-    Field(
-        "messages",
-        AnyOf((Null(), ListOf(MESSAGE, some=True))),
-        "The messages of a conversation, instead of a prompt.",
-    ),
+    Field("messages", _MESSAGES, "The messages of a conversation, instead of a prompt."),
 )
 
 _SUBJECT_HINTS = {
-    "api_key": "key_env",
-    "key": "key_env",
-    "api_key_env": "key_env",
-    "url": "base_url",
-    "api_base": "base_url",
-    "endpoint": "base_url",
-    "id": "name",
-    "label": "name",
-    "max_output_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
+    **dict.fromkeys(("api_key", "key", "api_key_env"), "key_env"),
+    **dict.fromkeys(("url", "api_base", "endpoint"), "base_url"),
+    **dict.fromkeys(("id", "label"), "name"),
+    **dict.fromkeys(("max_output_tokens", "max_completion_tokens"), "max_tokens"),
 }
 
 _NAMED = (
@@ -252,9 +223,7 @@ LIMITS = Struct(
         Field("usd", Number(0, above=True), "The cost limit of a run in US dollars."),
         Field("tokens", Number(1, whole=True), "The token limit of a run."),
         Field("seconds", Number(0, above=True), "The time limit of a run in seconds."),
-        Field(
-            "timeout", Number(0, above=True), "The time limit of one call in seconds.", default=120
-        ),
+        Field("timeout", Number(0, above=True), "The seconds that one call may take.", default=120),
     ),
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )
@@ -313,10 +282,8 @@ JUDGE = Struct(
         Field("model", AnyOf((SUBJECT, _NAME)), "The same as models, for a single judge."),
     ),
     {
-        "judges": "models",
-        "name": "models",
-        "pass_score": "pass_mark",
-        "threshold": "pass_mark",
+        **dict.fromkeys(("judges", "name"), "models"),
+        **dict.fromkeys(("pass_score", "threshold"), "pass_mark"),
         "fallback": "more",
     },
 )
@@ -365,9 +332,7 @@ SUITE = Struct(
             "The models and agents that are measured.",
             required=True,
         ),
-        Field(
-            "tiers", MapOf(AnyOf((Null(), TIER))), "Configurations to compare; only T0 if missing."
-        ),
+        Field("tiers", MapOf(AnyOf((Null(), TIER))), "Configurations to compare (default: T0)."),
         *WORK,
         Field("settings", OPTIONS, "Model settings for all subjects and tiers."),
         Field("runs", Number(1, whole=True), "The number of attempts at each task.", default=1),

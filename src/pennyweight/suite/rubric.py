@@ -73,13 +73,9 @@ ITEM = Struct(
         Field("na_when", Text(), "When it does not apply (N/A); it always applies if missing."),
     ),
     {
+        **dict.fromkeys(("criterion", "description", "question"), "text"),
+        **dict.fromkeys(("max", "max_points", "weight"), "points"),
         "name": "id",
-        "criterion": "text",
-        "description": "text",
-        "question": "text",
-        "max": "points",
-        "max_points": "points",
-        "weight": "points",
         "na": "na_when",
     },
 )
@@ -109,10 +105,8 @@ RUBRIC = Struct(
         Field("instructions", Text(), "Further instructions for the judge."),
     ),
     {
+        **dict.fromkeys(("pass_score", "pass_threshold", "threshold"), "pass_mark"),
         "name": "rubric",
-        "pass_score": "pass_mark",
-        "pass_threshold": "pass_mark",
-        "threshold": "pass_mark",
         "criteria": "categories",
     },
 )
@@ -158,14 +152,8 @@ def _items(category: str, given: list[Any]) -> tuple[Item, ...]:
     for number, one in enumerate(given, 1):
         table: Mapping[str, Any] = {"text": one} if isinstance(one, str) else one
         own = category if len(given) == 1 else f"{category}_{number}"
-        items.append(
-            Item(
-                table.get("id", own),
-                table.get("text", "").strip(),
-                float(table.get("points", 1.0)),
-                table.get("na_when"),
-            )
-        )
+        text, points = table.get("text", "").strip(), float(table.get("points", 1.0))
+        items.append(Item(table.get("id", own), text, points, table.get("na_when")))
     return tuple(items)
 
 

@@ -9,16 +9,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import polars as pl
 
 from pennyweight.errors import InputError
-from pennyweight.schema.tree import Node, TreeError, Written, parse, plain
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node, TreeError, Written, parse, plain, refuse_constant
 from pennyweight.sources.files import RecordFile, find_files, open_file
-
-if TYPE_CHECKING:
-    from pennyweight.schema.problems import Problems
 
 HUB = "hf:"
 Row = tuple[int, Any]
@@ -71,7 +69,7 @@ def _file_rows(file: RecordFile, problems: Problems, header: dict[str, None]) ->
 
 
 def _json_lines(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:
-    decode = json.JSONDecoder(parse_float=Written, parse_constant=_constant).decode
+    decode = json.JSONDecoder(parse_float=Written, parse_constant=refuse_constant).decode
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
@@ -83,10 +81,6 @@ def _json_lines(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> It
             problems.add(number, f"not JSON: {error.msg} (column {error.colno}).")
         except (ValueError, RecursionError) as error:
             problems.add(number, f"not JSON that can be read: {error}.")
-
-
-def _constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number in JSON; write null for a missing value")
 
 
 def _json(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import unknown
+from pennyweight.schema.problems import Problems
+from pennyweight.schema.tree import Node
 from pennyweight.suite.values import DEFAULT_PROMPT, Tier
-
-if TYPE_CHECKING:
-    from pennyweight.schema.problems import Problems
-    from pennyweight.schema.tree import Node
 
 
 def resolve_tiers(

@@ -74,11 +74,8 @@ class Caps:
     """Limits of the output and the files of one attempt of an agent."""
 
     output_kb: int = 1024
-    """Kilobytes stored of each output: half from its start, half from its end."""
     disk_mb: int = 1024
-    """Megabytes that the workspace, the home and the temporary folder may grow by."""
     files: int = 50_000
-    """Files that may be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,6 @@ class Agent:
     read: tuple[str, ...] = ()
     """Absolute paths of files and folders outside the workspace that it may read."""
     output: str | Mapping[str, str] = "text"
-    """How its output is read: the name of a reader, or a JSON path for each value."""
     caps: Caps = field(default_factory=Caps)
     serves: str | None = None
     """A local model that is served to it."""
@@ -117,11 +113,8 @@ class Workspace:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files placed in the workspace, by path."""
     verify: tuple[tuple[str, ...], ...] = ()
-    """Commands that must succeed after the agent."""
     keep: tuple[tuple[str, ...], ...] = ()
-    """Commands that must still succeed after the agent if they did before."""
     verify_files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files placed in the workspace only for the commands; the agent does not see them."""
     task: str = ""
     target: str | None = None
 

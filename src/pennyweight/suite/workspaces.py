@@ -9,16 +9,13 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.suite.agent_declaration import FILES, WORK
+from pennyweight.suite.values import Workspace
 
-if TYPE_CHECKING:
-    from pennyweight.suite.values import Workspace
-
-    Tell = Callable[[str, str], None]
-    """Reports a problem: the key it belongs to, and a message."""
-
+Tell = Callable[[str, str], None]
+"""Reports a problem: the key it belongs to, and a message."""
 NAMES = tuple(f.name for f in (*WORK, FILES))
 MAX_FILES_SIZE = 20_000_000
 """Bytes of the files placed in a workspace; larger ones belong in the folder that is copied."""
