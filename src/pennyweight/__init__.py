@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,26 +46,7 @@ _PUBLIC = {
     "score": "pennyweight.api.score",
 }
 
-__all__ = [
-    "Comparison",
-    "MetricsSummary",
-    "PerTaskResult",
-    "RunResult",
-    "Scores",
-    "ask",
-    "compare",
-    "evaluate",
-    "export",
-    "gate",
-    "judge",
-    "measure",
-    "metric",
-    "per_task_results",
-    "report",
-    "resume",
-    "run",
-    "score",
-]
+__all__ = list(_PUBLIC)
 __version__ = "0.1.0"
 
 
@@ -72,8 +54,6 @@ def __getattr__(name: str) -> Any:
     """Import what is public when it is used: `pennyweight --help` must not load Polars."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'pennyweight' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
     value = getattr(import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value

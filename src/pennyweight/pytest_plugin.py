@@ -10,6 +10,8 @@ one worker for all. Nothing heavy is imported before that.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 import os
 import time
@@ -29,14 +31,11 @@ MARKER = (
     "pennyweight(suite, policy=None, baseline=None, where=None, version=None): "
     "run a suite as tests."
 )
-PATIENCE = 0.1
-SHOWN = 10
+POLL_SECONDS = 0.1
+MAX_LISTED = 10
+"""How many scenarios of a failed gate are listed."""
 _CASES = pytest.StashKey[dict[str, Any]]()
 _PROBLEMS = pytest.StashKey[dict[str, dict[str, str]]]()
-
-
-class _WrongError(Exception):
-    """A mark, a suite or a policy that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("pennyweight")
     if marker is None:
         return
-    folder = metafunc.definition.path.parent
+    from pennyweight.errors import PennyweightError  # noqa: PLC0415
+
+    function = metafunc.definition
     try:
-        cases = _collected(dict(marker.kwargs), marker.args, folder)
-    except _WrongError as wrong:  # an exception here would be told with all that lies around it
-        own, problems = metafunc.definition, metafunc.config.stash.setdefault(_PROBLEMS, {})
-        problems.setdefault(str(own.path), {})[own.name] = str(wrong)
+        cases = _cases(marker, function.path.parent)
+    except PennyweightError as error:  # raised here, it would be shown with a traceback
+        problems = metafunc.config.stash.setdefault(_PROBLEMS, {})
+        problems.setdefault(str(function.path), {})[function.name] = str(error)
         metafunc.parametrize("pennyweight", [], indirect=True)
         return
     if "pennyweight" not in metafunc.fixturenames:
@@ -106,34 +107,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Tell what is wrong with suites and marks as errors of the collection, in our words."""
+    """Report what is wrong with suites and marks as errors of the collection."""
     report = yield
     problems = collector.config.stash.get(_PROBLEMS, {})
     wrong = problems.pop(str(collector.path), None) if report.passed and report.result else None
     if not wrong:
         return report
-    told = "\n".join(f"{name}: {what}" for name, what in wrong.items())
-    return pytest.CollectReport(collector.nodeid, "failed", told, [])
+    text = "\n".join(f"{name}: {problem}" for name, problem in wrong.items())
+    return pytest.CollectReport(collector.nodeid, "failed", text, [])
 
 
-def _collected(given: dict[str, Any], args: tuple[Any, ...], folder: Path) -> list[Case]:
-    """Read the suite and its policy; their mistakes are told as errors of the collection."""
+def _cases(mark: pytest.Mark, folder: Path) -> list[Case]:
+    """Read the suite and its policy: a case for each scenario and gate."""
     from pennyweight.api.gate import read_policy  # noqa: PLC0415
-    from pennyweight.engine.execution import open_suite  # noqa: PLC0415
-    from pennyweight.errors import PennyweightError  # noqa: PLC0415
+    from pennyweight.api.run import open_suite  # noqa: PLC0415
+    from pennyweight.errors import UsageError  # noqa: PLC0415
 
+    options = dict(mark.kwargs)
     known = {"suite", "policy", "baseline", "where", "version"}
-    if args or "suite" not in given or not set(given) <= known:
-        raise _WrongError(f"The mark is written as {MARKER}")
-    path = _beside(given.pop("suite"), folder)
-    policies = given.pop("policy", None) or ()
+    if mark.args or "suite" not in options or not set(options) <= known:
+        raise UsageError(f"The mark is written as {MARKER}")
+    path = _beside(options.pop("suite"), folder)
+    policies = options.pop("policy", None) or ()
     policies = [policies] if isinstance(policies, str | Path) else list(policies)
-    settings = {**given, "policies": [str(_beside(p, folder)) for p in policies]}
-    try:
-        suite = open_suite(path)
-        gates = read_policy(settings["policies"], given.get("version")).gates if policies else ()
-    except PennyweightError as error:
-        raise _WrongError(str(error)) from None
+    settings = {**options, "policies": [str(_beside(p, folder)) for p in policies]}
+    suite = open_suite(path)
+    gates = read_policy(settings["policies"], options.get("version")).gates if policies else ()
     cases = [
         Case(path, task.id, subject=subject.name, tier=tier.name, settings=settings)
         for task in suite.tasks
@@ -157,25 +156,27 @@ def _id(case: Case, cases: list[Case]) -> str:
     return case.name if len(sides) == 1 else f"{case.name}-{case.subject}-{case.tier}"
 
 
-def _unasked(item: pytest.Item) -> bool:
-    """Whether a test is marked, but does not ask for its outcome."""
-    if not isinstance(item, pytest.Function) or item.get_closest_marker("pennyweight") is None:
-        return False
-    return "pennyweight" not in item._fixtureinfo.argnames
+def _implicit(item: pytest.Function) -> bool:
+    """Whether a test is marked, but does not take its outcome as an argument."""
+    marked = item.get_closest_marker("pennyweight") is not None
+    return marked and "pennyweight" not in inspect.signature(item.function).parameters
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Get the outcome for a test that does not ask for it."""
-    if _unasked(item) and isinstance(item, pytest.Function):
-        item.funcargs["pennyweight"] = item._request.getfixturevalue("pennyweight")
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let pytest get the outcome for a marked test that does not take it as an argument."""
+    if (
+        isinstance(item, pytest.Function)
+        and _implicit(item)
+        and "pennyweight" not in item.fixturenames
+    ):
+        item.fixturenames.append("pennyweight")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Check the outcome where the test itself does not ask for it."""
+    """Check the outcome of a test that does not take it as an argument."""
     result = yield
-    if _unasked(pyfuncitem):
+    if _implicit(pyfuncitem):
         outcome = pyfuncitem.funcargs["pennyweight"]
         assert isinstance(outcome, Outcome)
         outcome.check()
@@ -188,53 +189,51 @@ def pennyweight(request: pytest.FixtureRequest) -> Outcome:
     case = getattr(request, "param", None)
     if not isinstance(case, Case):
         raise pytest.UsageError(f"The fixture 'pennyweight' needs the mark {MARKER}")
-    found = _run(case, request)
-    run, store = found["run"], found["store"]
+    made = _run(case, request)
+    run, store = made["run"], made["store"]
     cached = request.config.stash.setdefault(_CASES, {})
     if case.gate:
         return _gate(case, run, store, cached)
     outcome = _scenario(case, run, store, cached)
-    planned = int(found["runs"])
-    if outcome.passed and len(outcome.records) < planned:
-        made = f"{len(outcome.records)} of {planned} attempts were made"
-        raise InconclusiveError(": ".join(filter(None, (made, found["exhausted"]))))
+    if outcome.passed and len(outcome.records) < int(made["runs"]):
+        text = f"{len(outcome.records)} of {made['runs']} attempts were made"
+        raise InconclusiveError(": ".join(filter(None, (text, made["exhausted"]))))
     return outcome
 
 
 def _scenario(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome:
+    from pennyweight.api.score import measured_rows  # noqa: PLC0415
+
     key = f"rows {run}"
     if key not in cached:
-        cached[key] = _rows(run, address)
-    mine = case.name, case.subject, case.tier
-    rows = [r for r in cached[key] if (r["task_id"], r["subject"], r["tier"]) == mine]
-    words = [_word(row) for row in rows]
-    bad = [f"attempt {r['attempt']}: {_why(r)}" for r, w in zip(rows, words, strict=True) if w]
-    if "failed" in words:
-        return Outcome(case.name, passed=False, why="; ".join(bad), records=tuple(rows))
-    if bad or not rows:
-        raise InconclusiveError("; ".join(bad) or f"{case.name} was not tried")
+        cached[key] = measured_rows(run, _COLUMNS, store=address)
+    side = case.name, case.subject, case.tier
+    rows = [r for r in cached[key] if (r["task_id"], r["subject"], r["tier"]) == side]
+    why = "; ".join(f"attempt {r['attempt']}: {_why(r)}" for r in rows if not _passed(r))
+    if any(_passed(row) is False for row in rows):
+        return Outcome(case.name, passed=False, why=why, records=tuple(rows))
+    if why or not rows:
+        raise InconclusiveError(why or f"{case.name} was not tried")
     return Outcome(case.name, passed=True, why="passed", records=tuple(rows))
 
 
-def _word(row: dict[str, Any]) -> str:
+def _passed(row: dict[str, Any]) -> bool | None:
+    """Whether an attempt passed; None where that is not decided."""
     if row["status"] == "error" or (row["passed"] is None and row["status"] in {None, "ok"}):
-        return "open"
-    return "" if row["passed"] else "failed"
+        return None
+    return bool(row["passed"])
 
 
 def _why(row: dict[str, Any]) -> str:
-    """Say what is wrong with an attempt."""
+    """Return what is wrong with an attempt."""
+    observed = row["observed_behaviors"] or ()
+    missing = [b for b in row["expected_behaviors"] or () if b not in observed]
     if row["status"] == "error":
         return f"could not be made: {row['error']}"
-    if row["violated"]:
-        return f"violated: {', '.join(row['violated'])}"
-    if row["undecided"]:
-        return f"undecided: {', '.join(row['undecided'])}"
-    missing = [
-        b for b in row["expected_behaviors"] or () if b not in (row["observed_behaviors"] or ())
-    ]
-    if missing:
-        return f"not observed: {', '.join(missing)}"
+    lists = {"violated": row["violated"], "undecided": row["undecided"], "not observed": missing}
+    for title, behaviors in lists.items():
+        if behaviors:
+            return f"{title}: {', '.join(behaviors)}"
     if row["status"] not in {None, "ok"}:
         return f"ended by {row['status']}"
     if row["target"] is not None:
@@ -242,18 +241,11 @@ def _why(row: dict[str, Any]) -> str:
     return "did not pass" if row["passed"] is False else "has no verdict"
 
 
-_SHOWN = (
+_COLUMNS = (
     "task_id", "subject", "tier", "attempt", "status", "error", "passed", "scenario_score",
     "expected_behaviors", "observed_behaviors", "violated", "undecided", "answer", "target",
     "response", "latency_ms", "cost_usd",
 )  # fmt: skip
-
-
-def _rows(run: str, address: str) -> list[dict[str, Any]]:
-    """Read the attempts of a run with their measures."""
-    from pennyweight.api.score import measured_rows  # noqa: PLC0415
-
-    return measured_rows(run, _SHOWN, store=address)
 
 
 def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome:
@@ -267,8 +259,8 @@ def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome
     else:
         gate = next(g for g in verdict.gates if g.name == case.name)
         word, level = gate.verdict, gate.level
-        why = gate.why + "".join(f"\n  {one.id}: {one.why}" for one in gate.scenarios[:SHOWN])
-        more = len(gate.scenarios) - SHOWN
+        why = gate.why + "".join(f"\n  {one.id}: {one.why}" for one in gate.scenarios[:MAX_LISTED])
+        more = len(gate.scenarios) - MAX_LISTED
         why += f"\n  … and {more:,} more" if more > 0 else ""
     if level == "warning" and word != "pass":
         warnings.warn(pytest.PytestWarning(f"{case.name}: {why}"), stacklevel=2)
@@ -281,50 +273,37 @@ def _gate(case: Case, run: str, address: str, cached: dict[str, Any]) -> Outcome
 def _verdict(case: Case, run: str, address: str) -> Verdict:
     from pennyweight.api.gate import gate  # noqa: PLC0415
 
-    given = case.settings
-    return gate(
-        run,
-        given["policies"],
-        baseline=given.get("baseline"),
-        where=given.get("where"),
-        version=given.get("version"),
-        store=address,
-    )
+    options = dict(case.settings)
+    return gate(run, options.pop("policies"), store=address, **options)
 
 
 def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Run the selected scenarios of a suite, once for all workers; says what `_made` gives."""
-    config = request.config
+    """Run the selected scenarios of a suite once for all workers; return what `_made` returns."""
     base = request.getfixturevalue("tmp_path_factory").getbasetemp()
-    base = base.parent if hasattr(config, "workerinput") else base
-    wanted = _wanted(case, request.session.items)
-    mark = hashed(case.suite)
-
-    def make() -> dict[str, str]:
-        return _made(case.suite, wanted)
-
-    found = once(base / f"pennyweight-{mark}", make)
-    if "error" in found:
-        raise InconclusiveError(found["error"])
-    return found
+    if request.config.pluginmanager.hasplugin("xdist"):
+        is_worker = request.getfixturevalue("worker_id") != "master"
+        base = base.parent if is_worker else base
+    tasks = _selected(case, request.session.items)
+    key = hashlib.blake2b(str(case.suite).encode(), digest_size=8).hexdigest()
+    made = once(base / f"pennyweight-{key}", lambda: _made(case.suite, tasks))
+    if "error" in made:
+        raise InconclusiveError(made["error"])
+    return made
 
 
-def hashed(path: Path) -> str:
-    """Give a short name for a path."""
-    import hashlib  # noqa: PLC0415
-
-    return hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
-
-
-def _wanted(case: Case, items: list[pytest.Item]) -> set[str] | None:
+def _selected(case: Case, items: list[pytest.Item]) -> set[str] | None:
     """Name the scenarios whose tests are selected; None for all, which a gate needs."""
-    cases = [item.callspec.params.get("pennyweight") for item in items if hasattr(item, "callspec")]
-    own = [c for c in cases if isinstance(c, Case) and c.suite == case.suite]
-    return None if any(c.gate for c in own) else {c.name for c in own}
+    marked = [
+        item.callspec.params.get("pennyweight")
+        for item in items
+        if isinstance(item, pytest.Function) and item.get_closest_marker("pennyweight")
+    ]
+    cases = [c for c in marked if isinstance(c, Case) and c.suite == case.suite]
+    return None if any(c.gate for c in cases) else {c.name for c in cases}
 
 
 def once(place: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Do something in the first process that asks, and give all the same result."""
+    """Call `make` in the first process that asks; all processes get the same result."""
     done, lock = place.with_suffix(".json"), place.with_suffix(".lock")
     while not done.exists():
         try:
@@ -332,7 +311,7 @@ def once(place: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
         except FileExistsError:
             if not done.exists() and not _alive(lock):
                 return {"error": "the worker that ran the suite died"}
-            time.sleep(PATIENCE)
+            time.sleep(POLL_SECONDS)
             continue
         os.write(handle, str(os.getpid()).encode())
         os.close(handle)
@@ -344,7 +323,7 @@ def once(place: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
 
 
 def _alive(lock: Path) -> bool:
-    """Whether the process that holds a lock is there; one that has not signed yet is."""
+    """Whether the process that holds a lock still runs; its id may not be written yet."""
     try:
         holder = lock.read_text()
         if holder:

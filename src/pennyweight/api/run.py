@@ -18,7 +18,8 @@ from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.early_stop import GrowingSuite
 from pennyweight.engine.ending import EndKind, RunEnd
-from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run, open_suite
+from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
+from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
 from pennyweight.engine.tally import Tally

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pennyweight.cli.options import format_option, pairs, store_option
+from pennyweight.cli.options import format_option, map_option, store_option, where_option
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.gates.baseline import Baseline
 
-EPILOG = """\b
-Examples:
-  pennyweight baseline set main latest
-  pennyweight gate latest --policy release.yaml --baseline main
-"""
 
-
-@click.group("baseline", epilog=EPILOG, context_settings={"max_content_width": 80})
+@click.group("baseline", epilog="Example: pennyweight baseline set main latest")
 def command() -> None:
     """Keep records under a name, to compare with later.
 
@@ -34,20 +28,16 @@ def command() -> None:
 @command.command("set")
 @click.argument("name")
 @click.argument("source")
-@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Only these records.")
-@click.option(
-    "--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="As in pennyweight score."
-)
+@where_option
+@map_option
 @store_option
 def set_(
-    name: str, source: str, where: tuple[str, ...], map: tuple[str, ...], store: str | None
+    name: str, source: str, where: dict[str, str], map: dict[str, str], store: str | None
 ) -> None:
     """Keep the records of SOURCE (a run or a file) as the baseline NAME."""
     from pennyweight.api.baseline import set_baseline  # noqa: PLC0415
 
-    done = set_baseline(
-        name, source, where=pairs("--where", where), map=pairs("--map", map), store=store
-    )
+    done = set_baseline(name, source, where=where, map=map, store=store)
     made, old = done.baseline, done.replaced
     instead = f", in place of the one of {old.source}, {_moment(old)}" if old else ""
     if done.replaces and not old:

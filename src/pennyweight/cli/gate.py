@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pennyweight.cli.options import baseline_options, pairs, store_option
+from pennyweight.cli.options import (
+    baseline_options,
+    format_choice,
+    map_option,
+    skip_bad_option,
+    store_option,
+)
 from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
+    from pennyweight.gates.ratchet import Ratcheted
     from pennyweight.gates.verdict import Verdict
 
 FORMATS = ("table", "json", "markdown", "junit", "github")
@@ -20,17 +27,11 @@ SUFFIXES = {".json": "json", ".md": "markdown", ".xml": "junit", ".txt": "table"
 
 EPILOG = """\b
 Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 inconclusive.
-\b
-Examples:
-  pennyweight gate latest --policy release.yaml
-  pennyweight gate records.jsonl --policy release.json --version v2.1
-  pennyweight gate latest --policy release.yaml --baseline main --report gate.xml
+Example: pennyweight gate latest --policy release.yaml --report gate.xml
 """
 
 
-@click.command(
-    "gate", epilog=EPILOG, context_settings={"max_content_width": 80}, no_args_is_help=True
-)
+@click.command("gate", epilog=EPILOG, no_args_is_help=True)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option(
     "--policy",
@@ -40,14 +41,7 @@ Examples:
     help="File of gates; several are joined.",
 )
 @baseline_options
-@click.option(
-    "--format",
-    "format",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@format_choice(FORMATS, "Output format.")
 @click.option(
     "--report",
     multiple=True,
@@ -56,57 +50,39 @@ Examples:
 )
 @click.option("--ratchet", is_flag=True, help="Raise passed thresholds in the policy's file.")
 @click.option("--margin", metavar="SHARE", default="1%", show_default=True, help="For --ratchet.")
-@click.option(
-    "--map", "map", multiple=True, metavar="COLUMN=THEIRS", help="As in pennyweight score."
-)
-@click.option("--skip-bad", is_flag=True, help="Leave out bad records.")
+@map_option
+@skip_bad_option
 @store_option
 def command(
     sources: tuple[str, ...],
     policy: tuple[str, ...],
-    baseline: str | None,
-    version: str | None,
-    where: tuple[str, ...],
-    baseline_where: tuple[str, ...],
     format: str,
     report: tuple[Path, ...],
     ratchet: bool,
     margin: str,
-    map: tuple[str, ...],
-    skip_bad: bool,
     store: str | None,
+    **options: Any,
 ) -> None:
     """Decide whether records are good enough: pass, fail or inconclusive.
 
-    SOURCE is what `pennyweight score` takes: a run, files, a folder, or '-'. The
-    records must be of one subject and one tier; --where picks them. Several
-    policies are joined.
+    SOURCE is what 'pennyweight score' takes. The records must be of one subject
+    and one tier; --where picks them.
     """
-    from pennyweight.api.gate import gate, keep, margin_share  # noqa: PLC0415
+    from pennyweight.api.gate import gate, keep, margin_share, raise_thresholds  # noqa: PLC0415
 
     for path in report:
         if path.suffix not in SUFFIXES:
             raise UsageError(f"--report {path}: the name must end in {', '.join(SUFFIXES)}.")
     share = margin_share(margin)
-    verdict = gate(
-        sources,
-        policy,
-        baseline=baseline,
-        where=pairs("--where", where),
-        baseline_where=pairs("--baseline-where", baseline_where),
-        version=version,
-        map=pairs("--map", map),
-        skip_bad=skip_bad,
-        store=store,
-    )
-    note_evidence(verdict, baseline)
+    verdict = gate(sources, policy, store=store, **options)
+    note_evidence(verdict, options["baseline"])
     try:
         keep(verdict, store)
     except PennyweightError as error:
         click.echo(f"The verdict was not kept with the run: {error}", err=True)
     show(verdict, format, report)
     if ratchet:
-        _ratchet(verdict, share)
+        note_raised(raise_thresholds(verdict, share))
     raise click.exceptions.Exit(verdict.exit_code)
 
 
@@ -141,17 +117,13 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
             file.write(render(verdict, "markdown") + "\n")
 
 
-def _ratchet(verdict: Verdict, share: float) -> None:
-    from pennyweight.api.gate import raise_thresholds  # noqa: PLC0415
-
-    raised = raise_thresholds(verdict, share)
+def note_raised(raised: Ratcheted | None) -> None:
+    """Tell which thresholds were raised, and which could not be."""
     if raised is None:
         click.echo("No threshold was raised: the policy did not pass.", err=True)
         return
-    for one in raised.raised:
-        text = f"{one.file}, line {one.line}: {one.gate} {one.before} → {one.after}"
-        click.echo(clean(text), err=True)
-    for why in raised.left:
-        click.echo(clean(why), err=True)
-    if not raised.raised and not raised.left:
+    lines = [f"{r.file}, line {r.line}: {r.gate} {r.before} → {r.after}" for r in raised.raised]
+    for line in (*lines, *raised.left):
+        click.echo(clean(line), err=True)
+    if not lines and not raised.left:
         click.echo("No threshold was raised: none was exceeded by more than the margin.", err=True)

@@ -11,14 +11,8 @@ import click
 from pennyweight.cli.options import format_option, names, store_option
 from pennyweight.text.safe import clean
 
-EPILOG = """\b
-Examples:
-  pennyweight judge latest
-  pennyweight judge 20260101-120000-ab12 --rubric rubric.yaml --model openai/judge-model
-"""
 
-
-@click.command("judge", epilog=EPILOG, context_settings={"max_content_width": 80})
+@click.command("judge", epilog="Example: pennyweight judge latest --rubric rubric.yaml")
 @click.argument("run", default="latest")
 @click.option("--rubric", metavar="FILE", help="Judge by this rubric, not by the suite's.")
 @click.option("--model", multiple=True, metavar="MODELS", help="Ask these judges instead.")

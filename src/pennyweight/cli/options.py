@@ -3,33 +3,72 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
+from pennyweight.cli.notes import ReadingProgress
 from pennyweight.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Command = Callable[..., None]
+Command = Callable[..., None]
 
 FORMATS = ("table", "json", "markdown", "csv")
+FORMAT_HELP = "Output format; JSON and CSV go to standard output alone."
 
-format_option = click.option(
-    "--format",
-    "format",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print; JSON and CSV go to standard output alone.",
-)
+
+def names(values: Sequence[str]) -> list[str]:
+    """Read names given several times, or separated by commas."""
+    parts = [name.strip() for value in values for name in value.split(",")]
+    return [*dict.fromkeys(filter(None, parts))]
+
+
+def pairs(option: str, values: Sequence[str]) -> dict[str, str]:
+    """Read NAME=VALUE entries."""
+    read: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{option} {value!r}: it must have the form NAME=VALUE.")
+        read[name.strip()] = text.strip()
+    return read
+
+
+def numbers(option: str, values: Sequence[str]) -> dict[str, float]:
+    """Read NAME=NUMBER entries."""
+    entries = [entry for value in values for entry in value.split(",")]
+    return {n: _number(option, n, text) for n, text in pairs(option, entries).items()}
+
+
+def names_option(flag: str, help: str, metavar: str = "NAMES") -> Callable[[Command], Command]:
+    """Return an option for names; the command gets a list."""
+    return click.option(
+        flag, multiple=True, metavar=metavar, help=help, callback=lambda _, __, v: names(v)
+    )
+
+
+def pairs_option(flag: str, help: str, metavar: str) -> Callable[[Command], Command]:
+    """Return an option for NAME=VALUE entries; the command gets a dict."""
+    return click.option(
+        flag, multiple=True, metavar=metavar, help=help, callback=lambda _, __, v: pairs(flag, v)
+    )
+
+
+def format_choice(formats: Sequence[str], help: str) -> Callable[[Command], Command]:
+    """Return the option `--format`; the first format is the default."""
+    kind = click.Choice(formats)
+    return click.option("--format", type=kind, default=formats[0], show_default=True, help=help)
+
+
+format_option = format_choice(FORMATS, FORMAT_HELP)
 
 confidence_option = click.option(
     "--confidence",
     type=float,
     default=0.95,
     show_default=True,
+    callback=lambda _, __, level: level / 100 if 1 < level < 100 else level,
     help="Confidence level of the intervals.",
 )
 
@@ -39,28 +78,35 @@ store_option = click.option(
     help="SQLite file or postgresql:// address (default: $PENNYWEIGHT_STORE, else .pennyweight/).",
 )
 
+map_option = pairs_option(
+    "--map",
+    "Read COLUMN from theirs, or from several joined (A,B); ignore it if no name follows.",
+    "COLUMN=THEIRS",
+)
+
+where_option = pairs_option("--where", "Only these records.", "COLUMN=VALUE")
+
+skip_bad_option = click.option("--skip-bad", is_flag=True, help="Leave out and count bad records.")
+
 
 def record_options(command: Command) -> Command:
-    """Add the options of every command that reads and scores records."""
+    """Add the options of every command that scores records; `scoring_options` reads them."""
     options = (
-        format_option,
         click.option("--answer", metavar="RULE", help="Answer rule, such as last_number."),
         click.option("--match", metavar="RULE", help="Match rule, such as numeric=0.01."),
-        click.option(
-            "--map", "map", multiple=True, metavar="COLUMN=THEIRS",
-            help="Take a column from theirs; from several joined (A,B); or ignore it (no name).",
-        ),
+        map_option,
         click.option("--prices", metavar="FILE", help="Price runs by this YAML or JSON file."),
         click.option("--positive", metavar="LABEL", help="Label for precision and recall."),
         click.option("--weight", multiple=True, metavar="METRIC=W", help="Part of weighted_score."),
-        click.option("--set", "set", multiple=True, metavar="OPTION=VALUE", help="Metric option."),
+        click.option("--set", multiple=True, metavar="OPTION=VALUE", help="Metric option."),
         confidence_option,
         click.option(
             "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."
         ),
+        skip_bad_option,
         store_option,
-        click.option("--skip-bad", is_flag=True, help="Leave out bad records and count them."),
-    )  # fmt: skip
+        format_option,
+    )
     for option in reversed(options):
         command = option(command)
     return command
@@ -71,58 +117,33 @@ def baseline_options(command: Command) -> Command:
     options = (
         click.option("--baseline", metavar="SOURCE|NAME", help="Records to compare with."),
         click.option("--version", metavar="V", help="Version evaluated, for progressive gates."),
-        click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Only these records."),
-        click.option(
-            "--baseline-where", multiple=True, metavar="COLUMN=VALUE",
-            help="Only these records of the baseline (default: the same subject and tier).",
+        where_option,
+        pairs_option(
+            "--baseline-where",
+            "Only these records of the baseline (default: the same subject and tier).",
+            "COLUMN=VALUE",
         ),
-    )  # fmt: skip
+    )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def share(confidence: float) -> float:
-    """Read a confidence level: 95 means 0.95."""
-    return confidence / 100 if 1 < confidence < 100 else confidence
-
-
 def scoring_options(
-    set: tuple[str, ...], positive: str | None, weight: tuple[str, ...]
+    set: Sequence[str], positive: str | None, weight: Sequence[str], **keywords: Any
 ) -> dict[str, Any]:
-    """Read the options of metrics."""
-    options = settings(set)
+    """Return the keywords that `score` and `compare` take for the values of `record_options`."""
+    options = keywords | settings(set)
     if positive is not None:
         options["positive"] = positive
     if weight:
         options["weights"] = numbers("--weight", weight)
+    if sys.stderr.isatty():
+        options["progress"] = ReadingProgress()
     return options
 
 
-def names(values: tuple[str, ...]) -> list[str]:
-    """Read names given several times, or separated by commas."""
-    found = [name.strip() for value in values for name in value.split(",")]
-    return [*dict.fromkeys(filter(None, found))]
-
-
-def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=VALUE entries."""
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"{option} {value!r}: it must have the form NAME=VALUE.")
-        found[name.strip()] = text.strip()
-    return found
-
-
-def numbers(option: str, values: tuple[str, ...]) -> dict[str, float]:
-    """Read NAME=NUMBER entries."""
-    entries = [entry for value in values for entry in value.split(",")]
-    return {n: _number(option, n, text) for n, text in pairs(option, tuple(entries)).items()}
-
-
-def settings(values: tuple[str, ...]) -> dict[str, Any]:
+def settings(values: Sequence[str]) -> dict[str, Any]:
     """Read `--set` entries, each by the type of the option it sets."""
     from pennyweight.api.score import option_defaults  # noqa: PLC0415 - it loads polars
 

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Run, Store
 
 EPILOG = """\b
-Examples:
-  pennyweight init && pennyweight run suite.yaml
-  pennyweight run suite.yaml --dry-run
-  pennyweight run --resume
+Example: pennyweight run suite.yaml --dry-run
 
 \b
 Exit codes: 0 all attempts were made; 2 wrong usage or a mistake in the suite,
@@ -27,7 +24,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 """
 
 
-@click.command("run", epilog=EPILOG, context_settings={"max_content_width": 80})
+@click.command("run", epilog=EPILOG)
 @click.argument("suite", required=False)
 @click.option("--resume", is_flag=True, help="Continue a run (RUN, or the latest).")
 @click.option("--dry-run", is_flag=True, help="Show the plan and its cost; call nothing.")

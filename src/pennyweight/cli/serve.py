@@ -8,18 +8,13 @@ from pathlib import Path
 import click
 
 from pennyweight.cli.options import store_option
+from pennyweight.errors import UsageError
 
 MAX_HEAD_BYTES = 262_144
 """Size of a request's head: addresses contain filters and the keys of records."""
 
-EPILOG = """\b
-Examples:
-  pennyweight serve
-  pennyweight serve suites/ --port 9000
-"""
 
-
-@click.command("serve", epilog=EPILOG, context_settings={"max_content_width": 80})
+@click.command("serve", epilog="Example: pennyweight serve suites/ --port 9000")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER...]")
 @click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
 @click.option(
@@ -48,8 +43,7 @@ def command(
     A non-loopback address requires a token: set the environment variable
     PENNYWEIGHT_TOKEN, or PENNYWEIGHT_READ_TOKEN for read-only access.
     """
-    from pennyweight.errors import UsageError  # noqa: PLC0415
-    from pennyweight.store.store import Store  # noqa: PLC0415
+    from pennyweight.api.sources import open_store  # noqa: PLC0415
 
     try:
         import uvicorn  # noqa: PLC0415
@@ -62,7 +56,7 @@ def command(
     for folder in folders:
         if not folder.exists():
             raise UsageError(f"{folder}: no such file or folder.")
-    at = Store(store)
+    at = open_store(store)
     app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host)
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
@@ -99,8 +93,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
     The protocol is named: without it, asyncio delays small packets by 40 ms.
     """
-    from pennyweight.errors import UsageError  # noqa: PLC0415
-
     try:
         kind = socket.SOCK_STREAM
         family, *_, place = socket.getaddrinfo(host, port, type=kind)[0]

@@ -1,12 +1,13 @@
 """`pennyweight run --watch`: run again whenever a file that the suite reads changes.
 
 What a run writes is not watched: a log, a store or an output beside the suite must not start the
-next run. After the first run the others go on with it, so that only what changed is made anew.
+next run. Later runs resume the first one, so that only what changed is called again.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import shlex
 import subprocess
@@ -21,11 +22,11 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-EVERY = 0.5
-LARGEST = 5_000_000
+POLL_SECONDS = 0.5
+MAX_FILE_BYTES = 5_000_000
 """Bytes of a file in which names of other files and functions are looked for."""
-MOST = 5_000
-"""Files of one folder that are watched."""
+MAX_FILES = 5_000
+"""How many files of one folder are watched."""
 _TABLES = {".json", ".jsonl", ".csv", ".yaml", ".yml"}
 _WRITTEN = {"--record", "--store"}
 _QUOTED = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\s,\[\]{}\"']+")
@@ -51,14 +52,14 @@ def watch(suite: str) -> None:
         noisy |= moved & last  # what changes by every run is written by it
         before |= {one: now[one] for one in noisy & now.keys()}
         while stamps(sources) == before and stamps(others) == rest:
-            time.sleep(EVERY)
+            time.sleep(POLL_SECONDS)
             sources, others = read_files(path, words)
             before |= {one: at for one, at in stamps(sources).items() if one not in before}
             rest |= {one: at for one, at in stamps(others).items() if one not in rest}
 
 
 def resumed(words: list[str], suite: str) -> list[str]:
-    """Go on with the latest run of the suite: what stands is only checked again, for nothing.
+    """Return the command that resumes the latest run of the suite; what is unchanged is reused.
 
     >>> resumed(["run", "s.yaml", "--by", "tier"], "s.yaml")
     ['run', 's.yaml', '--by', 'tier', '--resume', '--yes']
@@ -68,22 +69,20 @@ def resumed(words: list[str], suite: str) -> list[str]:
 
 
 def stamps(files: Iterable[Path]) -> Seen:
-    """Give time and size of files; one that is gone has none."""
+    """Return time and size of the files that exist."""
     found: Seen = {}
     for path in files:
-        try:
+        with contextlib.suppress(OSError):
             about = path.stat()
-        except OSError:
-            continue
-        found[path] = about.st_mtime_ns, about.st_size
+            found[path] = about.st_mtime_ns, about.st_size
     return found
 
 
 def read_files(suite: Path, words: Iterable[str] = ()) -> tuple[set[Path], set[Path]]:
-    """Find the files that a suite reads: those that people write, and what agents work on.
+    """Find the files that a suite reads: sources, and what agents work on.
 
     The first are the suite, tables, rubrics, policies and Python modules with what they import; the
-    second the files of workspaces, and whatever else a command names. Nothing is imported.
+    second the files of workspaces and other files that a command names. Nothing is imported.
     """
     folder = suite.resolve().parent
     sources, others = {suite.resolve()}, set[Path]()
@@ -102,9 +101,9 @@ def read_files(suite: Path, words: Iterable[str] = ()) -> tuple[set[Path], set[P
 
 
 def _names(path: Path) -> Iterator[str]:
-    """Give what may be names in a file: words and quoted texts; of Python, what it imports."""
+    """Yield what may be names of files: words and quoted texts; of Python, what it imports."""
     try:
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > MAX_FILE_BYTES:
             return
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -112,12 +111,8 @@ def _names(path: Path) -> Iterator[str]:
     if path.suffix == ".py":
         yield from (f"{module}:import" for module in _imports(text))
         return
-    seen: set[str] = set()
-    for found in _QUOTED.finditer(text):
-        word = found[0].strip("\"'")
-        if word and word not in seen:
-            seen.add(word)
-            yield word
+    words = (found[0].strip("\"'") for found in _QUOTED.finditer(text))
+    yield from dict.fromkeys(filter(None, words))
 
 
 def _imports(text: str) -> Iterator[str]:
@@ -134,15 +129,14 @@ def _imports(text: str) -> Iterator[str]:
 
 
 def _found(name: str, folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Find what a word names beside the suite, and whether people write it."""
-    from pennyweight.schema.user_code import module_file  # noqa: PLC0415
-
-    function = _FUNCTION.fullmatch(name)
-    if function:
+    """Find the files that a word names, and whether each is a source."""
+    if function := _FUNCTION.fullmatch(name):
+        module = function[1].replace(".", "/")
         for place in (folder, Path.cwd()):
-            if file := module_file(function[1], place):
-                yield file.resolve(), True
-                return
+            for file in (place / f"{module}.py", place / module / "__init__.py"):
+                if file.is_file():
+                    yield file.resolve(), True
+                    return
     try:
         parts = shlex.split(name)
     except ValueError:
@@ -159,7 +153,7 @@ def _path(part: str, folder: Path, *, alone: bool) -> Iterator[tuple[Path, bool]
             yield path.resolve(), own or path.suffix == ".py"
         elif path.is_dir() and part.strip("./") and path.resolve() != folder:
             for number, below in enumerate(path.rglob("*")):
-                if number < MOST and below.is_file():
+                if number < MAX_FILES and below.is_file():
                     yield below.resolve(), False
     except OSError:
         return
