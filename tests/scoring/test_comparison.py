@@ -10,7 +10,7 @@ import pytest
 import pennyweight
 from pennyweight.api.sources import resolve
 from pennyweight.errors import InputError, UsageError
-from pennyweight.scoring.sides import Sides
+from pennyweight.scoring.comparison import Sides
 from pennyweight.sources.source import Source
 
 

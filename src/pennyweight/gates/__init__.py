@@ -2,7 +2,6 @@
 
 Tested elsewhere:
     declaration.py: tests/gates/test_loader.py
-    formula.py: tests/gates/test_loader.py
     gate_reader.py: tests/gates/test_loader.py
     invariants.py: tests/gates/test_decision.py
     policy.py: tests/gates/test_loader.py

@@ -10,8 +10,8 @@ import numpy as np
 
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
-from pennyweight.gates.threshold_tests import changed, more, wanted
-from pennyweight.gates.verdict import Decision, Word
+from pennyweight.gates.threshold_tests import more, wanted
+from pennyweight.gates.verdict import Decider, Decision, Word
 from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.weighted_difference import weighted_interval
 from pennyweight.text.format import plural, points
@@ -151,11 +151,11 @@ class BaselineTest:
 
     def change(self, difference: float) -> str:
         """Write a difference in words."""
-        word = "better" if difference > 0 else "worse"
-        if self.gate.kind == "rate":
-            size = points(abs(difference), signed=False)
-            return f"{size} {word}" if difference else "no change"
-        return f"{shown(abs(difference), self.gate.kind)} {word}" if difference else "no change"
+        if not difference:
+            return "no change"
+        kind, size = self.gate.kind, abs(difference)
+        amount = points(size, signed=False) if kind == "rate" else shown(size, kind)
+        return f"{amount} {'better' if difference > 0 else 'worse'}"
 
     def worst(self, low: float) -> str:
         """Write how bad the difference may be."""
@@ -166,34 +166,25 @@ class BaselineTest:
         allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
         return f"at best {self.change(high)}{allowed}"
 
-    def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
-                 needed: int | None = None) -> Decision:  # fmt: skip
+    def decision(
+        self, word: Word, why: str, low: Any = None, high: Any = None, needed: int | None = None
+    ) -> Decision:
         """Build the decision; a pass is inconclusive if tasks of the baseline were not tried."""
         gate, some = self.gate, bool(self.tasks)
-        scenarios = () if word == "pass" or not some else changed(
-            self.tasks, *self.shown_values(), gate.kind, list(self.now - self.before))  # fmt: skip
-        made = Decision(
-            name=gate.name,
-            metric=gate.metric,
-            verdict=word,
-            why=why,
-            level=gate.level,
-            on=gate.on,
+        made = replace(
+            Decision.of(gate, word, why),
             value=self.value if some else None,
             low=low,
             high=high,
             threshold=0 - self.margin if some else None,
             sign=">" if gate.against == "better" else ">=",
-            kind=gate.kind,
             effect=self.value + self.margin if some else None,
             baseline=self.sides[0] if some else None,
             records=int(sum(self.tries[1])),
             tasks=len(self.tasks),
-            scenarios=scenarios,
+            scenarios=() if word == "pass" or not some else self.worse(),
             needed=needed,
             weighted=self.weights is not None,
-            rule=gate,
-            test="value" if gate.on == "value" else "interval",
         )
         if word == "pass" and self.missing:
             names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
@@ -203,9 +194,12 @@ class BaselineTest:
             return replace(made, verdict="inconclusive", why=why)
         return made
 
-    def shown_values(self) -> tuple[list[float], list[float]]:
-        """Return the values before and now as the metric has them."""
-        if METRICS[self.gate.metric].better != "lower":
-            return list(self.before), list(self.now)
-        turn = 1.0 if self.gate.kind in FRACTIONS else 0.0
-        return list(turn - self.before), list(turn - self.now)
+    def worse(self) -> tuple[Decider, ...]:
+        """Name the tasks that became worse, the worst first, with the values of the metric."""
+        kind, old, new = self.gate.kind, self.before, self.now
+        if METRICS[self.gate.metric].better == "lower":
+            turn = 1.0 if kind in FRACTIONS else 0.0
+            old, new = turn - old, turn - new
+        order = sorted((d, i) for i, d in enumerate(self.now - self.before) if d < 0)
+        values = ((i, shown(old[i], kind), shown(new[i], kind)) for _, i in order)
+        return tuple(Decider(self.tasks[i], f"{a} → {b}") for i, a, b in values)

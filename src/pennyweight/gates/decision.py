@@ -11,11 +11,10 @@ from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_tests import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan, Sequential
-from pennyweight.gates.formula import NORMALIZED
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.loader import ALIASES
 from pennyweight.gates.pending import settled, waiting
-from pennyweight.gates.policy import Gate, Policy
+from pennyweight.gates.policy import NORMALIZED, Gate, Policy
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold_tests import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
@@ -234,10 +233,8 @@ def ready(
 
     def none(word: Word, why: str, value: Any = None) -> Decision:
         limit = None if gate.paired else gate.threshold
-        return Decision(gate.name, gate.metric, word, why, gate.level, gate.on, value,
-                        threshold=limit.value if limit else None,
-                        sign=limit.sign if limit else None, kind=gate.kind, rule=gate,
-                        test="value" if gate.on == "value" else "interval")  # fmt: skip
+        made = replace(Decision.of(gate, word, why), value=value)
+        return replace(made, threshold=limit.value, sign=limit.sign) if limit else made
 
     if not records.frame.height:
         chosen = ", ".join(f"{c} {v!r}" for c, v in gate.select)

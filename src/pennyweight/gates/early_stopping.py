@@ -123,8 +123,8 @@ class Sequential:
             if good <= 0:
                 found = self.sure(values)
             else:
-                found = look(values, good, bad, part * pass_level, part * fail_level,
-                             variance=self.variance(number))  # fmt: skip
+                levels, variance = (part * pass_level, part * fail_level), self.variance(number)
+                found = look(values, good, bad, *levels, variance=variance)
             if found.verdict != "inconclusive" or not whole:
                 break
         return self.told(found, values[: max(found.tasks, 1)], min(pass_level, fail_level))
@@ -208,15 +208,13 @@ class Sequential:
         after = f"after {count(found.tasks)} of {plural(len(self.tasks), 'task')}"
         if math.isinf(found.for_pass):
             why = f"{after} {self.test.gate.threshold} is met, regardless of the remaining tasks."
-        elif found.verdict == "pass":
-            why = f"{after} the evidence against {bad} or worse is {round(found.for_pass):,} to 1"
-            why += f" ({self.zone_text()})."
-        elif found.verdict == "fail":
-            why = f"{after} the evidence against {good} or better is {round(found.for_fail):,} to 1"
-            why += f" ({self.zone_text()})."
         else:
-            why = f"{after} neither {good} or better nor {bad} or worse can be ruled out"
-            why += f" ({self.zone_text()})."
+            state = {
+                "pass": f"the evidence against {bad} or worse is {round(found.for_pass):,} to 1",
+                "fail": f"the evidence against {good} or better is {round(found.for_fail):,} to 1",
+                "inconclusive": f"neither {good} or better nor {bad} or worse can be ruled out",
+            }[found.verdict]
+            why = f"{after} {state} ({self.zone_text()})."
         low, high = (self.unscaled(end) for end in bounds(values, level))
         ends = sorted((low, high))
         if found.verdict != "inconclusive":
@@ -243,10 +241,8 @@ class Sequential:
 
     def zone_text(self) -> str:
         """Write the indifference zone."""
-        low, high = self.zone
-        if not self.test.gate.paired:
-            return f"indifference zone {interval(low, high, unit_of(self.test.gate.kind))}"
-        return f"indifference zone {interval(low, high, unit_of(self.test.gate.kind), signed=True)}"
+        gate = self.test.gate
+        return f"indifference zone {interval(*self.zone, unit_of(gate.kind), signed=gate.paired)}"
 
     def scaled(self, claim: float) -> str:
         """Write a claim in words."""

@@ -9,8 +9,7 @@ from typing import Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
-from pennyweight.gates.formula import Formula
-from pennyweight.gates.policy import Against, Gate, Level, Location, Margin, On
+from pennyweight.gates.policy import Against, Formula, Gate, Level, Location, Margin, On
 from pennyweight.gates.threshold import Quantity, Threshold, kind_of
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import unknown
 from pennyweight.gates.declaration import GATE, POLICY, WEIGHT
-from pennyweight.gates.formula import NORMALIZED, Formula, read_formula
 from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD, GateReader
 from pennyweight.gates.invariants import NAMES
-from pennyweight.gates.policy import ErrorLimit, Gate, Level, Policy
+from pennyweight.gates.policy import (
+    NORMALIZED,
+    ErrorLimit,
+    Formula,
+    Gate,
+    Level,
+    Policy,
+    read_formula,
+)
 from pennyweight.gates.records import WEIGHTED
 from pennyweight.gates.threshold import Quantity, in_force
 from pennyweight.schema.documents import read_document

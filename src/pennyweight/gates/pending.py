@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pennyweight.catalogue import METRICS
-from pennyweight.gates.formula import NORMALIZED
+from pennyweight.gates.policy import NORMALIZED
 
 if TYPE_CHECKING:
     from pennyweight.gates.records import GateRecords

@@ -13,7 +13,7 @@ import polars as pl
 from pennyweight.catalogue import METRICS
 from pennyweight.define import MEASURES
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.gates.formula import NORMALIZED, Formula
+from pennyweight.gates.policy import NORMALIZED, Formula
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, cluster, mean_values
@@ -156,34 +156,28 @@ class GateRecords:
             (pl.col("x") * pl.col("w")).sum().alias("s"), pl.col("w").sum()
         )
         error, clusters = clustered_error(pl.col("s"), pl.col("w"))
-        row = tasks.select((pl.col("s").sum() / pl.col("w").sum()).alias("v"),
-                           error.alias("e"), clusters.alias("k")).row(0)  # fmt: skip
+        mean = pl.col("s").sum() / pl.col("w").sum()
+        row = tasks.select(mean.alias("v"), error.alias("e"), clusters.alias("k")).row(0)
         value, spread, count = (np.array([0.0 if x is None else x]) for x in row)
         low, high = (float(end[0]) for end in bounded_interval(value, spread, count, confidence))
-        counts = used.height, rows.height - used.height
-        if np.isnan(low):
-            return Estimate(float(value[0]), None, None, *counts)
-        return Estimate(float(value[0]), low, high, *counts)
+        found = Estimate(float(value[0]), None, None, used.height, rows.height - used.height)
+        return found if np.isnan(low) else replace(found, low=low, high=high)
 
     def _composite(self, formula: Formula, confidence: float) -> Estimate:
         """Add the parts up; the ends of its interval are its values at the ends of theirs."""
         parts = [(t, self.part(t.metric, confidence)) for t in formula.terms]
-        sums = [0.0, 0.0, 0.0]
-        known = [True, True, True]
+        sums: list[float | None] = [0.0, 0.0, 0.0]
         for term, part in parts:
-            three = (part.value, part.high, part.low) if term.less else (
-                part.value, part.low, part.high)  # fmt: skip
-            for place, x in enumerate(three):
-                if not isinstance(x, float):
-                    known[place] = False
+            ends = (part.high, part.low) if term.less else (part.low, part.high)
+            for place, x in enumerate((part.value, *ends)):
+                total = sums[place]
+                if total is None or not isinstance(x, float):
+                    sums[place] = None
                 else:
-                    sums[place] += term.weight * (1 - x if term.less else x)
-        value, low, high = (s if k else None for s, k in zip(sums, known, strict=True))
+                    sums[place] = total + term.weight * (1 - x if term.less else x)
+        value, low, high = sums if None not in sums else (sums[0], None, None)
         records = min(part.records for _, part in parts)
-        skipped = max(part.skipped for _, part in parts)
-        if value is None or low is None or high is None:
-            return Estimate(value, None, None, records, skipped)
-        return Estimate(value, low, high, records, skipped)
+        return Estimate(value, low, high, records, max(part.skipped for _, part in parts))
 
     def part(self, metric: str, confidence: float) -> Estimate:
         """Estimate a part of a composite."""
@@ -191,9 +185,9 @@ class GateRecords:
             return self.estimate(metric, confidence)
         e = self.estimate("latency_p95_ms", confidence)
         budget = self.options.get("latency_budget_ms", 5000.0)
-        three = [min(1.0, x / budget) if isinstance(x, float) else None
-                 for x in (e.value, e.low, e.high)]  # fmt: skip
-        return Estimate(three[0], three[1], three[2], e.records, e.skipped)
+        three = (e.value, e.low, e.high)
+        value, low, high = (min(1.0, x / budget) if isinstance(x, float) else None for x in three)
+        return replace(e, value=value, low=low, high=high)
 
 
 def read_records(
@@ -241,9 +235,8 @@ def _planned(found: GateRecords, every: pl.DataFrame, sources: Sequence[Source])
     if not runs:
         return found
     side = found.frame.select(SIDES).row(0)
-    mine = every.filter(pl.all_horizontal(
-        pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in zip(SIDES, side, strict=True)
-    ))  # fmt: skip
+    alike = zip(SIDES, side, strict=True)
+    mine = every.filter(pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in alike)
     made = dict(mine["run"].cast(pl.String).value_counts().iter_rows())
     tried = set(mine["task_id"])
     coming = {run: max(0, planned - made.get(run, 0)) for _, run, planned in runs}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,14 +83,6 @@ def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
         units = units.filter(pl.col("value") < limit if up else pl.col("value") > limit)
     rows = units.iter_rows(named=True)
     return tuple(_said(row["task_id"], row["value"], row["tries"], metric, kind) for row in rows)
-
-
-def changed(tasks: Sequence[str], old: Sequence[float], new: Sequence[float], kind: str,
-            better: Sequence[float]) -> tuple[Decider, ...]:  # fmt: skip
-    """Name the tasks that became worse, the worst first."""
-    order = sorted((d, i) for i, d in enumerate(better) if d < 0)
-    return tuple(Decider(tasks[i], f"{shown(old[i], kind)} → {shown(new[i], kind)}")
-                 for _, i in order)  # fmt: skip
 
 
 def _said(task: str, value: float, tries: float, metric: str, kind: str) -> Decider:
@@ -217,32 +208,25 @@ class ThresholdTest:
         """Write a value of this metric."""
         return shown(value, self.gate.kind)
 
-    def decision(self, word: Word, why: str, low: Any = None, high: Any = None,
-                 needed: int | None = None) -> Decision:  # fmt: skip
+    def decision(
+        self, word: Word, why: str, low: Any = None, high: Any = None, needed: int | None = None
+    ) -> Decision:
         """Build the decision."""
         gate, threshold = self.gate, self.threshold
         scored = self.records.scored
-        return Decision(
-            name=gate.name,
-            metric=gate.metric,
-            verdict=word,
-            why=why,
-            level=gate.level,
-            on=gate.on,
+        return replace(
+            Decision.of(gate, word, why),
             value=self.value,
             low=low,
             high=high,
             threshold=threshold.value,
             sign=threshold.sign,
-            kind=gate.kind,
             effect=threshold.effect(self.value),
             records=self.estimate.records,
             tasks=scored[CLUSTER].n_unique() if scored.height else 0,
             scenarios=() if word == "pass" else deciders(gate, self.records),
             needed=needed,
             weighted=self.records.weighs(gate.metric),
-            rule=gate,
-            test="value" if gate.on == "value" else "interval",
         )
 
     def hopeful(self, missing: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennyweight.scoring.scores import json_value
@@ -63,6 +63,13 @@ class Decision:
     """Of a sequential test that ended: the odds against the other verdict, as N in "N to 1"."""
     planned_tasks: int | None = None
     """Of a sequential test: how many tasks it would take at most; `tasks` were taken."""
+
+    @classmethod
+    def of(cls, gate: Gate, verdict: Word, why: str) -> Decision:
+        """Decide a gate of a policy; numbers are added by `replace`."""
+        test: TestKind = "value" if gate.on == "value" else "interval"
+        named = cls(gate.name, gate.metric, verdict, why, gate.level, gate.on)
+        return replace(named, kind=gate.kind, rule=gate, test=test)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

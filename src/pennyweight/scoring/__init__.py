@@ -6,5 +6,4 @@ Tested elsewhere:
     groups.py: tests/scoring/test_estimates.py
     pairs.py: tests/scoring/test_comparison.py
     scores.py: tests/render/test_scores.py
-    sides.py: tests/scoring/test_comparison.py
 """

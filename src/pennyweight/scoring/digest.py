@@ -205,9 +205,8 @@ def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
     if not chosen:
         return []
     picked = numbered.filter(pl.col("row").is_in(list(chosen))).select("row", *values, *texts)
-    found = {row["row"]: row for row in picked.collect().to_dicts()}
-    return [{"why": why, **{k: v for k, v in found[n].items() if k != "row"}}
-            for n, why in chosen.items()]  # fmt: skip
+    found = {row.pop("row"): row for row in picked.collect().to_dicts()}
+    return [{"why": why, **found[n]} for n, why in chosen.items()]
 
 
 def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[int]]]:
@@ -227,10 +226,8 @@ def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[i
     yield "right once, wrong another time", _undecided(frame, there)
     if "cot_tokens" in there:
         yield "wrong after the longest thought", rows(wrong.drop_nulls("cot_tokens"), "cot_tokens")
-    answered = "answer" in there
-    if answered:
-        silent = wrong.filter(pl.col("answer").is_null() & pl.col("response").is_not_null()) if (
-            "response" in there) else wrong.head(0)  # fmt: skip
+    if {"answer", "response"} <= there:
+        silent = wrong.filter(pl.col("answer").is_null() & pl.col("response").is_not_null())
         yield "no final answer could be found", rows(silent)
     yield "out of time or budget", rows(frame.filter(pl.col("status").is_in(["timeout", "budget"])))
     yield "could not be made", rows(frame.filter(pl.col("status") == "error"))

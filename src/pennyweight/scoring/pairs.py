@@ -39,7 +39,11 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The tasks that two sides both tried, and what a pass costs there."""
+    """The tasks that two sides both tried.
+
+    `passes`, `rates` and `costs` hold for both sides, on these tasks, what a pass costs, how often
+    they passed, and what an attempt cost.
+    """
 
     a: str
     b: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -32,34 +33,6 @@ _LONGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines:
-    """Lines of JSON objects, with their line numbers (blank lines have one too)."""
-
-    file: str
-    data: bytes
-    numbers: Sequence[int]
-
-    def parse(self, names: Names) -> Parsed:
-        """Parse into a frame."""
-        return parse_json_lines(self.file, self.data, self.numbers, names)
-
-
-@dataclass(frozen=True, slots=True)
-class Csv:
-    """Whole records of a CSV file, without its header."""
-
-    file: str
-    data: bytes
-    first: int
-    header: bytes
-    separator: str
-
-    def parse(self, names: Names) -> Parsed:
-        """Parse into a frame."""
-        return parse_csv(self.file, self.data, self.first, self.header, self.separator, names)
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """Some rows of a table that Polars reads itself."""
 
@@ -67,7 +40,7 @@ class Rows:
     frame: pl.LazyFrame
     numbers: range
 
-    def parse(self, names: Names) -> Parsed:
+    def __call__(self, names: Names) -> Parsed:
         """Parse into a frame."""
         with _readable(self.file):
             present = self.frame.collect_schema().names()
@@ -77,7 +50,8 @@ class Rows:
         return Parsed(self.file, "row", frame, numbers, frozenset(present))
 
 
-Chunk = JsonLines | Csv | Rows
+Chunk = Callable[[Names], Parsed]
+"""Parses a part of a file into a frame of the columns that are wanted."""
 
 
 def chunks_of(file: RecordFile) -> Iterator[Chunk]:
@@ -125,7 +99,8 @@ def _lines(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
         after = line + piece.count(b"\n")
         data = piece.removeprefix(_BOM) if line == 1 else piece
         if data and not data.isspace():
-            yield JsonLines(file.path, data, range(line, after + (not piece.endswith(b"\n"))))
+            numbers = range(line, after + (not piece.endswith(b"\n")))
+            yield partial(parse_json_lines, file.path, data, numbers)
         line = after
 
 
@@ -144,7 +119,7 @@ def _csv(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
             header, data = data[blank:end].rstrip(b"\r\n"), data[end:]
             separator = max(",;\t", key=lambda s: header.count(s.encode()))
         if data:
-            yield Csv(file.path, data, line, header, separator)
+            yield partial(parse_csv, file.path, data, line, header, separator)
             line += data.count(b"\n")
 
 
@@ -189,10 +164,10 @@ def _array(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
         numbers.append(number)
         size += len(text)
         if size > CHUNK:
-            yield JsonLines(file.path, b"\n".join(texts), numbers)
+            yield partial(parse_json_lines, file.path, b"\n".join(texts), numbers)
             texts, numbers, size = [], [], 0
     if texts:
-        yield JsonLines(file.path, b"\n".join(texts), numbers)
+        yield partial(parse_json_lines, file.path, b"\n".join(texts), numbers)
 
 
 def _objects(file: RecordFile, stream: IO[bytes]) -> Iterator[tuple[int, str]]:

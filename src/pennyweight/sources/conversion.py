@@ -283,11 +283,9 @@ def _json_strings(text: str) -> list[str] | None:
         value = json.loads(text)
     except ValueError:
         return None
-    return (
-        [v if isinstance(v, str) else json.dumps(v) for v in value]
-        if isinstance(value, list)
-        else None
-    )
+    if not isinstance(value, list):
+        return None
+    return [v if isinstance(v, str) else json.dumps(v) for v in value]
 
 
 def _numbers(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:

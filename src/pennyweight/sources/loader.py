@@ -64,7 +64,7 @@ def load(
     names = conform.names
 
     def one(chunk: Chunk, number: int) -> _Done:
-        parsed = chunk.parse(names)
+        parsed = chunk(names)
         good = conform(parsed)
         numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
         return number, parsed, good, work(numbered)

@@ -11,16 +11,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 import polars as pl
 
 from pennyweight.record import COLUMNS
-from pennyweight.sources.chunks import ROWS, Chunk, JsonLines, Rows, chunks_of
+from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
 from pennyweight.sources.conversion import Conform, Mapped
 from pennyweight.sources.files import STDIN, RecordFile, find_files
-from pennyweight.sources.parsing import Names
+from pennyweight.sources.parsing import Names, parse_json_lines
 
 
 class Source(Protocol):
@@ -118,8 +119,8 @@ class RowsSource(Source):
     def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
         """Yield the rows as one chunk of JSON."""
         if self.rows:
-            lines = [json.dumps(row, default=str) for row in self.rows]
-            yield JsonLines(self.name, "\n".join(lines).encode(), range(1, len(lines) + 1))
+            data = "\n".join(json.dumps(row, default=str) for row in self.rows).encode()
+            yield partial(parse_json_lines, self.name, data, range(1, len(self.rows) + 1))
 
 
 def is_source(value: object) -> TypeGuard[Source]:
@@ -183,7 +184,7 @@ def _large(chunks: Iterator[Chunk], names: Names) -> Iterator[pl.DataFrame]:
     """Join chunks to few large parts: a part costs the same whatever its size."""
     waiting: list[pl.DataFrame] = []
     for chunk in chunks:
-        waiting.append(chunk.parse(names).frame)
+        waiting.append(chunk(names).frame)
         if sum(frame.height for frame in waiting) >= ROWS:
             yield pl.concat(waiting)
             waiting = []
