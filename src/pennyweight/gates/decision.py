@@ -113,7 +113,7 @@ class _Level:
         tests: list[tuple[Gate, GateRecords, Prepared, GateTest]] = []
         for gate in self.gates:
             own = records.where(gate.select)
-            found = self.prepared(gate, own, self.baseline)
+            found = ready(gate, own, self.baseline, self.policy)
             if isinstance(found, Decision):
                 yield self.while_running(_with_choice(found, gate, own, records), gate, own)
                 continue
@@ -125,13 +125,6 @@ class _Level:
         decisions = shared([test for *_, test in tests], self.policy.error_rate)
         for (gate, own, found, _), decision in zip(tests, decisions, strict=True):
             yield self.checked(gate, own, found, decision)
-
-    def prepared(
-        self, gate: Gate, records: GateRecords, baseline: GateRecords | None
-    ) -> Decision | Prepared:
-        """Prepare the test of a gate, or say why there is none."""
-        before = baseline.where(gate.select) if baseline is not None and gate.paired else None
-        return ready(gate, records, before, self.policy)
 
     def shared_test(self, gate: Gate, records: GateRecords, test: Prepared) -> GateTest | None:
         """Return the test that shares its error rate; None if the gate is decided alone."""
@@ -206,7 +199,7 @@ class _Level:
         before = self.baseline
         if before is not None:
             before = settled(gate.metric, before, good=not good)
-        again = self.prepared(gate, now, before)
+        again = ready(gate, now, before, self.policy)
         if isinstance(again, Decision):
             return None, again.verdict
         return again, self.alone(gate, now, again).verdict
@@ -252,7 +245,7 @@ def ready(
         return none("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
-        pair = BaselineTest.of(gate, records, baseline)
+        pair = BaselineTest.of(gate, records, baseline.where(gate.select))
         return pair.unfit() or pair
     if gate.threshold is None:
         return none("inconclusive", f"there is no threshold: {gate.note}.", estimate.value)

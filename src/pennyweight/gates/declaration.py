@@ -141,10 +141,7 @@ COMPOSITE = Struct(
 _FRAGMENT = (
     Field("name", _NAME, "The name of a metric, in the form of the specification."),
     Field("typical_threshold", Deferred(_LIMIT), "The threshold of the metric in `name`."),
-    Field("formula", Text(), "For readers only."),
-    Field("range", Text(), "For readers only."),
-    Field("unit", Text(), "For readers only."),
-    Field("use_case", Text(), "For readers only."),
+    *(Field(n, Text(), "For readers only.") for n in ("formula", "range", "unit", "use_case")),
 )
 
 _DICT: Kind = MapOf(AnyOf((_BY_METRIC, _ENTRY)))

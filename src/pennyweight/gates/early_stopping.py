@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,12 +50,7 @@ class EarlyStopPlan:
 
     def chosen(self, gate: Gate) -> list[str]:
         """Name the tasks that a gate is about."""
-        wanted = [(c, v.strip().lower()) for c, v in gate.select]
-        return [
-            task.id
-            for task in self.tasks
-            if all((getattr(task, c) or "").strip().lower() == v for c, v in wanted)
-        ]
+        return [task.id for task in self._having(gate.select)]
 
     def remaining(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts that are still to be made."""
@@ -63,19 +58,22 @@ class EarlyStopPlan:
 
     def where(self, wanted: Mapping[str, str]) -> EarlyStopPlan:
         """Keep the tasks of which records are picked so; refuse what a plan does not know."""
-        columns = {c: v.strip().lower() for c, v in wanted.items() if c not in ALIKE}
-        for column in columns:
+        columns = [(c, v) for c, v in wanted.items() if c not in ALIKE]
+        for column, _ in columns:
             if column not in KNOWN:
                 raise UsageError(
                     f"The run was stopped as soon as it was decided, so --where {column}=… cannot "
                     f"tell which of its tasks were to come; {', '.join(KNOWN)} can."
                 )
-        kept = (
+        return replace(self, tasks=tuple(self._having(columns)))
+
+    def _having(self, select: Iterable[tuple[str, str]]) -> list[PlannedTask]:
+        wanted = [(KNOWN[c], v.strip().lower()) for c, v in select]
+        return [
             task
             for task in self.tasks
-            if all((getattr(task, KNOWN[c]) or "").strip().lower() == v for c, v in columns.items())
-        )
-        return replace(self, tasks=tuple(kept))
+            if all((getattr(task, c) or "").strip().lower() == v for c, v in wanted)
+        ]
 
 
 ALIKE = ("run", "subject", "tier")

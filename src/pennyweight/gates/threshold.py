@@ -175,10 +175,8 @@ def shown(value: float, kind: str) -> str:
 
 _VERSION = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)*)(?:[-+.]?([A-Za-z].*))?")
 
-Key = tuple[tuple[int, ...], bool]
 
-
-def version_key(text: str) -> Key | None:
+def version_key(text: str) -> tuple[tuple[int, ...], bool] | None:
     """Return a sort key for a version; None for a word such as `Target`.
 
     >>> version_key("v2") == version_key("2.0.0"), version_key("2.0-rc1") < version_key("2.0")

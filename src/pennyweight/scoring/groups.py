@@ -155,14 +155,7 @@ class Grouped:
     def errors(self, values: Mapping[str, pl.Expr]) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return the standard errors of means, clustered by task, and the numbers of tasks."""
         if self.clustered:
-            by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(
-                expr
-                for name, v in values.items()
-                for expr in (
-                    v.cast(pl.Float64).sum().alias(f"{name}/s"),
-                    v.count().cast(pl.Float64).alias(f"{name}/n"),
-                )
-            )
+            by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(sums(values))
             table = self.aggregate([e for name in values for e in _clustered(name)], by_task)
         else:
             table = self.aggregate([e for name, v in values.items() for e in _independent(name, v)])
@@ -223,6 +216,12 @@ class Grouped:
                 )
                 result[g] = make(sample)
         return result
+
+
+def sums(values: Mapping[str, pl.Expr]) -> list[pl.Expr]:
+    """Return the sum of each value, as `name/s`, and how many there are, as `name/n`."""
+    totals = [v.cast(pl.Float64).sum().alias(f"{name}/s") for name, v in values.items()]
+    return totals + [v.count().cast(pl.Float64).alias(f"{name}/n") for name, v in values.items()]
 
 
 def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:

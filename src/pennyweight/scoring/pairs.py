@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import METRICS
-from pennyweight.scoring.groups import GROUP, mean_values
+from pennyweight.scoring.groups import GROUP, mean_values, sums
 from pennyweight.stats.attempt_noise import Tries
 from pennyweight.stats.multiple import holm
 from pennyweight.stats.paired import Kind, Paired, cliffs_delta, compare
@@ -284,16 +284,8 @@ class Units:
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
         """Add up measured records; those with status `error` and those without a task stay out."""
         fine = pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
-        sums = [
-            expr
-            for one in compared
-            for expr in (
-                one.values.cast(pl.Float64).sum().alias(f"{one.name}/s"),
-                one.values.count().cast(pl.Float64).alias(f"{one.name}/n"),
-            )
-        ]
-        scored = frame.filter(fine)
-        table = scored.group_by(GROUP, CLUSTER, *others).agg(sums)
+        scored, values = frame.filter(fine), {one.name: one.values for one in compared}
+        table = scored.group_by(GROUP, CLUSTER, *others).agg(sums(values))
         return cls(table, compared, others, scored, frame)
 
     def overlap(self, names: Sequence[str], a: int, b: int) -> Overlap:

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from pennyweight.sources.source import Source
 
 DESCRIBED = (
-    "passed",
-    "impl_rate",
-    "cost_usd",
-    "duration_seconds",
-    "cost_of_pass",
-    "composite_score",
+    *("passed", "impl_rate", "cost_usd", "duration_seconds", "cost_of_pass", "composite_score"),
 )
 """The measures of repeated runs, whose whole statistics are reported."""
 

@@ -92,11 +92,8 @@ class CellRule(NamedTuple):
     rule: str
 
 
-class _Rules(NamedTuple):
-    """How the cells of one raw table become records."""
-
-    cells: list[pl.Expr]
-    checks: list[CellRule]
+_Rules = tuple[list[pl.Expr], list[CellRule]]
+"""How the cells of one raw table become records, and what is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +122,16 @@ class Conform:
         """Convert and check records; bad ones are left out and their problems listed."""
         raw = parsed.frame
         key = tuple(raw.schema.items())
-        rules = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
-        flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(rules.checks)]
+        cells, checks = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
+        flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(checks)]
         places = parsed.numbers.alias(LINE).to_frame()
         table = places.hstack([s for s in raw if s.name != LINE]).lazy()
-        frame, marks = pl.collect_all([table.select(LINE, *rules.cells), table.select(flags)])
+        frame, marks = pl.collect_all([table.select(LINE, *cells), table.select(flags)])
         problems = list(parsed.problems)
         bad = marks.select(pl.any_horizontal(pl.all())).to_series() if flags else pl.Series([False])
         count = len(problems) + int(bad.sum())
         if bad.any():
-            problems += _describe(raw, frame, marks, rules.checks)
+            problems += _describe(raw, frame, marks, checks)
             frame = frame.filter(~bad).rechunk()  # Polars fails on lists next to an empty chunk
         frame, found = _consistent(frame)
         return Conformed(_settled(frame), sorted([*problems, *found]), count + len(found))
@@ -149,8 +146,8 @@ class Conform:
             if not present:
                 cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
                 continue
-            cell = _joined(present) if name in self.mapped.joined else _first(present, schema)
-            typed, rules = _typed(BY_NAME[name], cell, _type_of(present, schema))
+            cell, kind = _cell(present, schema, joined=name in self.mapped.joined)
+            typed, rules = _typed(BY_NAME[name], cell, kind)
             cells.append(typed.alias(name))
             checks += [CellRule(name, tuple(present), broken, rule) for broken, rule in rules]
         taken = {*used, *self.columns, LINE}
@@ -158,7 +155,7 @@ class Conform:
         cells += [pl.col(n).cast(pl.String) if n in self.others else pl.col(n) for n in rest]
         absent = [n for n in self.others if n not in schema]
         cells += [pl.lit(None, dtype=pl.String).alias(n) for n in absent]
-        return _Rules(cells, checks)
+        return cells, checks
 
 
 def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
@@ -191,19 +188,16 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.coalesce("status", guess).alias("status"))
 
 
-def _first(present: Sequence[str], schema: pl.Schema) -> pl.Expr:
-    if len({schema[n] for n in present}) == 1:
-        return pl.coalesce(pl.col(n) for n in present)
-    return pl.coalesce(pl.col(n).cast(pl.String) for n in present)
-
-
-def _joined(present: Sequence[str]) -> pl.Expr:
-    return pl.concat_str([pl.col(n).cast(pl.String) for n in present], separator=_JOINER)
-
-
-def _type_of(present: Sequence[str], schema: pl.Schema) -> pl.DataType:
-    types = {schema[n] for n in present}
-    return types.pop() if len(types) == 1 else pl.String()
+def _cell(
+    present: Sequence[str], schema: pl.Schema, *, joined: bool
+) -> tuple[pl.Expr, pl.DataType]:
+    """Return a cell and its type: several columns joined to one key, or the first that is set."""
+    types, texts = {schema[n] for n in present}, [pl.col(n).cast(pl.String) for n in present]
+    if joined:
+        return pl.concat_str(texts, separator=_JOINER), pl.String()
+    if len(types) == 1:
+        return pl.coalesce(present), types.pop()
+    return pl.coalesce(texts), pl.String()
 
 
 Checks = list[tuple[pl.Expr, str]]

@@ -154,11 +154,6 @@ def _json_object(line: bytes) -> dict[str, str | None]:
     return {_sound(name): _cell(cell) for name, cell in value.items()}
 
 
-def _first_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Take the first of equal keys, as Polars does."""
-    return dict(reversed(pairs))
-
-
 class _JsonNumber(str):
     """A JSON number as it is written, since not every one fits a machine's number."""
 
@@ -173,7 +168,7 @@ _decode = json.JSONDecoder(
     parse_float=_JsonNumber,
     parse_int=_JsonNumber,
     parse_constant=_constant,
-    object_pairs_hook=_first_of,
+    object_pairs_hook=lambda pairs: dict(reversed(pairs)),  # the first of equal keys, as in Polars
 ).decode
 
 
