@@ -12,7 +12,7 @@ from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring import pipeline
-from pennyweight.scoring.per_task import PerTaskResult
+from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import Scoring
 from pennyweight.scoring.scores import Scores
 from pennyweight.sources.source import FileSource, Source
@@ -57,20 +57,22 @@ def score(
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     sources, unpriced = rescored(resolve(source, store), by, prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
-    scores = pipeline.score(
-        sources,
-        by=by,
-        metrics=metrics,
+    asked = {**options, **rules(answer, match)}
+    everything = per_task is not None
+    work = Scoring.of(sources, by, metrics, confidence, seed, map, asked, everything=everything)
+    with PerTask.open(per_task) as sink:
+        measured = work.measure(sources, sink=sink, progress=progress, skip_bad=skip_bad)
+        groups, _ = work.score(measured.frame, by)
+        if sink:
+            sink.finish(measured.doubles)
+    return Scores(
+        groups=groups,
         confidence=confidence,
-        seed=seed,
-        map=map,
-        skip_bad=skip_bad,
-        per_task=per_task,
-        progress=progress,
-        **options,
-        **rules(answer, match),
+        left_out=measured.left_out,
+        problems=tuple(measured.loaded.problems),
+        unused=measured.unused,
+        unpriced=unpriced,
     )
-    return replace(scores, unpriced=unpriced)
 
 
 def per_task_results(

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pennyweight.schema.kinds import (
-    AnyOf,
-    Deferred,
-    Flag,
-    Kind,
-    ListOf,
-    MapOf,
-    Number,
-    OneOf,
-    Text,
-)
+from pennyweight.schema.kinds import AnyOf, Deferred, Flag, Kind, ListOf, MapOf, Number, OneOf, Text
 from pennyweight.schema.structs import Field, Struct
 
 _NAME = Text("a name", one_line=True)
@@ -183,9 +173,7 @@ POLICY = Struct(
             "Thresholds by metric: those under `blocking` decide, those under `warning` only warn.",
         ),
         Field(
-            "risk_based_thresholds",
-            ListOf(RISK, "a list of rows"),
-            "Thresholds with a risk level.",
+            "risk_based_thresholds", ListOf(RISK, "a list of rows"), "Thresholds with a risk level."
         ),
         Field(
             "progressive_thresholds",

@@ -123,10 +123,7 @@ def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
 
 
 def combine(
-    metric: Metric,
-    found: Mapping[str, list[Estimate]],
-    groups: int,
-    options: Mapping[str, Any],
+    metric: Metric, found: Mapping[str, list[Estimate]], groups: int, options: Mapping[str, Any]
 ) -> list[Estimate]:
     """Estimate a metric that is made of other metrics, for all groups at once.
 

@@ -215,11 +215,7 @@ class Compared:
         return cls(name, values, "score" if metric.range == (0, 1) else "number")
 
     def by_task(
-        self,
-        tables: Sequence[pl.DataFrame],
-        key: list[str],
-        frame: pl.DataFrame,
-        tried: pl.Series,
+        self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame, tried: pl.Series
     ) -> tuple[Paired, int, int]:
         """Pair two sides; also gives how many tasks only the one tried, and only the other.
 

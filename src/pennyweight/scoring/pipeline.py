@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,7 +23,7 @@ from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
-from pennyweight.scoring.scores import Group, Scores
+from pennyweight.scoring.scores import Group
 from pennyweight.sources.conversion import LINE, Conform, Mapped
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.stats.descriptive import describe, from_row
@@ -45,38 +44,6 @@ FEW = ["run", "subject", "tier", "status"]
 
 
 _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
-
-
-def score(
-    sources: Sequence[Source],
-    *,
-    by: str | Sequence[str] = (),
-    metrics: str | Sequence[str] | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
-    map: Mapping[str, str] | None = None,  # noqa: A002
-    skip_bad: bool = False,
-    per_task: str | Path | None = None,
-    progress: Callable[[int], None] | None = None,
-    **options: Any,
-) -> Scores:
-    """Compute metrics of records; `api/score.py` says what the parameters mean."""
-    by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    work = Scoring.of(
-        sources, by, metrics, confidence, seed, map, options, everything=per_task is not None
-    )
-    with PerTask.open(per_task) as sink:
-        measured = work.measure(sources, sink=sink, progress=progress, skip_bad=skip_bad)
-        groups, _ = work.score(measured.frame, by)
-        if sink:
-            sink.finish(measured.doubles)
-    return Scores(
-        groups=groups,
-        confidence=confidence,
-        left_out=measured.left_out,
-        problems=tuple(measured.loaded.problems),
-        unused=measured.unused,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,7 @@ def _chunks(
 
 
 def _in_order(
-    chunks: Iterator[tuple[Chunk, int]],
-    one: Callable[[Chunk, int], _Done],
+    chunks: Iterator[tuple[Chunk, int]], one: Callable[[Chunk, int], _Done]
 ) -> Iterator[_Done]:
     """Work on a few chunks at a time, giving results in their order; memory stays bounded."""
     workers = min(4, os.cpu_count() or 1)
