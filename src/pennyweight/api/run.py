@@ -201,8 +201,12 @@ def _outside_a_loop(call: Callable[[], T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        pool = None
+    else:
+        pool = ThreadPoolExecutor(1)
+    if pool is None:  # not inside `except`: each error of the run would get that one as its context
         return call()
-    with ThreadPoolExecutor(1) as pool:
+    with pool:
         return pool.submit(contextvars.copy_context().run, call).result()
 
 

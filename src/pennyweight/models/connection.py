@@ -7,7 +7,7 @@ import base64
 import ssl
 from contextlib import suppress
 from functools import cache
-from typing import cast
+from typing import NoReturn, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -118,9 +118,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             self._fail(malformed("it is no answer but a change of protocol."))
         except httptools.HttpParserError as wrong:
-            cause = wrong.__context__
-            error = cause if isinstance(cause, CallError) else None
-            self._fail(error or malformed(f"it is no proper HTTP ({wrong})."))
+            self._fail(malformed(f"it is no proper HTTP ({wrong})."))
         self._head = 0 if self._size > before else self._head + len(data)
         if self._head > MAX_HEAD and not self._whole:
             part = "what follows its body" if self._begun else "its head"
@@ -129,7 +127,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Reject an unexpected second response."""
         if self._whole:
-            raise malformed("there are two of it.")
+            self._reject(malformed("there are two of it."))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Store a header under its lower-case name. Trailers are ignored."""
@@ -151,7 +149,8 @@ class Connection(asyncio.Protocol):
         self._size += len(data)
         if self._size > self._max_body:
             limit = f"{self._max_body / 1024 / 1024:g} MB"
-            raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
+            text = f"The response is larger than {limit}; it was dropped."
+            self._reject(CallError("too_large", text))
         if not self._body:
             self._body = data
             return
@@ -186,6 +185,15 @@ class Connection(asyncio.Protocol):
             self._timer = loop.call_at(self._deadline, self._expire)
             return
         self._fail(CallError("timeout", f"There was no answer within {self._left:g} s."))
+
+    def _reject(self, error: CallError) -> NoReturn:
+        """Fail, and stop the parser by an exception.
+
+        The parser's own error does not carry this one safely: Python overwrites its context when
+        the loop runs inside an `except` block.
+        """
+        self._fail(error)
+        raise error
 
     def _fail(self, error: CallError) -> None:
         if self._waiter is not None and not self._waiter.done():
