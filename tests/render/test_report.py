@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,8 +14,10 @@ from cli.command import pennyweight, refused
 from pennyweight import score
 from pennyweight.api.digest import digest
 from pennyweight.api.sources import resolve
+from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser
 from pennyweight.render.page import environment
+from pennyweight.render.verdict_scales import shown
 from pennyweight.render.view import key_figures
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -221,7 +224,7 @@ def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
 
 def test_failing_tasks_are_folded_after_five():
     gate = {"name": "g", "level": "blocking", "verdict": "fail", "sign": "✗", "value": "0.1"}
-    gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60}
+    gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60, "test": ""}
     gate |= {"scenarios": [{"id": f"S-{i}", "why": "no"} for i in range(50)]}
     gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20,
                        "first": "0", "last": "1"}}  # fmt: skip
@@ -234,3 +237,21 @@ def test_failing_tasks_are_folded_after_five():
     assert text.count('<svg class="scale"') == 2  # beside the numbers, and below them on a phone
     assert "The shaded part" in text
     assert "The shaded part" not in str(macros.decided("Failed", "fail", [{**gate, "scale": None}]))
+
+
+def test_a_sequential_test_is_described_below_its_gate():
+    plain = Decision(
+        "accuracy", "accuracy", "pass", "It holds.", value=0.9, threshold=0.8, sign=">="
+    )
+    test = {"test": "sequential", "indifference": (0.75, 0.8), "evidence": 24.2}
+    tested = replace(plain, **test, tasks=31, planned_tasks=100)
+    macros = environment().get_template("macros.html").module
+    for gate, is_described in ((tested, True), (plain, False)):
+        verdict = shown(Verdict("p", (gate,), 31, 0, 0.05))
+        text = str(macros.decided(verdict["headline"], "pass", verdict["gates"]))
+        for words in (
+            "Sequential test after 31 of 100 tasks",
+            "evidence 24 to 1",
+            "75.0 to 80.0 %",
+        ):
+            assert (words in text) == is_described, text

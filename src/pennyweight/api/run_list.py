@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store import cache, queries
@@ -15,20 +16,7 @@ from pennyweight.store.cache import PolicyVerdict, RunState
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Run, Store
 
-if TYPE_CHECKING:
-    from pennyweight.api.digest_cache import DigestCache
-
-__all__ = [
-    "RunCounts",
-    "RunListing",
-    "RunRow",
-    "RunState",
-    "SavedVerdict",
-    "counts",
-    "listing",
-    "state",
-    "state_mark",
-]
+__all__ = ["Run", "RunState", "Store"]
 
 MAX_COUNTED_RECORDS = 50_000
 """In a larger run, errors and cost are not counted while it is being written."""

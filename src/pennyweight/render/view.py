@@ -142,24 +142,26 @@ def when(seconds: float | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def run_facts(run: Run, statuses: Mapping[str, int], spent: Mapping[str, Any]) -> list[list[str]]:
-    """Return what a run is, as labelled texts."""
+def run_facts(
+    run: Run, statuses: Mapping[str, int], spent: Mapping[str, Any], *, live: bool = False
+) -> list[list[str]]:
+    """Return what a run is, as labelled texts; `live` leaves out what its progress shows."""
     settings = run.settings
     failed = statuses.get("error", 0)
     made = sum(statuses.values()) - failed
     facts: list[tuple[str, Any]] = [
         ("Run", run.id),
         ("Suite", run.suite),
-        ("Status", run.status),
+        ("Status", None if live else run.status),
         ("Subjects", ", ".join(settings.get("subjects", []))),
         ("Tiers", ", ".join(settings.get("tiers", []))),
         ("Tasks", count(settings.get("tasks", 0))),
         ("Attempts per task", settings.get("runs")),
-        ("Attempts made", f"{count(made)} of {count(run.attempts)}"),
-        ("Attempts failed", count(failed) if failed else None),
+        ("Attempts made", None if live else f"{count(made)} of {count(run.attempts)}"),
+        ("Attempts failed", count(failed) if failed and not live else None),
         ("Started", when(run.created)),
         ("Ended", when(run.ended)),
-        ("Cost", money(spent.get("usd"))),
+        ("Cost", None if live else money(spent.get("usd"))),
         ("Answers extracted by", _rule(settings.get("answer"))),
         ("Answers matched by", _rule(settings.get("match"))),
         ("Seed", settings.get("seed")),

@@ -7,15 +7,13 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pennyweight.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Right = Literal["read", "write"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from pennyweight.api.records import (
@@ -17,15 +18,11 @@ from pennyweight.api.records import (
     SORTS,
     AttemptKey,
     Filter,
+    Place,
     Sort,
     value_kind,
 )
 from pennyweight.errors import NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pennyweight.api.records import Place
 
 PAGE_SIZE = 50
 """Records on a page."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from starlette.requests import Request
 
-    from starlette.requests import Request
-
-    from pennyweight.web.site import Site
-    from pennyweight.web.views import Shown
+from pennyweight.web.site import Site
+from pennyweight.web.views import Shown
 
 
 def docs(request: Request, site: Site) -> Shown:  # noqa: ARG001

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI
-from starlette.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
 
 from pennyweight import __version__
 from pennyweight.api.digest_cache import DigestCache
+from pennyweight.api.run_list import Store
 from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import InputError, NotFoundError, PennyweightError, StoreError
@@ -22,15 +26,6 @@ from pennyweight.web.jobs import Jobs
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
 from pennyweight.web.site import Site
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
-
-    from pennyweight.store.store import Store
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 GC_THRESHOLDS = (700, 10, 10)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
+from starlette.requests import Request
+
+from pennyweight.api.run_list import Run
 from pennyweight.api.side_by_side import (
     MAX_REPLY_CHARACTERS,
     MAX_RUNS,
     SIDE_COLUMNS,
+    ChangedTasks,
     RunSide,
 )
 from pennyweight.errors import UsageError
 from pennyweight.render.charts import charts
 from pennyweight.render.view import side_rows
 from pennyweight.web.addresses import run_url, write_filter, write_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from starlette.requests import Request
-
-    from pennyweight.api.side_by_side import ChangedTasks
-    from pennyweight.store.store import Run
-    from pennyweight.web.site import Site
+from pennyweight.web.site import Site
 
 Shown = tuple[str, dict[str, Any]]
 MAX_CHOICES = 200

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from pennyweight.api.run_list import RunRow
 
 Name = Annotated[str, StringConstraints(max_length=80, strip_whitespace=True)]
 Long = Annotated[str, StringConstraints(max_length=20_000)]
@@ -57,45 +60,18 @@ class VerdictForm(RequestForm):
     baseline: Annotated[str, StringConstraints(max_length=300)] | None = None
 
 
-class VerdictAnswer(BaseModel):
-    """The verdict of a policy on a side of a run; `decided` is false if the run changed since."""
-
-    policy: str
-    side: str
-    verdict: Literal["pass", "fail", "inconclusive"]
-    decided: bool
-
-
-class RunAnswer(BaseModel):
+@dataclass(frozen=True, slots=True)
+class RunAnswer(RunRow):
     """A run with its headline metric and its worst verdict.
 
     `decided` is false if the run changed after that verdict; `verdicts` lists all of them.
     `problem` says why the metrics cannot be computed.
     """
 
-    id: str
-    suite: str
-    status: str
-    subjects: list[str]
-    tiers: list[str]
-    attempts: int
-    created: float
-    ended: float | None
-    metric: str | None
-    value: float | None
-    low: float | None
-    high: float | None
-    records: int | None
-    errors: int | None
-    cost_usd: float | None
-    tags: list[str]
-    note: str | None
-    verdict: Literal["pass", "fail", "inconclusive"] | None
-    policy: str | None
-    side: str | None
-    decided: bool | None
-    verdicts: list[VerdictAnswer]
-    problem: str | None
+    verdict: Literal["pass", "fail", "inconclusive"] | None = None
+    policy: str | None = None
+    side: str | None = None
+    decided: bool | None = None
 
 
 class RunsAnswer(BaseModel):
@@ -105,45 +81,12 @@ class RunsAnswer(BaseModel):
     waiting: list[str]
 
 
-class ProgressAnswer(BaseModel):
-    """The progress of a run. `here`: this server runs it. `shown` changes with its metrics."""
-
-    run: str
-    status: str
-    made: int
-    attempts: int
-    errors: int | None
-    cost_usd: float | None
-    here: bool
-    digest: bool
-    digest_done: float | None
-    problem: str
-    shown: str
-    said: str
-    took: float
-
-
-class DigestAnswer(BaseModel):
-    """The metrics of a run and the data of its charts; null while they are being computed."""
-
-    current: bool
-    problem: str
-    digest: dict[str, Any] | None
-
-
 class RecordsAnswer(BaseModel):
     """A page of records. Pass `after` or `before` to get the next or the previous page."""
 
     records: list[dict[str, Any]]
     after: str | None
     before: str | None
-
-
-class CountAnswer(BaseModel):
-    """The number of records that match a filter; `more` is true if there are more than `count`."""
-
-    count: int
-    more: bool
 
 
 class RecordAnswer(BaseModel):

@@ -5,22 +5,19 @@ Viewing decides but does not save the verdict; a button saves it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
 
 from pennyweight.api.gate import keep
+from pennyweight.api.run_list import Run
 from pennyweight.api.run_verdicts import baseline_choices, decide_run, first_side, policy_verdicts
 from pennyweight.api.suites import KnownFile, policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict_scales import shown
 from pennyweight.web.addresses import run_url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.requests import Request
-
-    from pennyweight.store.store import Run
-    from pennyweight.web.site import Site
+from pennyweight.web.site import Site
 
 MAX_CHOICES = 200
 """Runs to choose from."""

@@ -1,4 +1,4 @@
-"""Runs that this server started: processes of their own, stopped in good order."""
+"""Runs that this server started, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,47 +20,46 @@ if TYPE_CHECKING:
     from pennyweight.store.lease import Owner
 
 WORKER = "pennyweight.web.worker"
-AT_ONCE = 2
-"""Runs that may be under way at the same time."""
-READY = 60.0
-"""Seconds in which a run must have begun."""
+MAX_RUNNING = 2
+MAX_START_SECONDS = 60.0
+"""A process that has not created its run by then is killed."""
 
 
 @dataclass(slots=True)
 class Job:
-    """A run under way, or one that ended while the server was there."""
+    """The process of a run, and what it reported when it ended."""
 
     process: subprocess.Popen[str]
     errors: IO[str]
-    said: str = ""
+    message: str = ""
 
     @property
     def running(self) -> bool:
-        """Whether it is still under way."""
+        """Whether the process has not ended yet."""
         return self.process.poll() is None
 
     def end(self) -> str:
-        """Give what it said about its end."""
+        """Return what the process wrote to standard error, once it has ended."""
         if not self.running and not self.errors.closed:
             self.errors.seek(0)
-            self.said = clean(self.errors.read()[-4_000:]).strip()
+            self.message = clean(self.errors.read()[-4_000:]).strip()
             self.errors.close()
-        return self.said
+        return self.message
 
 
 def left_behind(owner: Owner | None) -> int | None:
-    """Give the process of a run that a server began which is gone; none of a terminal's."""
+    """Return the process of a run that an earlier server started; None for one of a terminal."""
     if owner is None or not owner.is_here:
         return None
     try:
-        said = Path(f"/proc/{owner.pid}/cmdline").read_bytes()
+        command = Path(f"/proc/{owner.pid}/cmdline").read_bytes()
     except OSError:
         return None
-    return owner.pid if WORKER.encode() in said.split(b"\0") else None
+    return owner.pid if WORKER.encode() in command.split(b"\0") else None
 
 
 class Jobs:
-    """Starts, stops and remembers runs."""
+    """Starts and stops runs, and remembers how they ended."""
 
     def __init__(self, store: str) -> None:
         self.store = store
@@ -68,19 +67,21 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start(self, path: Path, text: str) -> str:
-        """Begin a new run of a suite and give its id."""
-        return self._begin({"path": str(path), "text": text})
+        """Start a new run of a suite; return its id."""
+        return self._start({"path": str(path), "text": text})
 
     def resume(self, run: str) -> str:
-        """Go on with a run."""
+        """Continue a run."""
         if self.running(run):
-            raise UsageError(f"Run {run} is under way.")
-        return self._begin({"run": run})
+            raise UsageError(f"Run {run} is already running.")
+        return self._start({"run": run})
 
-    def _begin(self, order: dict[str, Any]) -> str:
+    def _start(self, order: dict[str, Any]) -> str:
         with self._lock:
-            if sum(job.running for job in self._jobs.values()) >= AT_ONCE:
-                raise UsageError(f"{AT_ONCE} runs are under way; stop one, or wait for its end.")
+            if sum(job.running for job in self._jobs.values()) >= MAX_RUNNING:
+                raise UsageError(
+                    f"{MAX_RUNNING} runs are already running. Stop one, or wait until one ends."
+                )
             errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
             process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", WORKER],
@@ -95,36 +96,36 @@ class Jobs:
             with contextlib.suppress(BrokenPipeError):
                 json.dump({**order, "store": self.store}, process.stdin)
                 process.stdin.close()
-            watch = threading.Timer(READY, process.kill)
+            watch = threading.Timer(MAX_START_SECONDS, process.kill)
             watch.start()
             run = process.stdout.readline().strip()
             watch.cancel()
             job = Job(process, errors)
             if not run:
                 process.wait()
-                raise UsageError(job.end().removeprefix("Error: ") or "The run did not begin.")
+                raise UsageError(job.end().removeprefix("Error: ") or "The run did not start.")
             self._jobs[run] = job
             return run
 
     def running(self, run: str) -> bool:
-        """Whether a run of this server is under way."""
+        """Whether a process of this server is carrying out a run."""
         job = self._jobs.get(run)
         return job is not None and job.running
 
     def said(self, run: str) -> str:
-        """Give what a run said when it ended."""
+        """Return what a run reported when it ended."""
         job = self._jobs.get(run)
         return "" if job is None or job.running else job.end()
 
     def stop(self, run: str) -> None:
-        """End a run in good order; what was answered is kept."""
+        """Stop a run; calls in progress are finished and stored."""
         job = self._jobs.get(run)
         if job is None or not job.running:
-            raise UsageError(f"Run {run} is not under way here.")
+            raise UsageError(f"Run {run} is not running on this server.")
         job.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """End all runs in good order, and wait for them."""
+        """Stop all runs, and wait until their calls are finished and stored."""
         for job in self._jobs.values():
             if job.running:
                 job.process.send_signal(signal.SIGINT)

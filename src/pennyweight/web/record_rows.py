@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus
 
 from markupsafe import Markup, escape
 
 from pennyweight.render.format import cell, unit_of
 from pennyweight.render.page import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 LONG = ("input", "response")
 SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier")

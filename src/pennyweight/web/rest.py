@@ -5,33 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from dataclasses import asdict
+from collections.abc import AsyncIterator
+from dataclasses import asdict, fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from pennyweight.api import records as api_records
+from pennyweight.api.digest_cache import CachedDigest
 from pennyweight.api.models import provider_keys
-from pennyweight.api.records import remark_on_record, remark_on_run
+from pennyweight.api.run_list import RunRow
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
 from pennyweight.web import forms
-from pennyweight.web.addresses import (
-    read_filter,
-    read_key,
-    read_place,
-    read_sort,
-    write_place,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from pennyweight.api.run_list import RunRow
-    from pennyweight.web.site import Site
+from pennyweight.web.addresses import read_filter, read_key, read_place, read_sort, write_place
+from pennyweight.web.site import RunProgress, Site
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": forms.ErrorAnswer, "description": "The request is not valid."},
@@ -51,47 +42,43 @@ KeyText = Annotated[
 BEAT_SECONDS = 1.0
 
 
-def site_of(request: Request) -> Site:
+async def site_of(request: Request) -> Site:
     """Return the parts of the server."""
     site: Site = request.app.state.site
     return site
 
 
+Here = Annotated[Site, Depends(site_of)]
+
+
 @api.get("/session", summary="Rights of this client", tags=["session"])
-def session(request: Request) -> forms.SessionAnswer:
+def session(site: Here, request: Request) -> forms.SessionAnswer:
     """Return the right, and the value that changes must send as X-Pennyweight-Csrf."""
-    right = request.scope["state"]["right"]
-    return forms.SessionAnswer(right=right, csrf=site_of(request).access.csrf)
+    return forms.SessionAnswer(right=request.scope["state"]["right"], csrf=site.access.csrf)
 
 
 @api.get("/runs", summary="List runs", tags=["runs"])
-def runs(request: Request) -> forms.RunsAnswer:
+def runs(site: Here) -> forms.RunsAnswer:
     """List all runs, the newest first."""
-    site = site_of(request)
     found = [_listed(row) for row in site.listing().runs()]
     return forms.RunsAnswer(runs=found, waiting=site.digests.waiting)
 
 
 def _listed(row: RunRow) -> forms.RunAnswer:
-    worst = (
-        asdict(row.worst) if row.worst else dict.fromkeys(("verdict", "policy", "side", "decided"))
-    )
-    return forms.RunAnswer(**asdict(row), **worst)
+    worst = asdict(row.worst) if row.worst else {}
+    return forms.RunAnswer(**{f.name: getattr(row, f.name) for f in fields(row)}, **worst)
 
 
 @api.get("/runs/{run}", summary="Progress of a run", tags=["runs"])
-def progress(request: Request, run: RunId) -> forms.ProgressAnswer:
+def progress(site: Here, run: RunId) -> RunProgress:
     """Return the status of a run and how many attempts are done."""
-    site = site_of(request)
-    return forms.ProgressAnswer(**site.progress(site.state(run)))
+    return site.progress(site.state(run))
 
 
 @api.get("/runs/{run}/digest", summary="Metrics of a run", tags=["runs"])
-def digest(request: Request, run: RunId) -> forms.DigestAnswer:
+def digest(site: Here, run: RunId) -> CachedDigest:
     """Return metrics with intervals, by side, and the data of each chart."""
-    site = site_of(request)
-    kept = site.digests.get(site.run(run))
-    return forms.DigestAnswer(current=kept.current, problem=kept.problem, digest=kept.digest)
+    return site.digests.get(site.run(run))
 
 
 FILTER = (
@@ -105,6 +92,7 @@ FILTER = (
          description=f"List records, one page at a time, in the order of their keys or sorted by a "
          f"column: then only measured records, those without a value last. {FILTER}")  # fmt: skip
 def records(
+    site: Here,
     request: Request,
     run: RunId,
     q: Annotated[str, Query(description="Text to search for.", max_length=500)] = "",
@@ -120,7 +108,6 @@ def records(
     order: Annotated[str, Query(description="`up` or `down`.", max_length=10)] = "up",
 ) -> forms.RecordsAnswer:
     """List records in the order of their keys, or sorted by a measure."""
-    site = site_of(request)
     by = read_sort({"sort": sort, "order": order})
     found = api_records.page(
         site.store,
@@ -143,19 +130,16 @@ def records(
 @api.get("/runs/{run}/count", summary="Count records", tags=["records"],
          description=f"Count the records that match a filter, up to 10,000. {FILTER}")  # fmt: skip
 def count(
-    request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
-) -> forms.CountAnswer:
+    site: Here, request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
+) -> api_records.RecordCount:
     """Count records."""
-    site = site_of(request)
     wanted = read_filter({**request.query_params, "q": q})
-    found = api_records.count(site.store, site.run(run).id, wanted)
-    return forms.CountAnswer(count=found.count, more=found.more)
+    return api_records.count(site.store, site.run(run).id, wanted)
 
 
 @api.get("/runs/{run}/record", summary="Get a record", tags=["records"])
-def record(request: Request, run: RunId, key: KeyText) -> forms.RecordAnswer:
+def record(site: Here, run: RunId, key: KeyText) -> forms.RecordAnswer:
     """Return a record with its measures, checks, judgments and remarks."""
-    site = site_of(request)
     stored = site.run(run)
     place = read_key(stored.id, key)
     detail = api_records.detail(site.store, stored, place)
@@ -170,31 +154,30 @@ def record(request: Request, run: RunId, key: KeyText) -> forms.RecordAnswer:
 
 @api.post("/runs/{run}/record/remarks", summary="Remark on a record", status_code=201,
           tags=["records"])  # fmt: skip
-def remark(request: Request, run: RunId, form: forms.RemarkForm) -> forms.RecordAnswer:
+def remark(site: Here, run: RunId, form: forms.RemarkForm) -> forms.RecordAnswer:
     """Store a person's verdict or note, with name and time."""
-    site = site_of(request)
     place = read_key(site.run(run).id, form.key)
-    remark_on_record(site.store, place, who=form.who, verdict=form.verdict, note=form.note)
-    return record(request, run, form.key)
+    api_records.remark_on_record(
+        site.store, place, who=form.who, verdict=form.verdict, note=form.note
+    )
+    return record(site, run, form.key)
 
 
 @api.post("/runs/{run}/remarks", summary="Tag or annotate a run", status_code=201,
           tags=["runs"])  # fmt: skip
-def tag(request: Request, run: RunId, form: forms.TagForm) -> forms.RunAnswer:
+def tag(site: Here, run: RunId, form: forms.TagForm) -> forms.RunAnswer:
     """Replace, add or remove tags of a run, or store a note about it."""
-    site = site_of(request)
     found = site.run(run)
-    remark_on_run(site.store, found.id, **form.model_dump())
+    api_records.remark_on_run(site.store, found.id, **form.model_dump())
     return _listed(site.row(found.id))
 
 
 @api.post("/runs/{run}/verdict", summary="Save a verdict", status_code=201,
           tags=["runs"])  # fmt: skip
-def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.RunAnswer:
+def verdict(site: Here, run: RunId, form: forms.VerdictForm) -> forms.RunAnswer:
     """Decide a policy on a side of a run, and save the verdict with the run."""
     from pennyweight.web import gates as gating  # noqa: PLC0415
 
-    site = site_of(request)
     found = site.run(run)
     where = {"subject": form.subject, "tier": form.tier}
     gating.save(site, found, form.policy, where, form.baseline or "")
@@ -202,9 +185,8 @@ def verdict(request: Request, run: RunId, form: forms.VerdictForm) -> forms.RunA
 
 
 @api.get("/suites", summary="List suites", tags=["new runs"])
-def suites(request: Request) -> list[forms.SuiteAnswer]:
+def suites(site: Here) -> list[forms.SuiteAnswer]:
     """List the suites in the folders of this server, and uploads."""
-    site = site_of(request)
     return [
         forms.SuiteAnswer(id=s.id, name=s.name, uploaded=s.uploaded)
         for s in site.suites.known(site.store.runs())
@@ -223,20 +205,18 @@ def providers() -> list[forms.ProviderAnswer]:
 
 
 @api.post("/plan", summary="Plan a run", tags=["new runs"])
-def plan(request: Request, form: forms.RunForm) -> forms.PlanAnswer:
+def plan(site: Here, form: forms.RunForm) -> forms.PlanAnswer:
     """Plan a run: attempts, tokens, cost, an example prompt. No model is called.
 
     Whatever would prevent the run is an error here too. A read-only token suffices.
     """
-    site = site_of(request)
     preview = site.suites.preview(_choice(form), site.store.runs(), plan=True)
     return forms.PlanAnswer(**preview.plan or {})
 
 
 @api.post("/runs", summary="Start a run", status_code=201, tags=["new runs"])
-def start(request: Request, form: forms.RunForm) -> forms.StartedAnswer:
+def start(site: Here, form: forms.RunForm) -> forms.StartedAnswer:
     """Start a run in a process of its own; it continues when the page is closed."""
-    site = site_of(request)
     preview = site.suites.preview(_choice(form), site.store.runs())
     return forms.StartedAnswer(run=site.jobs.start(preview.path, preview.text))
 
@@ -246,17 +226,15 @@ def _choice(form: forms.RunForm) -> SuiteChoice:
 
 
 @api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])
-def stop(request: Request, run: RunId) -> forms.StartedAnswer:
+def stop(site: Here, run: RunId) -> forms.StartedAnswer:
     """Stop a run that a server started. Calls in progress are finished and stored."""
-    site = site_of(request)
     site.stop(site.run(run))
     return forms.StartedAnswer(run=run)
 
 
 @api.post("/runs/{run}/resume", summary="Resume a run", status_code=202, tags=["new runs"])
-def resume(request: Request, run: RunId) -> forms.StartedAnswer:
+def resume(site: Here, run: RunId) -> forms.StartedAnswer:
     """Make the attempts of a run that are missing or failed."""
-    site = site_of(request)
     return forms.StartedAnswer(run=site.jobs.resume(site.run(run).id))
 
 
@@ -265,6 +243,7 @@ def resume(request: Request, run: RunId) -> forms.StartedAnswer:
               "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}},
           )  # fmt: skip
 async def upload(
+    site: Here,
     request: Request,
     kind: Annotated[str, Query(description="suite, jsonl, json, csv or parquet", max_length=20)],
     name: Annotated[str, Query(max_length=80)] = "",
@@ -273,7 +252,7 @@ async def upload(
     answer: Annotated[str, Query(max_length=200)] = "",
 ) -> forms.UploadAnswer:
     """Upload a suite, or a data set for which `subject`, `prompt` and `answer` define a suite."""
-    site, size = site_of(request), 0
+    size = 0
     most, what = (MAX_SUITE_BYTES, "suite") if kind == "suite" else (MAX_DATA_BYTES, "data set")
     with site.suites.incoming() as file:
         async for part in request.stream():
@@ -299,26 +278,25 @@ async def upload(
          response_class=StreamingResponse,
          responses={200: {"content": {"text/event-stream": {}}}})  # fmt: skip
 async def events(
+    site: Here,
     request: Request,
     run: RunId,
     once: Annotated[bool, Query(description="Send one event only.")] = False,
 ) -> StreamingResponse:
     """Send the progress of a run each second until it ends, as server-sent events."""
-    site = site_of(request)
     found = await run_in_threadpool(site.run, run)
 
     async def stream() -> AsyncIterator[str]:
         last = ""
         while True:
             now = await run_in_threadpool(lambda: site.progress(site.state(found.id)))
-            took = now.pop("took")
-            text = json.dumps(now)
+            text = json.dumps({n: v for n, v in asdict(now).items() if n != "took"})
             yield f"data: {text}\n\n" if text != last else ": \n\n"
             last = text
-            over = now["status"] != "running" and not now["here"] and not now["digest"]
+            over = now.status != "running" and not now.here and not now.digest
             if once or over or await request.is_disconnected():
                 return
-            await asyncio.sleep(max(BEAT_SECONDS, 10 * took))
+            await asyncio.sleep(max(BEAT_SECONDS, 10 * now.took))
 
     return StreamingResponse(stream(), media_type="text/event-stream")
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
+from starlette.requests import Request
 
+from pennyweight.api.run_list import RunListing, RunRow
 from pennyweight.render.charts import trend
 from pennyweight.render.view import when
 from pennyweight.web.addresses import run_url
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.requests import Request
-
-    from pennyweight.api.run_list import RunListing, RunRow
-    from pennyweight.web.site import Site
+from pennyweight.web.site import Site
 
 VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
 RUN_SORTS: dict[str, Callable[[RunRow], Any]] = {

@@ -5,33 +5,55 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pennyweight.api.run_list import RunListing, RunRow, counts, listing, state_mark
+from markupsafe import Markup
+
+from pennyweight.api.digest_cache import DigestCache
+from pennyweight.api.run_list import (
+    Run,
+    RunListing,
+    RunRow,
+    RunState,
+    Store,
+    counts,
+    listing,
+    state_mark,
+)
 from pennyweight.api.run_list import state as state_of
 from pennyweight.api.runs import status_of
+from pennyweight.api.side_by_side import RunComparisons
+from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import NotFoundError
+from pennyweight.web.access import Access
 from pennyweight.web.addresses import is_storable
-from pennyweight.web.jobs import left_behind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from markupsafe import Markup
-
-    from pennyweight.api.digest_cache import DigestCache
-    from pennyweight.api.run_list import RunState
-    from pennyweight.api.side_by_side import RunComparisons
-    from pennyweight.api.suites import SuiteLibrary
-    from pennyweight.store.store import Run, Store
-    from pennyweight.web.access import Access
-    from pennyweight.web.jobs import Jobs
+from pennyweight.web.jobs import Jobs, left_behind
 
 MAX_DRAWN = 8
 STARTING_SECONDS = 10.0
 """The time a process has to take over the run that it has just created."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """The progress of a run. `here`: this server runs it. `shown` changes with its metrics."""
+
+    run: str
+    status: str
+    made: int
+    attempts: int
+    errors: int | None
+    cost_usd: float | None
+    here: bool
+    digest: bool
+    digest_done: float | None
+    problem: str
+    shown: str
+    said: str
+    took: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +117,7 @@ class Site:
         """Return one run as the list shows it."""
         return next(row for row in self.listing().runs() if row.id == run)
 
-    def progress(self, state: RunState) -> dict[str, Any]:
+    def progress(self, state: RunState) -> RunProgress:
         """Return how far a run is, from the store alone, so that a reload loses nothing.
 
         Newer metrics are computed for those who watch; `shown` marks the ones that exist.
@@ -103,19 +125,18 @@ class Site:
         began, run = time.monotonic(), state.run
         digest = self.digests.get(run, wait=False, state=state)
         counted = counts(self.store, run.id)
-        here = self.jobs.running(run.id) or self.left_behind(run) is not None
-        return {
-            "run": run.id,
-            "status": self.status(run),
-            "made": counted.made,
-            "attempts": run.attempts,
-            "errors": counted.errors,
-            "cost_usd": counted.cost_usd,
-            "here": here,
-            "digest": run.id in self.digests.waiting,
-            "problem": digest.problem,
-            "shown": state_mark(state.kept) if digest.digest is not None else "",
-            "digest_done": self.digests.done(run.id),
-            "said": self.jobs.said(run.id),
-            "took": time.monotonic() - began,
-        }
+        return RunProgress(
+            run=run.id,
+            status=self.status(run),
+            made=counted.made,
+            attempts=run.attempts,
+            errors=counted.errors,
+            cost_usd=counted.cost_usd,
+            here=self.jobs.running(run.id) or self.left_behind(run) is not None,
+            digest=run.id in self.digests.waiting,
+            digest_done=self.digests.done(run.id),
+            problem=digest.problem,
+            shown=state_mark(state.kept) if digest.digest is not None else "",
+            said=self.jobs.said(run.id),
+            took=time.monotonic() - began,
+        )

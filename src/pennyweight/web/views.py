@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
+from starlette.requests import Request
 
 from pennyweight.api import records as api_records
-from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES, VERDICTS, remarks
+from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES, Sort
 from pennyweight.api.run_list import state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.side_by_side import digest_sides
@@ -31,14 +33,7 @@ from pennyweight.web.addresses import (
 )
 from pennyweight.web.comparison import chart_links
 from pennyweight.web.record_rows import TEXT, table_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from starlette.requests import Request
-
-    from pennyweight.api.records import Sort
-    from pennyweight.web.site import Site
+from pennyweight.web.site import RunProgress, Site
 
 Shown = tuple[str, dict[str, Any]]
 
@@ -58,8 +53,6 @@ FILTERS = (
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
-LIVE = ("Attempts made", "Attempts failed", "Status", "Cost")
-"""Facts that the progress of a run shows already."""
 
 
 def run(request: Request, site: Site) -> Shown:
@@ -71,18 +64,18 @@ def run(request: Request, site: Site) -> Shown:
     state, status = None, site.status(found)
     if statuses is None or status != "done":
         state = site.progress(site.state(found.id))  # a digest may just have been made
-    live = state is not None and (state["here"] or status in UNDER_WAY)
+    live = state is not None and (state.here or status in UNDER_WAY)
     spent = told["spent"] if told else {}
-    facts = run_facts(replace(found, status=status), statuses or _statuses(state), spent)
+    counted = statuses or _statuses(state)
     values: dict[str, Any] = {
         "run": found,
         "status": status,
         "live": live,
         "kept": kept,
-        "shown": state["shown"] if state else "",
-        "facts": [f for f in facts if not live or f[0] not in LIVE],
+        "shown": state.shown if state else "",
+        "facts": run_facts(replace(found, status=status), counted, spent, live=live),
         "state": state,
-        "remarks": (said := remarks(site.store, found.id) if now.said else []),
+        "remarks": (said := api_records.remarks(site.store, found.id) if now.said else []),
         "tags": next((r.tags for r in said if r.tags is not None), ()),
         "digest": told,
     }
@@ -111,11 +104,11 @@ def _drawn(told: dict[str, Any], run: str) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def _statuses(state: Mapping[str, Any] | None) -> dict[str, int]:
+def _statuses(state: RunProgress | None) -> dict[str, int]:
     if state is None:
         return {}
-    errors = state["errors"] or 0
-    return {"ok": state["made"] - errors, "error": errors}
+    errors = state.errors or 0
+    return {"ok": state.made - errors, "error": errors}
 
 
 def records(request: Request, site: Site) -> Shown:
@@ -306,7 +299,7 @@ def record(request: Request, site: Site) -> Shown:
         "checks": detail.checks,
         "remarks": detail.remarks,
         "siblings": [{**t, "key": write_key(t)} for t in siblings],
-        "verdicts": VERDICTS,
+        "verdicts": api_records.VERDICTS,
     }
 
 
