@@ -61,7 +61,8 @@ def compute(
     found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
-    value, low, high = _headline(found)
+    cells = found["whole"]["estimates"].get(found["headline"])
+    value, low, high = cells[:3] if cells else (None, None, None)
     cache.keep_digest(
         store,
         run.id,
@@ -76,12 +77,6 @@ def compute(
         data=json.dumps(found, allow_nan=False, default=str),
     )
     return found
-
-
-def _headline(found: dict[str, Any]) -> tuple[Any, Any, Any]:
-    cells = found["whole"]["estimates"].get(found["headline"]) if found["headline"] else None
-    value, low, high = cells[:3] if cells else (None, None, None)
-    return value, low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +239,6 @@ class DigestCache:
 
 def main() -> None:
     """Compute the digest of the named run, in the store that the environment names."""
-    from pennyweight.store.store import Store  # noqa: PLC0415
-
     store = Store()
     run = store.find(sys.argv[1])
     if run.status == "running" and hasattr(os, "nice"):  # leave the CPU to the run

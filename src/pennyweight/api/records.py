@@ -176,10 +176,7 @@ def neighbours(store: Store, key: AttemptKey, wanted: Filter, sort: Sort | None)
         at = (queries.value(store, key, sort.name), *at)
     following = page(store, key.run, wanted, after=at, limit=1, sort=sort).rows
     preceding = page(store, key.run, wanted, before=at, limit=1, sort=sort).rows
-    return Neighbours(
-        preceding[0] if preceding else None,
-        following[0] if following else None,
-    )
+    return Neighbours(preceding[0] if preceding else None, following[0] if following else None)
 
 
 def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:

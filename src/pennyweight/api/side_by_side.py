@@ -215,10 +215,7 @@ class RunComparisons:
             texts = [(record or {}).get("response") or "" for record in (a, b)]
             marked = diff.mark(*texts)
             pieces = marked or ([(texts[0], False)], [(texts[1], False)])
-            replies = (
-                ShownReply(first.run, a, pieces[0]),
-                ShownReply(second.run, b, pieces[1]),
-            )
+            replies = (ShownReply(first.run, a, pieces[0]), ShownReply(second.run, b, pieces[1]))
             pairs.append(ReplyPair(replies, marked is not None))
         example = queries.page(self.store, first.run, queries.Filter({"task_id": task}), limit=1)
         return TaskReplies(pairs, most > MAX_REPLIES, next(iter(example.rows), None))

@@ -118,26 +118,23 @@ def read_filter(query: Mapping[str, str]) -> Filter:
 
 
 def listed_texts(written: str) -> list[str | None]:
-    """Read a list of texts; an empty list where it cannot be read."""
+    """Read a list of texts and nulls; an empty list where it is anything else."""
     try:
         read = json.loads(written)
     except (ValueError, RecursionError):
         return []
-    return [v for v in read if v is None or isinstance(v, str)] if isinstance(read, list) else []
+    texts = isinstance(read, list) and all(v is None or isinstance(v, str) for v in read)
+    return list(read) if texts else []
 
 
 def _listed(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
-    try:
-        read = json.loads(query[name])
-    except (ValueError, RecursionError):
-        read = None
-    texts = isinstance(read, list) and all(v is None or isinstance(v, str) for v in read)
-    if not texts or not 1 <= len(read) <= MAX_LISTED_VALUES:
+    texts = listed_texts(query[name])
+    if not 1 <= len(texts) <= MAX_LISTED_VALUES:
         raise UsageError(
             f'{name} is a list of at most {MAX_LISTED_VALUES} texts, such as ["7", "7.0", null].'
         )
     return tuple(
-        None if v is None else v.replace("\0", "") for v in read if v is None or not _lone(v)
+        None if v is None else v.replace("\0", "") for v in texts if v is None or not _lone(v)
     )
 
 

@@ -13,21 +13,21 @@ from pennyweight.web.views import Shown
 
 def docs(request: Request, site: Site) -> Shown:  # noqa: ARG001
     """Show the API from its OpenAPI description."""
-    told = request.app.openapi()
+    described = request.app.openapi()
     groups: dict[str, list[dict[str, Any]]] = {}
-    for path, methods in told["paths"].items():
-        for method, one in methods.items():
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
             fields = [
                 {**p, "type": _kind(p["schema"]), "text": p.get("description", "")}
-                for p in one.get("parameters", [])
+                for p in operation.get("parameters", [])
             ]
-            body: dict[str, Any] = one.get("requestBody", {}).get("content", {})
+            body: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
             shape: dict[str, Any] = next((held["schema"] for held in body.values()), {})
-            entry = {"path": path, "method": method.upper(), "summary": one["summary"]}
-            entry |= {"text": one.get("description", ""), "fields": fields}
-            entry |= {"body": _body(told, shape), "codes": sorted(one["responses"])}
-            groups.setdefault(one["tags"][0], []).append(entry)
-    return "docs.html", {"groups": groups, "told": told["info"]}
+            entry = {"path": path, "method": method.upper(), "summary": operation["summary"]}
+            entry |= {"text": operation.get("description", ""), "fields": fields}
+            entry |= {"body": _body(described, shape), "codes": sorted(operation["responses"])}
+            groups.setdefault(operation["tags"][0], []).append(entry)
+    return "docs.html", {"groups": groups, "told": described["info"]}
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
@@ -35,9 +35,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return " or ".join(k for k in kinds if k)
 
 
-def _body(told: Mapping[str, Any], schema: Mapping[str, Any]) -> list[dict[str, str]]:
+def _body(described: Mapping[str, Any], schema: Mapping[str, Any]) -> list[dict[str, str]]:
     name = schema.get("$ref", "").rpartition("/")[2]
     if not name:
         return [{"name": "(content of the file)", "type": "bytes"}] if schema else []
-    properties = told["components"]["schemas"][name]["properties"]
+    properties = described["components"]["schemas"][name]["properties"]
     return [{"name": n, "type": _kind(p)} for n, p in properties.items()]

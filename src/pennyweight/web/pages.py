@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pennyweight import __version__
@@ -109,8 +109,8 @@ def pages() -> list[Route]:
     }
     return [
         *(Route(path, _page(view), methods=["GET"]) for path, view in views.items()),
-        Route("/runs/{run}/raw", _raw, methods=["GET"]),
-        Route("/runs/{run}/report.html", _report, methods=["GET"]),
+        Route("/runs/{run}/raw", looking.raw, methods=["GET"]),
+        Route("/runs/{run}/report.html", looking.report, methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
         Route("/enter", _enter, methods=["GET", "POST"]),
         Route("/leave", _leave, methods=["POST"]),
@@ -157,20 +157,6 @@ def error_page(request: Request, status: int, text: str) -> Response:
     }
     values = {"title": titles.get(status, "Request failed"), "text": text}
     return _shown(request, "error.html", values, status)
-
-
-def _raw(request: Request) -> Response:
-    """Return one text of a record in full."""
-    text = looking.raw(request, request.app.state.site)
-    return PlainTextResponse(text.encode("utf-8", "replace"))
-
-
-def _report(request: Request) -> Response:
-    text = looking.report(request, request.app.state.site)
-    name = request.path_params["run"]
-    safe = "".join(c for c in name if c.isascii() and (c.isalnum() or c in "-_"))[:80]
-    held = {"content-disposition": f'attachment; filename="pennyweight-{safe or "run"}.html"'}
-    return HTMLResponse(text, headers=held)
 
 
 async def _file(request: Request) -> Response:

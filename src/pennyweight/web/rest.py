@@ -36,8 +36,7 @@ MAX_KEY = 2_000
 api = APIRouter(prefix="/api", responses=ERRORS)
 RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
 KeyText = Annotated[
-    str,
-    Query(description='A record: ["task", "subject", "tier", attempt]', max_length=MAX_KEY),
+    str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=MAX_KEY)
 ]
 BEAT_SECONDS = 1.0
 

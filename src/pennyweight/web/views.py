@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from pennyweight.api import records as api_records
 from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES, Sort
@@ -303,27 +304,32 @@ def record(request: Request, site: Site) -> Shown:
     }
 
 
-def raw(request: Request, site: Site) -> str:
-    """Return one text of a record in full."""
-    query = request.query_params
-    run = site.run(request.path_params["run"])
+def raw(request: Request) -> Response:
+    """Answer with one text of a record in full."""
+    site, query = request.app.state.site, request.query_params
     part = query.get("part", "response")
     if part not in PARTS:
         raise NotFoundError(f"There is no text {part[:40]!r}; the texts are {', '.join(PARTS)}.")
-    key = read_key(run.id, query.get("key", ""))
-    return str(api_records.row(site.store, key)[part] or "")
+    key = read_key(site.run(request.path_params["run"]).id, query.get("key", ""))
+    text = str(api_records.row(site.store, key)[part] or "")
+    return PlainTextResponse(text.encode("utf-8", "replace"))
 
 
-def report(request: Request, site: Site) -> str:
-    """Write the report of a run."""
+def report(request: Request) -> Response:
+    """Answer with the report of a run, to be downloaded."""
     from pennyweight.render.report import Report, html  # noqa: PLC0415
 
+    site: Site = request.app.state.site
     found = site.run(request.path_params["run"])
     kept = site.digests.get(found)
     if kept.digest is None:
         raise UsageError(kept.problem or "The metrics of this run are still being computed.")
     facts = run_facts(found, kept.digest["statuses"], kept.digest["spent"])
-    return html(Report(found.suite, kept.digest, [facts], found.id))
+    name = "".join(c for c in found.id if c.isascii() and (c.isalnum() or c in "-_"))[:80]
+    return HTMLResponse(
+        html(Report(found.suite, kept.digest, [facts], found.id)),
+        headers={"content-disposition": f'attachment; filename="pennyweight-{name or "run"}.html"'},
+    )
 
 
 def gates(request: Request, site: Site) -> Shown:
