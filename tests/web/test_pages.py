@@ -61,7 +61,7 @@ def test_a_phone_shows_the_answer_first_and_the_attempts_last(site, open_page):
     server, run = site
     page = open_page(390, 780).page
     page.goto(server.address + places(run)["record"])
-    heads = ("Answer", "Reply", "Your verdict", "Every attempt at this task")
+    heads = ("Answer", "Reply", "Your verdict", "All attempts at this task")
     tops = [page.get_by_role("heading", name=n, exact=True).bounding_box()["y"] for n in heads]
     assert tops == sorted(tops)
 
