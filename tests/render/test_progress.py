@@ -52,7 +52,7 @@ def test_it_says_rate_time_left_accuracy_cost_and_errors(clock: Clock) -> None:
     progress(
         tally(20, errors=errors, retries=5, retried="server"), Budget(Limits(), usd=0.0123), rows
     )
-    line = "20 of 100 · 2.0/s · 40 s left · 67% correct · $0.0123 · 2 rate_limit · 1 timeout"
+    line = "20 of 100 · 2.0/s · 40 s left · 66.7 % correct · $0.0123 · 2 rate_limit · 1 timeout"
     assert out.getvalue() == f"{line} · 5 retried, last server\n"
 
 
@@ -71,7 +71,7 @@ def test_accuracy_is_over_all_that_came_so_far(clock: Clock) -> None:
     assert out.getvalue() == ""
     clock.now += SLOW
     progress(tally(4), Budget(Limits()), [(False,), (False,)])
-    assert "50% correct" in out.getvalue()
+    assert "50.0 % correct" in out.getvalue()
 
 
 def test_plain_lines_come_seldom_and_steer_no_terminal(clock: Clock) -> None:

@@ -57,7 +57,7 @@ def test_calls_show_what_tools_gave():
         "work": None,
     }
     assert tool_calls(row) == [
-        ShownCall("look", '{"id": 7}', "7", "2026-01-02, 12 ms"),
+        ShownCall("look", '{"id": 7}', "7", "2026-01-02, 12.3 ms"),
         ShownCall("pay", "", '{"paid": true}'),
         ShownCall("wait"),
     ]

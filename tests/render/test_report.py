@@ -77,7 +77,7 @@ def test_charts_are_pictures(report):
 
 
 def test_a_chart_that_stands_alone_says_what_it_is(report):
-    for name, title in (("latency", "Latency"), ("thought", "Length of thought and correctness")):
+    for name, title in (("latency", "Latency"), ("thought", "Length of reasoning and correctness")):
         text = (report / "charts" / f"{name}.svg").read_text()
         assert f">{title}</text>" in text
         assert ">records</text>" in text

@@ -26,14 +26,14 @@ from pennyweight.render.run_end import (
     ("reason", "sentence"),
     [
         (LimitReached(Limit.SECONDS, 60, 61.5), "Time limit reached (60 s)."),
-        (LimitReached(Limit.USD, 0.5, 0.6), "Cost limit reached: $0.6 of $0.5 spent."),
+        (LimitReached(Limit.USD, 0.5, 0.6), "Cost limit reached: $0.60 of $0.50 spent."),
         (
             LimitReached(Limit.TOKENS, 5000, 7000),
             "Token limit reached: 7,000 of 5,000 tokens used.",
         ),
         (
             LimitReached(Limit.USD, 1, 0.9, next_call=0.2),
-            "Cost limit reached: $0.9 of $1 spent, and the next call may cost up to $0.2. A "
+            "Cost limit reached: $0.90 of $1.00 spent, and the next call may cost up to $0.20. A "
             "smaller max_tokens makes calls smaller.",
         ),
         (
@@ -47,11 +47,11 @@ from pennyweight.render.run_end import (
         ),
         (
             CallTooLarge(Limit.USD, 0.01, 0.5, "t1", judging=True),
-            "Judging task t1 may cost $0.5, more than limits.usd ($0.01).",
+            "Judging task t1 may cost $0.50, more than limits.usd ($0.01).",
         ),
         (
             AccountClosed("KEY at example.org", ClosedBecause.LONG_WAIT, 86_400),
-            "KEY at example.org asks to wait 86,400 s.",
+            "KEY at example.org asks to wait 24 h 0 min.",
         ),
         (
             AccountClosed("KEY", ClosedBecause.SILENT, 600, "Cannot connect."),

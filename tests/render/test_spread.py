@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from pennyweight.render.chart import nowhere
 from pennyweight.render.spread import latency, tokens
-from pennyweight.render.svg import CHAR, ticks, top
+from pennyweight.render.svg import CHAR, nowhere, ticks, top
 
 
 def spread(counts, step, p50, p95):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.digest import compared
 from pennyweight.errors import InputError, UsageError
-from pennyweight.render.labels import letter
+from pennyweight.render.svg import letter
 from pennyweight.runs.source import RunSource
 from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache, queries

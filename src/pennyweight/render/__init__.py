@@ -4,7 +4,6 @@
 
 Tested elsewhere:
     attempts.py: tests/cli/test_show.py
-    chart.py: tests/web/test_charts.py
     charts.py: tests/web/test_charts.py
     comparison.py: tests/cli/test_compare.py
     files.py: tests/render/test_report.py
@@ -15,7 +14,6 @@ Tested elsewhere:
     scenarios.py: tests/cli/test_show.py
     schema.py: tests/cli/test_score.py
     scores_table.py: tests/render/test_scores.py
-    svg.py: tests/web/test_charts.py
     terminal.py: tests/render/test_scores.py
     verdict_scales.py: tests/render/test_report.py
     view.py: tests/render/test_report.py

@@ -2,136 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pennyweight.render.chart import Chart, named
-from pennyweight.render.format import (
-    POINTS,
-    SHARE,
-    estimate,
-    plural,
-    quantity,
-    tick,
-    tick_points,
-    unit_of,
-)
-from pennyweight.render.labels import legend, short_names
-from pennyweight.render.svg import CHAR, HEIGHT, Drawing, Scale, cut, ticks
+from pennyweight.render import svg
+from pennyweight.render.format import unit_of
+from pennyweight.render.svg import Chart, ChartMark, Drawing, Link, Scale, cut
+from pennyweight.text.format import estimate, plural, quantity, tick, tick_points
+from pennyweight.text.notation import POINTS, SHARE
 
-if TYPE_CHECKING:
-    from pennyweight.render.chart import Link
-
-LEAST, MOST = 26, 52
-"""The height of a row: enough for a finger, and little enough to be seen as one list."""
+MIN_ROW, MAX_ROW = 26, 52
+"""The height of a row: large enough for a finger, small enough to look like a list."""
 FRAME = 44
-"""The height of what is no row."""
+"""The height of everything but the rows."""
+
+Row = Mapping[str, Any]
+Writer = Callable[[Row], tuple[str, str, str | None]]
+"""Returns the number of a row, its tooltip and its link."""
 
 
-def _drawing(title: str, names: Sequence[str], right: int) -> tuple[Drawing, float]:
-    """Begin a chart as high as the others, as long as its rows fit; gives a row's height, too."""
-    row = min(MOST, max(LEAST, (HEIGHT - FRAME) / len(names)))
-    left = int(min(190, max(len(n) for n in names) * CHAR + 14))
-    height = max(HEIGHT, int(FRAME + row * len(names)))
-    return Drawing(title, height=height, left=left, right=right, top=8), row
+def _drawing(title: str, names: Sequence[str], right: int) -> Drawing:
+    """Begin a chart that is as high as others, or higher if its rows need it."""
+    left = int(min(190, max(len(n) for n in names) * svg.CHAR + 14))
+    height = max(svg.HEIGHT, int(FRAME + _row_height(names) * len(names)))
+    return Drawing(title, height=height, left=left, right=right, top=8)
 
 
-def _rows(
-    drawing: Drawing,
-    scale: Scale,
-    rows: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    row: float,
-    write: Callable[[Mapping[str, Any]], tuple[str, str, str | None]],
-) -> dict[tuple[int, int], str]:
-    """Draw rows: name, interval, point and number; gives where each leads."""
-    links: dict[tuple[int, int], str] = {}
-    spare = drawing.height - FRAME - row * len(rows)
-    for index, (one, label) in enumerate(zip(rows, names, strict=True)):
-        y = drawing.top + spare / 2 + row * (index + 0.5)
-        said, told, where = write(one)
-        if one["low"] is not None:
-            drawing.line(scale(one["low"]), y, scale(one["high"]), y, "whisker")
-        hit = (0.0, y - row / 2, float(drawing.width), row)
-        drawing.dot(scale(one["value"]), y, "dot", r=4.5, title=told, href=where, hit=hit)
-        drawing.text(drawing.left - 8, y + 4, label, "ink", "end")
-        drawing.text(drawing.width - 2, y + 4, said, "ink", "end")
-        if where:
-            links[index + 1, 0] = where
-    return links
+def _row_height(names: Sequence[str]) -> float:
+    return min(MAX_ROW, max(MIN_ROW, (svg.HEIGHT - FRAME) / len(names)))
 
 
-def estimates(
-    name: str, title: str, note: str, data: Mapping[str, Any], link: Link, key: str | None
+def _draw_grid(drawing: Drawing, scale: Scale, places: Iterable[float], kind: str = "grid") -> None:
+    for at in places:
+        drawing.line(scale(at), drawing.top, scale(at), drawing.base, kind)
+
+
+def _draw_rows(
+    drawing: Drawing, scale: Scale, rows: Sequence[Row], names: Sequence[str], write: Writer
+) -> None:
+    """Draw the name, the interval, the point and the number of each row."""
+    height = _row_height(names)
+    spare = drawing.height - FRAME - height * len(rows)
+    for index, (row, name) in enumerate(zip(rows, names, strict=True)):
+        y = drawing.top + spare / 2 + height * (index + 0.5)
+        number, title, href = write(row)
+        if row["low"] is not None:
+            drawing.line(scale(row["low"]), y, scale(row["high"]), y, "whisker")
+        hit = (0.0, y - height / 2, float(drawing.width), height)
+        drawing.dot(scale(row["value"]), y, "dot", ChartMark(title, href, (index + 1, 0), hit), 4.5)
+        drawing.text(drawing.left - 8, y + 4, name, "ink", "end")
+        drawing.text(drawing.width - 2, y + 4, number, "ink", "end")
+
+
+def _table(rows: Sequence[Row], *head: str) -> list[tuple[Any, ...]]:
+    return [head, *((r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows)]
+
+
+def _estimates(
+    name: str, title: str, note: str, data: Mapping[str, Any], link_of: Callable[[Row], str | None]
 ) -> Chart:
     """Draw estimates with their intervals, one below the other."""
-    rows, unit = data["rows"], unit_of(data["metric"])
-    brief = short_names([row["name"] for row in rows], 26)
+    rows, metric = data["rows"], data["metric"]
+    unit, words = unit_of(metric), metric.replace("_", " ")
+    brief = svg.short_names([row["name"] for row in rows], 26)
     names = [brief[row["name"]] for row in rows]
-    drawing, row = _drawing(title, names, 52)
+    drawing = _drawing(f"{words.capitalize()} {title}", names, 52)
     scale = drawing.x(0, 1)
-    base = drawing.height - drawing.bottom
-    for at in (0, 0.25, 0.5, 0.75, 1):
-        drawing.line(scale(at), drawing.top, scale(at), base, "grid")
+    _draw_grid(drawing, scale, (0, 0.25, 0.5, 0.75, 1))
 
-    def write(one: Mapping[str, Any]) -> tuple[str, str, str | None]:
-        value, ends = quantity(one["value"], unit), ""
-        if one["low"] is not None:
-            value, ends = estimate(one["value"], one["low"], one["high"], unit)
-        facts = [value, *([ends] if ends else []), plural(one["n"], "record")]
-        where = link(one["filter"] if key is None else {key: one["name"]})
-        return value, f"{cut(one['name'], 80)}: {', '.join(facts)}", where
+    def write(row: Row) -> tuple[str, str, str | None]:
+        value, ends = quantity(row["value"], unit), ""
+        if row["low"] is not None:
+            value, ends = estimate(row["value"], row["low"], row["high"], unit)
+        facts = ", ".join(filter(None, (value, ends, plural(row["n"], "record"))))
+        return value, f"{cut(row['name'], 80)}: {facts}", link_of(row)
 
-    links = _rows(drawing, scale, rows, names, row, write)
-    drawing.x_axis(scale, partial(tick, unit=unit), data["metric"].replace("_", " "), 4)
-    table = [("name", data["metric"], "low", "high", "records")]
-    table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
-    units = ("", unit, unit, unit, "")
-    return Chart(name, title, note + legend(brief), tuple(table), drawing.svg(), units, links)
+    _draw_rows(drawing, scale, rows, names, write)
+    drawing.x_axis(scale, partial(tick, unit=unit), words, 4)
+    table = _table(rows, "name", metric, "low", "high", "records")
+    return drawing.chart(name, note + svg.legend(brief), table, ("", unit, unit, unit, ""))
 
 
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the sides of a comparison."""
     note = "Lines are confidence intervals. Where they overlap widely, a difference may be chance."
-    return estimates("sides", f"{named(data['metric'])} of each side", note, data, link, None)
+    return _estimates("sides", "of each side", note, data, lambda row: link(row["filter"]))
 
 
 def categories(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw each category."""
-    title = f"{named(data['metric'])} by category"
-    return estimates(
-        "categories", title, "Each category with its confidence interval.", data, link, "category"
+    note = "Each category with its confidence interval."
+    return _estimates(
+        "categories", "by category", note, data, lambda row: link({"category": row["name"]})
     )
 
 
 def differences(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw paired differences around zero; each leads to the tasks that changed."""
-    title = "Difference on the same tasks"
     rows, unit = data["rows"], unit_of(data["metric"])
-    brief = short_names([name for row in rows for name in row["pair"]], 12)
+    in_points = unit == SHARE
+    brief = svg.short_names([name for row in rows for name in row["pair"]], 12)
     names = [" − ".join(brief[name] for name in row["pair"]) for row in rows]
-    drawing, row = _drawing(title, names, 78)
-    far = max(0.05, *(abs(row[end]) for row in rows for end in ("low", "high")))
-    scale = drawing.x(-far * 1.05, far * 1.05)
-    base = drawing.height - drawing.bottom
-    for at in ticks(scale.low, scale.high, 4):
-        drawing.line(scale(at), drawing.top, scale(at), base, "grid")
-    drawing.line(scale(0), drawing.top, scale(0), base, "axis")
+    drawing = _drawing("Difference on the same tasks", names, 78)
+    far = 1.05 * max(0.05, *(abs(row[end]) for row in rows for end in ("low", "high")))
+    scale = drawing.x(-far, far)
+    _draw_grid(drawing, scale, svg.ticks(-far, far, 4))
+    _draw_grid(drawing, scale, (0,), "axis")
 
-    def write(one: Mapping[str, Any]) -> tuple[str, str, str | None]:
-        value, ends = estimate(one["value"], one["low"], one["high"], unit, signed=True)
-        title = f"{cut(one['name'], 90)}: {value}, {ends}, {plural(one['n'], 'task')}"
-        return value, title, link({"pair": one["pair"]})
+    def write(row: Row) -> tuple[str, str, str | None]:
+        value, ends = estimate(row["value"], row["low"], row["high"], unit, signed=True)
+        title = f"{cut(row['name'], 90)}: {value}, {ends}, {plural(row['n'], 'task')}"
+        return value, title, link({"pair": row["pair"]})
 
-    links = _rows(drawing, scale, rows, names, row, write)
-    axis = f"{data['metric'].replace('_', ' ')}{', in points' if unit == SHARE else ''}"
-    drawing.x_axis(scale, tick_points if unit == SHARE else tick, axis, 4)
-    table = [("pair", "difference", "low", "high", "tasks")]
-    table += [(r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows]
+    _draw_rows(drawing, scale, rows, names, write)
+    axis = data["metric"].replace("_", " ") + (", in points" if in_points else "")
+    drawing.x_axis(scale, tick_points if in_points else tick, axis, 4)
+    table = _table(rows, "pair", "difference", "low", "high", "tasks")
     note = "Task by task. Where the line crosses zero, no difference was shown."
-    of_difference = POINTS if unit == SHARE else unit
-    units = ("", of_difference, of_difference, of_difference, "")
-    return Chart(
-        "differences", title, note + legend(brief), tuple(table), drawing.svg(), units, links
-    )
+    numbers = [POINTS if in_points else unit] * 3
+    return drawing.chart("differences", note + svg.legend(brief), table, ("", *numbers, ""))

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pennyweight import __version__
-from pennyweight.render.chart import Chart
 from pennyweight.render.charts import charts
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_table, markdown_text
+from pennyweight.render.svg import Chart
 from pennyweight.render.view import families, key_figures, side_rows
 
 

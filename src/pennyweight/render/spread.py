@@ -1,126 +1,105 @@
-"""Charts of how a measure is spread: how many records each bin holds."""
+"""Charts of how the values of a measure are distributed: how many records each bin has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pennyweight.render.chart import Chart
-from pennyweight.render.format import count, plural, tick
-from pennyweight.render.svg import CHAR, WIDTH, Drawing, Scale, top
+from pennyweight.render.svg import CHAR, WIDTH, Chart, ChartMark, Drawing, Link, Scale, top
+from pennyweight.text.format import count, plural, tick
 
-if TYPE_CHECKING:
-    from pennyweight.render.chart import Link
+SECONDS_FROM = 2_000
+"""Milliseconds from which times are shown in seconds."""
 
-SLOW = 2_000
-"""Milliseconds from which times are told in seconds."""
+Bin = Mapping[str, Any]
 
 
-def _end(one: Mapping[str, Any], bins: Sequence[Mapping[str, Any]]) -> float | None:
-    """Give the upper end of a bin, which is not in it; the last has none and takes all the rest."""
-    return None if one is bins[-1] else float(one["high"])
+def _ends(one: Bin, bins: Sequence[Bin]) -> tuple[float, float | None]:
+    """Return the ends of a bin; the upper is not part of it, and the last bin has none."""
+    return one["low"], None if one is bins[-1] else float(one["high"])
 
 
-def _span(low: float, high: float | None) -> str:
-    """Write a bin's ends.
+def _span(low: float, high: float | None, size: int = 1) -> str:
+    """Write a bin's ends, in a unit of this size.
 
-    >>> _span(1000, 2000), _span(2.5, None)
+    >>> _span(1000, 2000), _span(2500, None, 1000)
     ('1,000 to below 2,000', '2.5 and more')
     """
-    first, last = (f"{round(end, 6):,.10g}" for end in (low, high or 0.0))
+    first, last = (f"{round(end / size, 6):,.10g}" for end in (low, high or 0.0))
     return f"{first} and more" if high is None else f"{first} to below {last}"
 
 
 def thought(data: Mapping[str, Any], link: Link) -> Chart:
-    """Draw how long the chains of thought were, right and wrong ones apart."""
-    title = "Length of reasoning and correctness"
+    """Draw how long the chains of thought were, correct and wrong ones apart."""
     bins = data["bins"]
-    drawing = Drawing(title, top=24)
-    most = top(max(b["right"] + b["wrong"] for b in bins))
-    x, y = drawing.x(bins[0]["low"], bins[-1]["high"]), drawing.y(0, most)
+    drawing = Drawing("Length of reasoning and correctness", top=24)
+    x = drawing.x(bins[0]["low"], bins[-1]["high"])
+    y = drawing.y(0, top(max(b["right"] + b["wrong"] for b in bins)))
     drawing.y_axis(y, tick, "records", whole=True)
-    links: dict[tuple[int, int], str] = {}
     for index, one in enumerate(bins, 1):
         left, width = x(one["low"]) + 0.5, x(one["high"]) - x(one["low"]) - 1
         total = one["right"] + one["wrong"]
-        span = (one["low"], _end(one, bins))
-        text = f"{_span(*span)} tokens: {count(one['right'])} of {plural(total, 'record')} right"
-        middle = y(one["right"]) if one["wrong"] else drawing.top
+        ends = _ends(one, bins)
+        text = f"{_span(*ends)} tokens: {count(one['right'])} of {plural(total, 'record')} right"
+        border = y(one["right"])
         parts = (
-            (2, "bar", "right", "yes", y(one["right"]), y(0), middle, y(0)),
-            (3, "bad", "wrong", "no", y(total), y(one["right"]), drawing.top, y(one["right"])),
+            (2, "bar", "right", "yes", border, y(0), border if one["wrong"] else drawing.top),
+            (3, "bad", "wrong", "no", y(total), border, drawing.top),
         )
-        for column, kind, word, correct, high, low, reach, foot in parts:
-            if not one[word]:
-                continue
-            where = link({"cot_tokens": span, "correct": correct})
-            hit = (left - 0.5, reach, width + 1, foot - reach)
-            drawing.box(left, high, width, low - high, kind, title=text, href=where, hit=hit)
-            if where:
-                links[index, column] = where
-    place = drawing.left + 22
-    for kind, word in (("bar", "right"), ("bad", "wrong")):
-        drawing.box(place, 3, 9, 9, kind)
-        drawing.text(place + 13, 11, word)
-        place += 52
+        for column, kind, word, correct, high, low, reach in parts:
+            if one[word]:
+                href = link({"cot_tokens": ends, "correct": correct})
+                hit = (left - 0.5, reach, width + 1, low - reach)
+                mark = ChartMark(text, href, (index, column), hit)
+                drawing.box((left, high, width, low - high), kind, mark)
+    for place, kind, word in ((22, "bar", "right"), (74, "bad", "wrong")):
+        drawing.box((drawing.left + place, 3, 9, 9), kind)
+        drawing.text(drawing.left + place + 13, 11, word)
     drawing.x_axis(x, tick, "reasoning tokens")
-    table: list[tuple[Any, ...]] = [("from", "below", "right", "wrong")]
-    table += [(b["low"], _end(b, bins), b["right"], b["wrong"]) for b in bins]
+    counts = ((*_ends(b, bins), b["right"], b["wrong"]) for b in bins)
+    table = [("from", "below", "right", "wrong"), *counts]
     note = "Longer reasoning helps only where the blue share grows to the right."
-    return Chart("thought", title, note, tuple(table), drawing.svg(), links=links)
+    return drawing.chart("thought", note, table)
 
 
 def _histogram(
-    name: str,
-    drawing: Drawing,
-    note: str,
-    unit: str,
-    data: Mapping[str, Any],
-    link: Link,
-    size: int = 1,
+    drawing: Drawing, note: str, unit: str, data: Mapping[str, Any], link: Link, size: int = 1
 ) -> Chart:
-    """Draw how many records fall into each bin; `size` is how much of a measure a unit is."""
+    """Draw how many records fall into each bin; `size` is how much of the measure a unit is."""
     bins = data["bins"]
     x = drawing.x(bins[0]["low"], bins[-1]["high"])
     y = drawing.y(0, top(max(b["n"] for b in bins)))
     drawing.y_axis(y, tick, "records", whole=True)
-    links: dict[tuple[int, int], str] = {}
     for index, one in enumerate(bins, 1):
         if not one["n"]:
             continue
-        span = (one["low"], _end(one, bins))
-        told = _span(one["low"] / size, None if span[1] is None else span[1] / size)
-        where = link({data["measure"]: span})
-        left, width = x(one["low"]), x(one["high"]) - x(one["low"])
-        drawing.box(
-            left + 0.5, y(one["n"]), width - 1, y(0) - y(one["n"]), "bar",
-            title=f"{told} {unit}: {plural(one['n'], 'record')}", href=where,
-            hit=(left, drawing.top, width, y(0) - drawing.top),
-        )  # fmt: skip
-        if where:
-            links[index, 2] = where
-    _marks(drawing, x, y(0), data["p50"], data["p95"], size)
+        ends = _ends(one, bins)
+        text = f"{_span(*ends, size)} {unit}: {plural(one['n'], 'record')}"
+        left, wide = x(one["low"]), x(one["high"]) - x(one["low"])
+        hit = (left, drawing.top, wide, y(0) - drawing.top)
+        mark = ChartMark(text, link({data["measure"]: ends}), (index, 2), hit)
+        drawing.box((left + 0.5, y(one["n"]), wide - 1, y(0) - y(one["n"])), "bar", mark)
+    _draw_quantiles(drawing, x, data["p50"], data["p95"], size)
     drawing.x_axis(replace(x, low=x.low / size, high=x.high / size), tick, unit)
-    table = [("from", "below", "records"), *((b["low"], _end(b, bins), b["n"]) for b in bins)]
-    return Chart(name, drawing.label, note, tuple(table), drawing.svg(), links=links)
+    table = [("from", "below", "records"), *((*_ends(b, bins), b["n"]) for b in bins)]
+    return drawing.chart(drawing.label.lower(), note, table)
 
 
-def _marks(drawing: Drawing, x: Scale, base: float, p50: float, p95: float, size: int) -> None:
-    """Mark median and P95; where their labels would meet, one label tells both."""
-    told = [(x(p50), f"median {tick(p50 / size)}"), (x(p95), f"P95 {tick(p95 / size)}")]
-    for place, _ in told:
-        drawing.line(place, 17, place, base, "mark")
-    spots = [_spots(place, text, drawing) for place, text in told]
-    for chosen in product(*spots):
+def _draw_quantiles(drawing: Drawing, x: Scale, p50: float, p95: float, size: int) -> None:
+    """Mark the median and P95; where their labels would overlap, one label names both."""
+    labels = [(x(p50), f"median {tick(p50 / size)}"), (x(p95), f"P95 {tick(p95 / size)}")]
+    for place, _ in labels:
+        drawing.line(place, 17, place, drawing.base, "mark")
+    for chosen in product(*(_spots(place, text, drawing) for place, text in labels)):
         ends = sorted((left, right) for left, right, _ in chosen)
         if all(a[1] + 4 <= b[0] for a, b in pairwise(ends)):
             break
     else:
-        told = [(x(p95), ", ".join(text for _, text in told))]
-        chosen = tuple(_spots(*told[0], drawing)[:1])
-    for (left, right, anchor), (_, text) in zip(chosen, told, strict=True):
+        labels = [(x(p95), ", ".join(text for _, text in labels))]
+        chosen = tuple(_spots(*labels[0], drawing)[:1])
+    for (left, right, anchor), (_, text) in zip(chosen, labels, strict=True):
         drawing.text(left if anchor == "start" else right, 12, text, "ink", anchor)
 
 
@@ -134,16 +113,14 @@ def _spots(place: float, text: str, drawing: Drawing) -> list[tuple[float, float
 
 
 def latency(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
-    """Draw how long answers took, in seconds where that is easier to read."""
-    note = "Time per attempt. The last bar contains the slowest 1 %."
-    slow = data["bins"][-1]["high"] >= SLOW
+    """Draw how long attempts took, in seconds where that is easier to read."""
+    note = "Time per attempt. The last bar contains the slowest 1\N{NO-BREAK SPACE}%."
+    slow = data["bins"][-1]["high"] >= SECONDS_FROM
     unit, size = ("seconds", 1000) if slow else ("milliseconds", 1)
-    drawing = Drawing("Latency", width=width, top=24)
-    return _histogram("latency", drawing, note, unit, data, link, size)
+    return _histogram(Drawing("Latency", width=width, top=24), note, unit, data, link, size)
 
 
 def tokens(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
-    """Draw how many tokens attempts took."""
+    """Draw how many tokens attempts used."""
     note = "Input and output tokens per attempt."
-    drawing = Drawing("Tokens", width=width, top=24)
-    return _histogram("tokens", drawing, note, "tokens", data, link)
+    return _histogram(Drawing("Tokens", width=width, top=24), note, "tokens", data, link)

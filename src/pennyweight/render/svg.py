@@ -1,29 +1,57 @@
-"""Draw charts as SVG: scales, axes and marks. Colours are classes, so a page's theme decides."""
+"""Charts as SVG: scales, axes, marks and labels. Colours are classes, so a page's theme decides."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import takewhile
+from string import ascii_uppercase
+from typing import Any
 
 from pennyweight.text.safe import clean
 
 WIDTH, HEIGHT = 420, 240
 HEAD = 26
-"""Room for the title of a chart that stands alone."""
-CHAR = 5.9
-"""About how wide a character is at the charts' size of type."""
+"""Height of the title of a chart in a file of its own."""
+CHAR, LINE = 5.9, 13
+"""About how wide a character and how high a line is at the charts' font size."""
 FINGER = 30
-"""How large an area a finger needs, in a chart that a phone shows a little smaller."""
+"""The size of the area that reacts to a finger, on a phone that scales the chart down."""
 
 Hit = tuple[float, float, float, float]
-"""Left, top, width and height of what can be hit."""
+"""Left, top, width and height of the area that reacts to a pointer."""
+Link = Callable[[Mapping[str, Any]], str | None]
+"""Returns the address of the records behind a mark, given their filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture, a sentence on how to read it, and its numbers; the first row is the header."""
+
+    name: str
+    title: str
+    note: str
+    rows: Sequence[Sequence[Any]]
+    svg: str
+    units: Sequence[str] = ()
+    """The unit of each column of numbers."""
+    links: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """The addresses of the marks, by the row and the column of their numbers."""
+    wide: str = ""
+    """The picture over several columns, to fill a gap that would be left beside it."""
+    span: int = 1
+    """How many of three columns the wide picture takes."""
+
+
+def nowhere(_: Mapping[str, Any]) -> None:
+    """Return no address, as in a report that is one file."""
 
 
 def ticks(low: float, high: float, about: int = 5, *, whole: bool = False) -> list[float]:
-    """Choose round numbers between two ends; `whole` ones where what is counted has no halves.
+    """Choose round numbers between two ends; only integers if `whole`.
 
     >>> ticks(0, 9.3)
     [0.0, 2.0, 4.0, 6.0, 8.0]
@@ -45,7 +73,7 @@ def _step(raw: float, *, whole: bool) -> float:
 
 
 def top(high: float, about: int = 4) -> float:
-    """Give the tick at which an axis of counts ends, so that no bar rises above the last.
+    """Return the tick at which an axis of counts ends, at or above the highest bar.
 
     >>> top(1), top(9), top(21), top(130)
     (1.0, 10.0, 30.0, 150.0)
@@ -70,10 +98,25 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Give the place of a value; what lies outside stays at the edge."""
+        """Return the place of a value; values outside the scale are placed at its edge."""
         span = (self.high - self.low) or 1.0
         share = min(1.0, max(0.0, (value - self.low) / span))
         return round(self.start + share * (self.end - self.start), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartMark:
+    """The tooltip and the link of a mark."""
+
+    title: str = ""
+    href: str | None = None
+    cell: tuple[int, int] = (0, 0)
+    """The row and the column of its number in the chart's table."""
+    hit: Hit | None = None
+    """The area that reacts to a pointer, where the mark itself is too small for a finger."""
+
+
+NO_MARK = ChartMark()
 
 
 @dataclass(slots=True)
@@ -88,6 +131,7 @@ class Drawing:
     top: int = 10
     bottom: int = 34
     parts: list[str] = field(default_factory=list)
+    links: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def x(self, low: float, high: float) -> Scale:
         """Make the scale of the horizontal axis."""
@@ -95,51 +139,40 @@ class Drawing:
 
     def y(self, low: float, high: float) -> Scale:
         """Make the scale of the vertical axis."""
-        return Scale(low, high, self.height - self.bottom, self.top)
+        return Scale(low, high, self.base, self.top)
+
+    @property
+    def base(self) -> int:
+        """The height of the horizontal axis."""
+        return self.height - self.bottom
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Draw a straight line."""
         self.parts.append(f'<line class="{kind}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>')
 
     def box(
-        self,
-        x: float,
-        y: float,
-        width: float,
-        height: float,
-        kind: str,
-        *,
-        title: str = "",
-        href: str | None = None,
-        opacity: float | None = None,
-        hit: Hit | None = None,
+        self, at: Hit, kind: str, mark: ChartMark = NO_MARK, opacity: float | None = None
     ) -> None:
-        """Draw a rectangle; `title` is shown on pointing at it, `href` is where it leads.
+        """Draw a rectangle."""
+        more = f' fill-opacity="{opacity:.2f}"' if opacity is not None else ""
+        self._add(_rectangle(at, kind, mark.title, more), mark, mark.hit)
 
-        `hit` is the area that can be hit, where the mark itself is too small for a finger.
-        """
-        seen = f' fill-opacity="{opacity:.2f}"' if opacity is not None else ""
-        shape = (
-            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.5g}" '
-            f'height="{max(height, 0):.5g}"{seen}>{_title(title)}</rect>'
-        )
-        self.parts.append(_linked(shape, href, title, hit))
-
-    def dot(
-        self,
-        x: float,
-        y: float,
-        kind: str,
-        *,
-        r: float = 4,
-        title: str = "",
-        href: str | None = None,
-        hit: Hit | None = None,
-    ) -> None:
-        """Draw a point; it can be hit from some way off."""
-        shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{_title(title)}</circle>'
+    def dot(self, x: float, y: float, kind: str, mark: ChartMark, r: float = 4) -> None:
+        """Draw a point; an area around it reacts to a pointer, too."""
+        shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{_title(mark.title)}'
         near = (x - FINGER / 2, y - FINGER / 2, FINGER, FINGER)
-        self.parts.append(_linked(shape, href, title, hit or near))
+        self._add(f"{shape}</circle>", mark, mark.hit or near)
+
+    def _add(self, shape: str, mark: ChartMark, hit: Hit | None) -> None:
+        """Add a mark, with its link. The keyboard reaches the link in the table below the chart."""
+        if mark.href:
+            self.links[mark.cell] = mark.href
+            area = _rectangle(hit, "hit", mark.title) if hit else ""
+            start = (
+                f'<a href="{escape(mark.href)}" tabindex="-1" aria-label="{escape(mark.title)}">'
+            )
+            shape = f"{start}{area}{shape}</a>"
+        self.parts.append(shape)
 
     def text(self, x: float, y: float, text: object, kind: str = "", anchor: str = "start") -> None:
         """Write a label."""
@@ -157,7 +190,7 @@ class Drawing:
         self, scale: Scale, write: Callable[[float], str], title: str = "", about: int = 5
     ) -> None:
         """Draw the horizontal axis."""
-        base = self.height - self.bottom
+        base = self.base
         self.line(self.left, base, self.width - self.right, base, "axis")
         for tick in ticks(scale.low, scale.high, about):
             self.text(scale(tick), base + 13, write(tick), anchor="middle")
@@ -168,7 +201,7 @@ class Drawing:
     def y_axis(
         self, scale: Scale, write: Callable[[float], str], title: str = "", *, whole: bool = False
     ) -> None:
-        """Draw the vertical axis with its grid; its title stands above it."""
+        """Draw the vertical axis with its grid, and its title above it."""
         for tick in ticks(scale.low, scale.high, 4, whole=whole):
             self.line(self.left, scale(tick), self.width - self.right, scale(tick), "grid")
             self.text(self.left - 6, scale(tick) + 3.5, write(tick), anchor="end")
@@ -183,31 +216,104 @@ class Drawing:
             f'xmlns="http://www.w3.org/2000/svg">{"".join(self.parts)}</svg>'
         )
 
+    def chart(
+        self, name: str, note: str, rows: Sequence[Sequence[Any]], units: Sequence[str] = ()
+    ) -> Chart:
+        """Return the finished chart."""
+        return Chart(name, self.label, note, rows, self.svg(), units, self.links)
+
 
 def _title(text: str) -> str:
     return f"<title>{escape(text)}</title>" if text else ""
 
 
-def _linked(shape: str, href: str | None, title: str, hit: Hit | None = None) -> str:
-    """Make a mark lead somewhere. Keys reach the same place through the table below the chart."""
-    if not href:
-        return shape
-    if hit:
-        x, y, width, height = hit
-        shape = (
-            f'<rect class="hit" x="{x:g}" y="{y:g}" width="{width:.5g}" height="{height:.5g}">'
-            f"{_title(title)}</rect>{shape}"
+def _rectangle(at: Hit, kind: str, title: str, more: str = "") -> str:
+    x, y, width, height = at
+    return (
+        f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.5g}" '
+        f'height="{max(height, 0):.5g}"{more}>{_title(title)}</rect>'
+    )
+
+
+def middle(text: object, width: int) -> str:
+    """Cut a label in its middle, since names often differ at their ends.
+
+    >>> middle("20261115-150951-9bfe", 11)
+    '20261…-9bfe'
+    """
+    whole = cut(text, 10_000)
+    if len(whole) <= width:
+        return whole
+    head = (width - 1) // 2
+    return f"{whole[:head]}…{whole[len(whole) - (width - 1 - head) :]}"
+
+
+def short_names(names: Sequence[str], width: int) -> dict[str, str]:
+    """Shorten names and keep them distinct; use letters where nothing else does.
+
+    >>> short_names(["20261115-150628-a7bc", "20261115-150951-9bfe"], 12)
+    {'20261115-150628-a7bc': '…150628-a7bc', '20261115-150951-9bfe': '…150951-9bfe'}
+    """
+    every = list(dict.fromkeys(names))
+    signs = zip(*every, strict=False) if len(every) > 1 else ()
+    shared = "".join(s[0] for s in takewhile(lambda s: len(set(s)) == 1, signs))
+    start = max(shared.rfind(sign) + 1 for sign in "-_ ·/.")
+    ways = (
+        [cut(n, 10_000) for n in every],
+        ["…" + cut(n[start:], 10_000) for n in every] if start else [],
+        [middle(n, width) for n in every],
+    )
+    for way in ways:
+        if way and len(set(way)) == len(every) and max(map(len, way)) <= width:
+            return dict(zip(every, way, strict=True))
+    return {n: letter(i) for i, n in enumerate(every)}
+
+
+def letter(index: int) -> str:
+    """Return a letter: A to Z, then A2 and so on."""
+    turn, place = divmod(index, len(ascii_uppercase))
+    return ascii_uppercase[place] + (str(turn + 1) if turn else "")
+
+
+def legend(short: dict[str, str]) -> str:
+    """Explain the letters that replaced names."""
+    letters = {s: cut(n, 60) for n, s in short.items() if s != cut(n, 10_000) and "…" not in s}
+    return f" {'; '.join(f'{s} is {name}' for s, name in letters.items())}." if letters else ""
+
+
+@dataclass(slots=True)
+class Places:
+    """Labels of points, placed so that none covers another."""
+
+    drawing: Drawing
+    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def put(self, x: float, y: float, text: str) -> None:
+        """Write a label near a point, where there is room: right of it, else left of it."""
+        wide = len(text) * CHAR
+        for step in (*range(0, 90, LINE), *range(-LINE, -90, -LINE)):
+            base = y - 7 + step
+            for left, place, anchor in ((x + 8, x + 8, "start"), (x - 8 - wide, x - 8, "end")):
+                box = (left, base - LINE + 2, left + wide, base + 2)
+                if self._free(*box):
+                    self.taken.append(box)
+                    self.drawing.text(place, base, text, "ink halo", anchor)
+                    return
+
+    def _free(self, left: float, top: float, right: float, bottom: float) -> bool:
+        inside = left >= 0 and right <= self.drawing.width and top >= 0
+        return (
+            inside
+            and bottom <= self.drawing.base
+            and all(right <= a or c <= left or bottom <= b or d <= top for a, b, c, d in self.taken)
         )
-    return f'<a href="{escape(href)}" tabindex="-1" aria-label="{escape(title)}">{shape}</a>'
 
 
-PALETTE = {
-    "light": {"ink": "#1c2430", "quiet": "#5b6675", "line": "#d5dae1", "right": "#0b65a8",
-              "wrong": "#c2570c", "third": "#5d6b2f", "area": "#ffffff"},
-    "dark": {"ink": "#e4e8ee", "quiet": "#98a3b3", "line": "#333c49", "right": "#5aabe6",
-             "wrong": "#f08c42", "third": "#b2c26d", "area": "#151a21"},
+COLOURS = {
+    "ink": "#1c2430", "quiet": "#5b6675", "line": "#d5dae1", "right": "#0b65a8",
+    "wrong": "#c2570c", "third": "#5d6b2f", "area": "#ffffff",
 }  # fmt: skip
-"""Blue and orange keep apart for every kind of colour vision; signs and words say the same."""
+"""Blue and orange are distinct for every kind of colour vision; no fact is shown by colour only."""
 
 MARKS = (
     ".chart text{font:11px -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,"
@@ -223,14 +329,13 @@ MARKS = (
     ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}.chart .hit{fill:transparent}"
     ".chart text.head{font-size:13px;font-weight:600}"
 )
-"""How marks look; the page's style sheet and a chart on its own both use it."""
+"""The style of marks, on the page and in a chart in a file of its own."""
 
 
-def alone(svg: str, title: str = "", theme: str = "light") -> str:
-    """Make a chart a file of its own, with its title and the colours written in."""
-    colours = PALETTE[theme]
+def alone(svg: str, title: str = "") -> str:
+    """Make a chart a file of its own, with its title and its colours."""
     style = MARKS
-    for name, value in colours.items():
+    for name, value in COLOURS.items():
         style = style.replace(f"var(--{name})", value)
     head, _, rest = svg.partition(">")
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', head)
@@ -240,7 +345,7 @@ def alone(svg: str, title: str = "", theme: str = "light") -> str:
     opened = head.replace(size[0], f'viewBox="0 {height - whole} {width} {whole}"')
     opened = opened.replace("<svg ", f'<svg width="{2 * width}" height="{2 * whole}" ', 1)
     back = (
-        f'<rect y="{height - whole}" width="100%" height="100%" fill="{colours["area"]}"/>'
+        f'<rect y="{height - whole}" width="100%" height="100%" fill="{COLOURS["area"]}"/>'
         f'<text class="ink head" x="4" y="-9">{escape(title)}</text>'
     )
     return f"{opened}><style>{style}</style>{back}{rest}\n"

@@ -3,8 +3,7 @@
 import re
 
 from pennyweight.render.charts import charts
-from pennyweight.render.labels import legend, short_names
-from pennyweight.render.svg import CHAR
+from pennyweight.render.svg import CHAR, legend, short_names
 
 IDS = ["20261115-150628-a7bc", "20261115-150951-9bfe"]
 
