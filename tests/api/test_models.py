@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import pennyweight
-from pennyweight.api.models import local_models, provider_keys
+from pennyweight.api.models import available, provider_keys
 
 
 def test_local_models_have_a_name_and_a_size() -> None:
-    models = local_models()
+    models = available()
     assert "smollm2-135m" in {model.name for model in models}
     assert all(model.size > 0 and model.about for model in models)
 

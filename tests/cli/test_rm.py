@@ -42,6 +42,6 @@ def test_where_nobody_answers_it_says_how_to_go_on(tmp_path):
     with closing(Store(address)) as store:
         store.add_run(run())
         asked = CliRunner().invoke(command, [RUN, "--store", address], input="")
-        said = f"Run {RUN} was not deleted. --yes goes on without asking."
+        said = f"Run {RUN} was not deleted. --yes deletes without asking."
         assert (type(asked.exception), str(asked.exception)) == (UsageError, said)
         assert [r.id for r in store.runs()] == [RUN]

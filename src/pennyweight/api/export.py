@@ -15,15 +15,14 @@ from pennyweight.api.sources import run_source
 from pennyweight.catalogue import MEASURES
 from pennyweight.define import add_measures, measure_passes
 from pennyweight.errors import InputError, UsageError
-from pennyweight.record import COLUMNS
 from pennyweight.render.plain import csv_table
 
 if TYPE_CHECKING:
     from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Store
 
-EXTRACTED = ("answer", "cot", "prob_correct")
-"""Columns that scoring extracts from a response."""
+EXTRACTED = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
+"""Columns that scoring extracts from a response, with their types."""
 
 
 def export(
@@ -56,8 +55,13 @@ def export(
             _replacing(path) as file,
             TemporaryDirectory(prefix=".pennyweight", dir=beside) as folder,
         ):
-            if not _write_parquet(frames, file, Path(folder)):
+            parts = []
+            for number, frame in enumerate(frames):  # the whole table need not fit in memory
+                parts.append(Path(folder) / f"{number:08}.parquet")
+                frame.write_parquet(parts[-1])
+            if not parts:
                 raise InputError([f"run {run.id} has no records yet."])
+            pl.scan_parquet(parts).sink_parquet(file)
         return
     with _replacing(path) as file:
         for index, frame in enumerate(frames):
@@ -68,26 +72,11 @@ def export(
                 file.write(csv_table([*head, *frame.rows()]).encode())
 
 
-def _write_parquet(frames: Iterator[pl.DataFrame], file: IO[bytes], folder: Path) -> bool:
-    """Write frames as one table, by way of files of their own: a table need not fit in memory."""
-    parts = []
-    for number, frame in enumerate(frames):
-        parts.append(folder / f"{number:08}.parquet")
-        frame.write_parquet(parts[-1])
-    if parts:
-        pl.scan_parquet(parts).sink_parquet(file)
-    return bool(parts)
-
-
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
-    known = {c.name for c in COLUMNS}
-    missing = [n for n in EXTRACTED if n not in frame.columns and n in known]
-    table = frame.lazy().with_columns(pl.lit(None, dtype=_TYPES[n]).alias(n) for n in missing)
+    missing = [name for name in EXTRACTED if name not in frame.columns]
+    table = frame.lazy().with_columns(pl.lit(None, dtype=EXTRACTED[n]).alias(n) for n in missing)
     passes = measure_passes([MEASURES[n] for n in EXTRACTED], source.options())
     return add_measures(table, passes).collect()
-
-
-_TYPES = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
 
 
 @contextmanager

@@ -8,23 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pennyweight.models.gguf import available, pull
+from pennyweight.models.gguf import available as available  # noqa: PLC0414 - skins use it
+from pennyweight.models.gguf import pull
 from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.providers import PROVIDERS, find
 
 _MODELS: dict[str, Model] = {}
 """The models asked so far. Each opens its connections, or starts its server, once."""
-
-
-@dataclass(frozen=True, slots=True)
-class AvailableModel:
-    """A local model: installed, or ready to be fetched."""
-
-    name: str
-    about: str
-    size: int
-    """Bytes to fetch."""
-    installed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +25,6 @@ class ProviderKey:
     key_env: str | None
     """The environment variable of its key; None if it needs none."""
     key_is_set: bool
-
-
-def local_models() -> list[AvailableModel]:
-    """List the local models."""
-    return [
-        AvailableModel(model.name, model.about, model.size, installed=model.path is not None)
-        for model in available()
-    ]
 
 
 def provider_keys() -> list[ProviderKey]:
@@ -69,8 +51,7 @@ async def ask(
     """
     turns = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     asked = tuple(Message(turn["role"], turn["content"]) for turn in turns)
-    found = _MODELS.get(model)
-    if found is None:
-        found = _MODELS[model] = find(model)
-    reply = await found.call(Request(asked, Settings.of(settings)))
+    if model not in _MODELS:
+        _MODELS[model] = find(model)
+    reply = await _MODELS[model].call(Request(asked, Settings.of(settings)))
     return reply.plain()

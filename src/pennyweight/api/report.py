@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pennyweight.api.digest import digest
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.sources import Given, resolve, runs_of
-from pennyweight.gates.verdict import Verdict
 from pennyweight.render import files
 from pennyweight.render.report import Report
 from pennyweight.render.verdict_scales import shown
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
-from pennyweight.sources.source import Source
 from pennyweight.store.store import Store
 
 
@@ -48,11 +47,19 @@ def report(
     """
     sources = resolve(source, store)
     made = digest(sources, confidence=confidence)
-    verdicts = (
-        _verdicts(sources, policy, made, where or {}, baseline, baseline_where, version, store)
-        if policy
-        else ()
-    )
+    verdicts: list[dict[str, Any]] = []
+    if policy:
+        loaded = read_policy(policy, version)
+        for side in _sides(made, where or {}):
+            verdict = gate(
+                sources,
+                loaded,
+                baseline=baseline,
+                where=side,
+                baseline_where=baseline_where,
+                store=store,
+            )
+            verdicts.append({**shown(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     names = list(dict.fromkeys(r.run.suite for r in runs)) or [Path(s.name).name for s in sources]
     found = Report(
@@ -60,7 +67,7 @@ def report(
         made,
         [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
         " ".join(dict.fromkeys(s.origin or s.name for s in sources)),
-        [{**shown(verdict), "side": side} for side, verdict in verdicts],
+        verdicts,
     )
     if output is not None:
         write(found, Path(output))
@@ -77,26 +84,11 @@ def write(
     return WrittenReport(output, pictures, written)
 
 
-def _verdicts(
-    sources: Sequence[Source],
-    policy: str | Path | Sequence[str | Path],
-    made: RecordsDigest,
-    where: Mapping[str, str],
-    baseline: str | None,
-    baseline_where: Mapping[str, str] | None,
-    version: str | None,
-    store: str | Store | None,
-) -> Iterator[tuple[str, Verdict]]:
-    """Decide on each side: gates decide on one subject in one tier."""
-    loaded = read_policy(policy, version)
+def _sides(made: RecordsDigest, where: Mapping[str, str]) -> list[dict[str, str]]:
+    """List the sides to decide on: gates decide on one subject in one tier."""
     groups = [
         {name: str(value) for name, value in side["group"].items() if value is not None}
         for side in made["sides"]
     ]
     sides = [{**g, **where} for g in groups if all(g[n] == where.get(n, g[n]) for n in g)]
-    for side in sides or [dict(where)]:
-        verdict = gate(
-            sources, loaded, baseline=baseline, where=side, baseline_where=baseline_where,
-            store=store,
-        )  # fmt: skip
-        yield " · ".join(side.values()), verdict
+    return sides or [dict(where)]

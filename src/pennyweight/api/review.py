@@ -13,21 +13,10 @@ if TYPE_CHECKING:
 
 
 def questions(
-    run: str = "latest",
-    *,
-    reviewer: str,
-    again: bool = False,
-    store: str | Store | None = None,
+    run: str = "latest", *, reviewer: str, again: bool = False, store: str | Store | None = None
 ) -> list[ReviewQuestion]:
     """List what a person has not answered yet about a run; with `again`, also what they have."""
     if not reviewer.strip():
         raise UsageError("--as needs a name.")
     at = open_store(store)
     return list(review_questions(at.find(run), at, reviewer.strip(), again=again))
-
-
-def answer(
-    question: ReviewQuestion, *, holds: bool, note: str = "", store: str | Store | None = None
-) -> None:
-    """Store a person's verdict with their name and the time; it counts from then on."""
-    question.answer(open_store(store), holds=holds, note=note)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pennyweight.store.settings import Spending
     from pennyweight.store.store import Run, Store
 
-
 INTERRUPTED = "interrupted"
 
 
@@ -96,8 +95,6 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
 
 def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> list[pl.DataFrame]:
     """Read the attempts of a run at one task, with their answers; unknown tasks are refused."""
-    import polars as pl  # noqa: PLC0415
-
     from pennyweight.runs.source import RunSource  # noqa: PLC0415
     from pennyweight.text.extraction import answer  # noqa: PLC0415
     from pennyweight.text.matching import matches  # noqa: PLC0415

@@ -13,11 +13,11 @@ def command() -> None:
 @command.command("list")
 def list_() -> None:
     """List local models, and the environment variable with the key of each provider."""
-    from pennyweight.api.models import local_models, provider_keys  # noqa: PLC0415
+    from pennyweight.api.models import available, provider_keys  # noqa: PLC0415
 
-    for model in local_models():
+    for model in available():
         fetch = f"{model.size / 1e6:,.0f} MB, fetch it with 'pennyweight models pull {model.name}'"
-        state = "installed" if model.installed else fetch
+        state = "installed" if model.path else fetch
         click.echo(f"local/{model.name:<20} {state}: {model.about}")
     for provider in provider_keys():
         state = f"{provider.key_env} is {'set' if provider.key_is_set else 'not set'}"

@@ -30,7 +30,7 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     and the time, and count from then on: 'pennyweight score' shows the new
     scores.
     """
-    from pennyweight.api.review import answer, questions  # noqa: PLC0415
+    from pennyweight.api.review import questions  # noqa: PLC0415
     from pennyweight.api.sources import open_store  # noqa: PLC0415
 
     at = open_store(store)
@@ -48,7 +48,7 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
                 break
             if reply == "s":
                 continue
-            answer(question, holds=ANSWERS[reply], note=_note(), store=at)
+            question.answer(at, holds=ANSWERS[reply], note=_note())
             stored += 1
     except click.Abort:
         click.echo(err=True)
