@@ -39,10 +39,10 @@ _KB = Number(1, 1_000_000, whole=True)
 CAPS = Struct(
     "caps",
     (
-        Field("output_kb", _KB, "Kilobytes stored of each output, half of each end.", default=1024),
         Field(
-            "disk_mb", _COUNT, "Megabytes by which workspace, home, /tmp may grow.", default=1024
+            "output_kb", _KB, "Kilobytes stored of each output: its start and end.", default=1024
         ),
+        Field("disk_mb", _COUNT, "Megabytes that workspace, home and /tmp may grow.", default=1024),
         Field("files", _COUNT, "The number of files that may be added.", default=50_000),
     ),
     {"output": "output_kb", "disk": "disk_mb", "size": "disk_mb", "bytes": "disk_mb"},
