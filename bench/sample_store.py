@@ -33,7 +33,7 @@ def fill_list(store: Store) -> None:
         stamp = kept.stamp(store, store.find(name))
         told = {"stamp": stamp, "metric": "accuracy", "value": i / RUNS, "low": 0.0, "high": 1.0}
         told |= {"records": 100 * i, "errors": 0, "cost_usd": 0.01 * i, "data": "{}"}
-        kept.keep_digest(store, name, **told)
+        kept.save_digest(store, name, **told)
 
 
 def a_run(name: str, records: int, status: str = "done", created: float = 1.0) -> Run:

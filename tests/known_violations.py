@@ -10,7 +10,6 @@ HASATTR: set[str] = set()
 
 TOO_LARGE: set[str] = {
     "render",
-    "store/store.py",
 }
 
 MOST: set[str] = {

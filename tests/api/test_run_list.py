@@ -8,7 +8,7 @@ from pennyweight.api.records import remark_on_run
 from pennyweight.api.run_list import counts, listing, state, state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
-from pennyweight.store.cache import keep_decision
+from pennyweight.store.cache import save_decision
 from pennyweight.store.store import Store
 from store.samples import RUN, call, record, run
 
@@ -35,7 +35,7 @@ def test_a_run_that_nobody_makes_is_interrupted(store):
 
 def test_the_worst_verdict_comes_first(store):
     for policy, verdict in (("a", "pass"), ("b", "fail")):
-        keep_decision(store, RUN, policy=policy, side="T0", verdict=verdict, stamp="old")
+        save_decision(store, RUN, policy=policy, side="T0", verdict=verdict, stamp="old")
     remark_on_run(store, RUN, tags=["night"], note="first")
     (row,) = listing(store, DigestCache(store), lambda run: run.status).runs()
     assert [v.verdict for v in row.verdicts] == ["fail", "pass"]

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from pennyweight.cli.rm import command
 from pennyweight.errors import UsageError
-from pennyweight.store.lease import Owner
+from pennyweight.store.lease import Owner, release_run, take_run
 from pennyweight.store.store import Store
 from store.samples import RUN, run
 
@@ -29,10 +29,10 @@ def test_a_run_that_is_being_made_is_not_deleted(tmp_path):
     with closing(Store(address)) as store:
         store.add_run(run())
         maker = Owner.here().text
-        assert store.take(RUN, maker)
+        assert take_run(store, RUN, maker)
         refused = CliRunner().invoke(command, [RUN, "--store", address, "--yes"])
         assert "still running" in str(refused.exception)
-        store.release(RUN, maker)
+        release_run(store, RUN, maker)
         assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
         assert store.runs() == []
 

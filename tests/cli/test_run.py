@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli.command import Result, pennyweight, refused, scores
-from pennyweight.store.lease import Owner
+from pennyweight.store.lease import Owner, take_run
 from pennyweight.store.store import Store
 from store.samples import call
 
@@ -251,7 +251,7 @@ def test_a_run_that_nobody_makes_is_no_longer_running(folder: Path) -> None:
         assert "interrupted" in shown
         assert "at least $45" in shown
         assert pennyweight("show", one.id, "--format", "json").json["status"] == "interrupted"
-        assert store.take(one.id, Owner.here().text)
+        assert take_run(store, one.id, Owner.here().text)
         assert " running " in pennyweight("runs").out
 
 

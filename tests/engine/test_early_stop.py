@@ -101,7 +101,7 @@ def test_what_is_required_is_tried_first_and_one_failure_ends_it(folder):
     assert good.returncode == 0, good.stderr
     store = Store(str(folder / "store.db"))
     kept = store.find("latest").settings["until_decided"]
-    tried = {key.task_id for key in store.made(store.find("latest").id)}
+    tried = {key.task_id for key in store.attempts(store.find("latest").id)}
     prefix = {task[0] for task in kept["tasks"][: len(tried) - 2]}
     assert prefix <= tried  # the test itself goes by the random order
     assert {"t7", "t8"} <= tried

@@ -16,7 +16,7 @@ from pennyweight.engine.execution import open_suite
 from pennyweight.engine.resume import ResumePlan, held, renew
 from pennyweight.errors import UsageError
 from pennyweight.runs.source import RunSource
-from pennyweight.store.lease import Owner
+from pennyweight.store.lease import Owner, owner_of, release_run, take_run
 from pennyweight.store.store import Store
 
 AGENT = "def a(text):\n    return 'FINAL_ANSWER: 4'\n"
@@ -106,9 +106,9 @@ def test_a_part_of_a_suite_sets_nothing_aside(folder):
     with closing(Store(address)) as store:
         run_id = store.find("latest").id
         assert renew(run_id, replace(part, is_part=True), store) == []
-        assert len(store.made(run_id)) == 2
+        assert len(store.attempts(run_id)) == 2
         assert renew(run_id, part, store) == []
-        assert len(store.made(run_id)) == 1
+        assert len(store.attempts(run_id)) == 1
 
 
 def test_an_attempt_that_fails_anew_costs_nothing_that_was_paid(folder):
@@ -215,10 +215,10 @@ def test_a_run_that_was_taken_over_says_so(folder, monkeypatch):
             with pytest.raises(UsageError, match="being made by another process"):
                 held(store, run_id).__enter__()
             with closing(Store(address)) as other:
-                other.release(run_id, other.holder(run_id).text)
-                assert other.take(run_id, Owner.here().text)
+                release_run(other, run_id, owner_of(other, run_id).text)
+                assert take_run(other, run_id, Owner.here().text)
             assert told.wait(30)
-        assert store.holder(run_id) is not None, "what another took is not let go"
+        assert owner_of(store, run_id) is not None, "what another took is not let go"
 
 
 def test_a_run_is_resumed_from_another_folder_with_its_own_suite(folder):

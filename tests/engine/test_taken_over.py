@@ -15,6 +15,7 @@ from engine.test_hostile import SLOW_DOWN, suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.judges.phases import judge_phases
+from pennyweight.store.lease import owner_of, release_run, take_run
 from pennyweight.store.store import Store
 
 IMPATIENT = (
@@ -100,8 +101,8 @@ def test_who_lost_a_run_writes_only_what_it_paid_and_ends(tmp_path, store_addres
 
 def steal(address, run_id):
     with closing(Store(address)) as other:
-        other.release(run_id, other.holder(run_id).text)
-        assert other.take(run_id, "{}")
+        release_run(other, run_id, owner_of(other, run_id).text)
+        assert take_run(other, run_id, "{}")
 
 
 def test_who_only_waits_learns_of_it_by_the_next_sign_of_life(tmp_path, monkeypatch):

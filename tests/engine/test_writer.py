@@ -121,7 +121,7 @@ def test_what_is_put_is_committed_when_put_returns(store_address):
         await put(writer, "a", "b")
         await writer.put(None, [call("c", status="server")])
         with closing(Store(store_address)) as other:
-            assert (len(other.made(RUN)), other.spent(RUN)["calls"]) == (2, 3)
+            assert (len(other.attempts(RUN)), other.spent(RUN)["calls"]) == (2, 3)
         await writer.close()
 
     with closing(Store(store_address)) as store:
@@ -151,7 +151,7 @@ def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypa
     monkeypatch.setattr(Store, "write", slow)
     with closing(Store(str(tmp_path / "store.db"))) as store:
         asyncio.run(main())
-        assert len(store.made(RUN)) == store.spent(RUN)["calls"] == 4
+        assert len(store.attempts(RUN)) == store.spent(RUN)["calls"] == 4
 
 
 def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_path):
@@ -166,7 +166,7 @@ def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_pa
 
     with closing(Store(str(tmp_path / "store.db"))) as store:
         asyncio.run(main())
-        assert len(store.made(RUN)) == 1
+        assert len(store.attempts(RUN)) == 1
 
 
 def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
@@ -179,7 +179,7 @@ def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
 
     with closing(Store(str(tmp_path / "store.db"))) as store:
         asyncio.run(main())
-        assert len(store.made(RUN)) == 1
+        assert len(store.attempts(RUN)) == 1
 
 
 def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
@@ -221,4 +221,4 @@ def test_a_database_that_stays_away_is_not_waited_for_for_ever(postgresql, monke
                 store.write([record("b")], [])
         finally:
             postgresql.start()
-        assert len(store.made(RUN)) == 1
+        assert len(store.attempts(RUN)) == 1

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from engine.judges import asked, judge, judged_suite, judgments, ledger, metrics, pennyweight
-from pennyweight.store.lease import Owner
+from pennyweight.store.lease import Owner, take_run
 from pennyweight.store.store import Store
 
 
@@ -275,7 +275,7 @@ def test_a_run_that_is_held_is_not_judged_by_a_second_process(tmp_path):
     assert run(tmp_path, judge("good")).returncode == 0
     store = Store(str(tmp_path / "store.db"))
     (one,) = store.runs()
-    assert store.take(one.id, Owner.here().text)
+    assert take_run(store, one.id, Owner.here().text)
     try:
         again = pennyweight(tmp_path, "judge", one.id, "--model", "python:m:fair")
         assert again.returncode == 2, again.stderr

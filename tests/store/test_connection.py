@@ -100,7 +100,7 @@ def test_a_store_that_may_only_be_read_is_read_and_not_written(store_address):
     assert [r.id for r in store.runs()] == [run().id]
     with pytest.raises(StoreError, match=r"read-?only"):
         store.write([record("b")], [])
-    assert len(full.made(run().id)) == 1
+    assert len(full.attempts(run().id)) == 1
     store.close()
     full.close()
 

@@ -20,7 +20,7 @@ def store(store_address):
         made.add_run(run(name))
         rows = [(f"t{i:02}", "m", "T0", 1, right(i)) for i in range(60)]
         rows += [("t49", "m", "T0", 2, False)]
-        kept.keep_measured(made, name, names, rows)
+        kept.save_measured(made, name, names, rows)
     yield made
     made.close()
 

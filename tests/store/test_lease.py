@@ -8,7 +8,16 @@ import pytest
 from sqlalchemy import update
 
 from pennyweight.store import lease
-from pennyweight.store.lease import STALE, Lease, Owner
+from pennyweight.store.lease import (
+    STALE,
+    Lease,
+    Owner,
+    is_running,
+    owner_of,
+    release_run,
+    renew_lease,
+    take_run,
+)
 from pennyweight.store.store import Store
 from pennyweight.store.tables import RUN as TABLE
 from store.samples import RUN, call, record, rows, run
@@ -41,59 +50,59 @@ def age(store, seconds):
 
 def test_a_run_that_is_held_is_not_taken(made):
     mine, theirs = Owner.here().text, Owner.here().text
-    assert made.take(RUN, mine)
-    assert made.take(RUN, mine)
-    assert not made.take(RUN, theirs)
-    assert not made.beat(RUN, theirs)
-    assert made.holder(RUN).text == mine
-    made.release(RUN, theirs)
-    assert made.beat(RUN, mine)
-    made.release(RUN, mine)
-    assert made.holder(RUN) is None
-    assert made.take(RUN, theirs)
+    assert take_run(made, RUN, mine)
+    assert take_run(made, RUN, mine)
+    assert not take_run(made, RUN, theirs)
+    assert not renew_lease(made, RUN, theirs)
+    assert owner_of(made, RUN).text == mine
+    release_run(made, RUN, theirs)
+    assert renew_lease(made, RUN, mine)
+    release_run(made, RUN, mine)
+    assert owner_of(made, RUN) is None
+    assert take_run(made, RUN, theirs)
 
 
 def test_a_silent_owner_elsewhere_loses_the_run(made):
     mine, theirs = Owner.here().text, other()
-    assert made.take(RUN, theirs)
+    assert take_run(made, RUN, theirs)
     age(made, STALE - 10)
-    assert not made.take(RUN, mine)
-    assert made.beat(RUN, theirs)
+    assert not take_run(made, RUN, mine)
+    assert renew_lease(made, RUN, theirs)
     age(made, STALE + 10)
-    assert made.take(RUN, mine)
-    assert not made.beat(RUN, theirs)
+    assert take_run(made, RUN, mine)
+    assert not renew_lease(made, RUN, theirs)
 
 
 def test_a_process_of_this_machine_that_died_is_taken_over_at_once(made):
-    assert made.take(RUN, a_dead_process())
-    assert made.take(RUN, Owner.here().text)
+    assert take_run(made, RUN, a_dead_process())
+    assert take_run(made, RUN, Owner.here().text)
 
 
 def test_a_number_that_another_process_has_now_is_no_sign_of_life(made):
-    assert made.take(RUN, json.dumps({**json.loads(Owner.here().text), "started": "1"}))
-    assert made.take(RUN, Owner.here().text)
+    assert take_run(made, RUN, json.dumps({**json.loads(Owner.here().text), "started": "1"}))
+    assert take_run(made, RUN, Owner.here().text)
 
 
 def test_there_is_no_lease_on_a_run_that_is_not_there(store):
-    assert not store.take("none", Owner.here().text)
+    assert not take_run(store, "none", Owner.here().text)
 
 
 def test_a_run_is_made_while_its_owner_is_heard_of(made):
-    assert not made.is_made(RUN)
-    assert made.take(RUN, other())
-    assert made.is_made(RUN)
+    assert not is_running(made, RUN)
+    assert take_run(made, RUN, other())
+    assert is_running(made, RUN)
     age(made, STALE + 10)
-    assert not made.is_made(RUN)
-    assert made.take(RUN, a_dead_process())
-    assert not made.is_made(RUN)
+    assert not is_running(made, RUN)
+    assert take_run(made, RUN, a_dead_process())
+    assert not is_running(made, RUN)
 
 
 def test_who_lost_a_run_writes_only_its_calls(made, monkeypatch):
     told = []
-    assert made.take(RUN, Owner.here().text, lambda: told.append(1))
+    assert take_run(made, RUN, Owner.here().text, lambda: told.append(1))
     age(made, STALE + 1)
     other_store = Store(made.address)
-    assert other_store.take(RUN, other())
+    assert take_run(other_store, RUN, other())
     other_store.write([record("a", response="theirs")], [call("a")])
     monkeypatch.setattr(lease, "FRESH", 0.0)
     made.write([record("a", response="mine"), record("b")], [call("a"), call("b")])
@@ -109,12 +118,12 @@ def test_who_lost_a_run_writes_only_its_calls(made, monkeypatch):
 
 def test_who_was_silent_and_has_its_run_still_goes_on(made, monkeypatch):
     mine = Owner.here().text
-    assert made.take(RUN, mine)
+    assert take_run(made, RUN, mine)
     age(made, STALE + 1)
     monkeypatch.setattr(lease, "FRESH", 0.0)
     made.write([record("a")], [])
     assert len(rows(made)) == 1
-    assert not Store(made.address).take(RUN, other())  # writing was a sign of life
+    assert not take_run(Store(made.address), RUN, other())  # writing was a sign of life
 
 
 def test_a_sign_of_life_is_fresh_for_a_while(monkeypatch):

@@ -124,7 +124,7 @@ def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
         connection.execute(META.update().values(version=8))
     store.close()
     again = Store(store_address)
-    kept.keep_decision(again, RUN, **{**values, "side": "T1", "verdict": "pass"})
+    kept.save_decision(again, RUN, **{**values, "side": "T1", "verdict": "pass"})
     found = [(d.side, d.verdict) for d in kept.policy_verdicts(again)]
     assert found == [("T0", "fail"), ("T1", "pass")]
     again.close()

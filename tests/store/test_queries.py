@@ -37,7 +37,7 @@ def store(store_address):
         for a in (1, 2)
     ]
     names = tuple(measured[0])
-    kept.keep_measured(made, RUN, names, [tuple(m.values()) for m in measured])
+    kept.save_measured(made, RUN, names, [tuple(m.values()) for m in measured])
     yield made
     made.close()
 
@@ -76,7 +76,7 @@ def test_every_record_is_on_one_page(store):
     assert sorted(found) == [(t, "m", "T0", a) for t in TASKS for a in (1, 2)]
     assert look.count(store, RUN, Filter()) == 46
     assert look.count(store, RUN, Filter(), most=10) == 11
-    assert look.made(store, RUN) == 46
+    assert look.total(store, RUN) == 46
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_result_is_right_or_else_passed(store):
     rows = [("p1", "m", "T0", 1, True), ("p2", "m", "T0", 1, False), ("p3", "m", "T0", 1, None)]
     store.write([record(r[0]) for r in rows], [])
     names = (*look.ORDER, "passed", "category")
-    kept.keep_measured(store, RUN, names, [(*row, "agent") for row in rows])
+    kept.save_measured(store, RUN, names, [(*row, "agent") for row in rows])
     own = {"category": "agent"}
     assert [k[0] for k in walked(store, Filter(own, {"result": True}))] == ["p1"]
     assert [k[0] for k in walked(store, Filter(own, {"result": False}))] == ["p2"]
@@ -163,7 +163,7 @@ def test_records_are_sorted_by_a_measure(store, name, down, text):
     places = [(t, "m", "T0", a) for t in TASKS for a in (1, 2)]
     values = {p: value(TASKS.index(p[0]), p[3]) for p in places}
     if name != "attempt":
-        kept.keep_measured(
+        kept.save_measured(
             store, RUN, (*look.ORDER, name), [(*place, values[place]) for place in places]
         )
     known = [p for p in places if not text or p[3] == 1]

@@ -15,7 +15,7 @@ def test_records_are_set_aside_and_come_back_whole(store):
     store.write(made, [])
     before = rows(store)
     names = ("task_id", "subject", "tier", "attempt", "category")
-    kept.keep_measured(store, RUN, names, [("a", "m", "T0", 1, "x"), ("b", "m", "T0", 1, "y")])
+    kept.save_measured(store, RUN, names, [("a", "m", "T0", 1, "x"), ("b", "m", "T0", 1, "y")])
     exchange(store, [FIRST], [])
     assert rows(store) == before[1:]
     assert set_aside(store, RUN) == {(FIRST, "f"): "ok"}

@@ -104,7 +104,7 @@ def test_a_record_made_anew_replaces_the_old_one_and_the_ledger_keeps_both_calls
     store.write([record("a", fingerprint="g", response="4")], [call("a", cost_usd=0.25)])
     (row,) = rows(store)
     assert (row["status"], row["error"], row["response"]) == ("ok", None, "4")
-    assert store.made(RUN) == {(RUN, "m", "T0", "a", 1): ("g", "ok")}
+    assert store.attempts(RUN) == {(RUN, "m", "T0", "a", 1): ("g", "ok")}
     assert store.spent(RUN)["calls"] == 2
     assert store.spent(RUN)["usd"] == 0.75
 

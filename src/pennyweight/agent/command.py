@@ -65,7 +65,9 @@ class CommandAgent(Model):
             if ended.why == "exit" and printed.failed:
                 raise self._told(printed.failed)
             made = await asyncio.to_thread(diff.compare, cell.begun, cell.snapshot, cell.work)
-            after = await self._checked_after(cell, work, checks) if ended.why == "exit" else []
+            if checks and ended.why == "exit":
+                await asyncio.to_thread(cell.renew_home)
+            after = await self._checked(cell, work, checks) if ended.why == "exit" else []
         finally:
             await asyncio.shield(asyncio.to_thread(cell.remove))
         if ended.why != "exit":
@@ -126,12 +128,12 @@ class CommandAgent(Model):
 
     async def _run(self, cell: Cell, request: Request) -> ProcessResult:
         agent = self.agent
-        place = sandbox.place_of(agent, cell)
         note = cell.home / ".prompt.md"
-        words, prompt = words_of(agent, request, f"{place.home}/{note.name}")
+        inside = f"{sandbox.place_of(agent, cell).home}/{note.name}"
+        words, prompt = words_of(agent, request, inside)
         if agent.prompt != "argument":
             note.write_text(prompt, encoding="utf-8", errors="replace")
-        environment = self._environment(place, settings_of(request))
+        environment = self._environment(cell, settings_of(request))
         ended = await run(
             sandbox.wrapped(agent, self._found(words), cell, tuple(environment)),
             folder=cell.work,
@@ -157,23 +159,19 @@ class CommandAgent(Model):
     def _limits(self, output: int) -> ProcessLimits:
         return ProcessLimits(self.agent.timeout, output, self.agent.caps.disk_mb * 1_000_000, GRACE)
 
-    def _environment(
-        self, place: sandbox.SandboxPaths, settings: Mapping[str, Any]
-    ) -> dict[str, str]:
+    def _system(self, cell: Cell) -> dict[str, str]:
+        place, path = sandbox.place_of(self.agent, cell), sandbox.path_of(self.agent)
+        return {"PATH": path, "HOME": place.home, "TMPDIR": place.tmp, "LANG": "C.UTF-8"}
+
+    def _environment(self, cell: Cell, settings: Mapping[str, Any]) -> dict[str, str]:
         """Return the environment of a command: a few system variables and those the suite names."""
-        agent = self.agent
-        found = {
-            "PATH": sandbox.path_of(agent),
-            "HOME": place.home,
-            "TMPDIR": place.tmp,
-            "LANG": "C.UTF-8",
-        }
+        found = self._system(cell)
         if settings:
             found["PENNYWEIGHT_SETTINGS"] = json.dumps(settings, default=str)
         if self._address:
             found["OPENAI_BASE_URL"] = f"{self._address}/v1"
             found["OPENAI_API_KEY"] = "local"
-        return found | {name: os.environ[name] for name in agent.env if name in os.environ}
+        return found | {n: os.environ[n] for n in self.agent.env if n in os.environ}
 
     async def _checked_before(
         self, scratch: Scratch, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
@@ -204,26 +202,12 @@ class CommandAgent(Model):
         finally:
             await asyncio.to_thread(cell.remove)
 
-    async def _checked_after(
-        self, cell: Cell, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
-    ) -> list[verify.WorkspaceCheckResult]:
-        if checks:
-            await asyncio.to_thread(cell.renew_home)
-        return await self._checked(cell, work, checks)
-
     async def _checked(
         self, cell: Cell, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
     ) -> list[verify.WorkspaceCheckResult]:
         await asyncio.to_thread(cell.lay, work.verify_files)
-        place = sandbox.place_of(self.agent, cell)
-        environment = {
-            "PATH": sandbox.path_of(self.agent),
-            "HOME": place.home,
-            "TMPDIR": place.tmp,
-            "LANG": "C.UTF-8",
-            "PENNYWEIGHT_TASK": work.task,
-            **({} if work.target is None else {"PENNYWEIGHT_TARGET": work.target}),
-        }
+        target = {} if work.target is None else {"PENNYWEIGHT_TARGET": work.target}
+        environment = {**self._system(cell), "PENNYWEIGHT_TASK": work.task, **target}
 
         async def once(words: tuple[str, ...]) -> verify.WorkspaceCheckResult:
             return await self._check(cell, words, environment)

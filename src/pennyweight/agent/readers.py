@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from pennyweight.agent.failures import kind_of
 from pennyweight.models.failure import CallError, shorten
-from pennyweight.models.json_values import add, count
+from pennyweight.models.json_values import add, count, object_of
 from pennyweight.models.model import Usage
 from pennyweight.text.scanning import json_path
 
@@ -51,10 +51,6 @@ def troubled(printed: Printed, said: str) -> Printed:
     return replace(printed, failed=wrong)
 
 
-def _text(output: str) -> Printed:
-    return Printed(output.strip())
-
-
 def _claude_code(output: str) -> Printed:
     """Read `claude -p --output-format json` or `stream-json`: the last object of type result.
 
@@ -65,30 +61,23 @@ def _claude_code(output: str) -> Printed:
     if result is None:
         return Printed(_last_words(events) or output.strip())
     text = result.get("result")
-    per_model = _mapping(result.get("modelUsage"))
+    per_model = object_of(result.get("modelUsage"))
     used = [u for u in per_model.values() if isinstance(u, dict)]
     if used and all(count(u.get("inputTokens")) is not None for u in used):
         usage = _sum(_claude_usage(u, _CAMEL) for u in used)
     else:
-        usage = _claude_usage(_mapping(result.get("usage")), _SNAKE)
-    most = max(
-        per_model,
-        key=lambda name: count(_mapping(per_model[name]).get("outputTokens")) or 0,
-        default=None,
-    )
-    printed = Printed(
-        text if isinstance(text, str) else _last_words(events),
-        usage,
-        _money(result.get("total_cost_usd")),
-        most,
-    )
+        usage = _claude_usage(object_of(result.get("usage")), _SNAKE)
+    written = {n: count(object_of(u).get("outputTokens")) or 0 for n, u in per_model.items()}
+    most = max(written, key=lambda name: written[name], default=None)
+    said = text if isinstance(text, str) else _last_words(events)
+    printed = Printed(said, usage, _money(result.get("total_cost_usd")), most)
     kind = str(result.get("subtype", ""))
     if kind in {"error_max_turns", "error_max_budget_usd"}:
         return replace(printed, status="budget")
     if kind == "error_during_execution" or (result.get("is_error") is True and kind in _API):
-        said = result.get("errors")
-        told = said if isinstance(said, list) else [text]
-        return troubled(printed, "; ".join(str(one) for one in told if one))
+        errors = result.get("errors")
+        reasons = errors if isinstance(errors, list) else [text]
+        return troubled(printed, "; ".join(str(reason) for reason in reasons if reason))
     return printed
 
 
@@ -96,6 +85,7 @@ _API = ("success", "")
 """With `is_error`, the last message comes from the API; other kinds are the agent's own."""
 
 
+_CODEX = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
 _SNAKE = (
     *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
     "output_tokens",
@@ -111,7 +101,7 @@ def _claude_usage(said: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
 
 def _last_words(events: list[dict[str, Any]]) -> str:
     for event in reversed(events):
-        content = _mapping(event.get("message")).get("content")
+        content = object_of(event.get("message")).get("content")
         if event.get("type") == "assistant" and isinstance(content, list):
             said = [p.get("text") for p in content if isinstance(p, dict)]
             text = "".join(t for t in said if isinstance(t, str))
@@ -130,7 +120,7 @@ def _codex(output: str) -> Printed:
     usage = Usage()
     wrong: str | None = None
     for event in _events(output):
-        item = _mapping(event.get("item"))
+        item = object_of(event.get("item"))
         kind = item.get("type", item.get("item_type"))
         if event.get("type") == "item.completed" and kind in {"agent_message", "assistant_message"}:
             said = item.get("text")
@@ -139,13 +129,8 @@ def _codex(output: str) -> Printed:
             wrong = _message(event.get("error", event)) or wrong or ""
         elif event.get("type") == "turn.completed":
             wrong = None
-            said = _mapping(event.get("usage"))
-            usage = Usage(
-                count(said.get("input_tokens")),
-                count(said.get("output_tokens")),
-                count(said.get("cached_input_tokens")),
-                count(said.get("reasoning_output_tokens")),
-            )
+            said = object_of(event.get("usage"))
+            usage = Usage(*(count(said.get(name)) for name in _CODEX))
     printed = Printed(output.strip() if text is None else text, usage)
     return printed if wrong is None else troubled(printed, wrong)
 
@@ -158,9 +143,9 @@ def _gemini(output: str, errors: str = "") -> Printed:
     events = _events(output)
     found = [e for e in events if "stats" in e or "response" in e]
     result = found[-1] if found else {}
-    stats = _mapping(result.get("stats"))
-    models = _mapping(stats.get("models"))
-    tokens = [_mapping(_mapping(m).get("tokens")) for m in models.values()]
+    stats = object_of(result.get("stats"))
+    models = object_of(stats.get("models"))
+    tokens = [object_of(object_of(m).get("tokens")) for m in models.values()]
     if tokens:
         usage = _sum(map(_gemini_usage, tokens))
     else:
@@ -195,7 +180,7 @@ _TURNS = 53
 
 
 def _message(error: Any) -> str:
-    said = _mapping(error).get("message", error)
+    said = object_of(error).get("message", error)
     return said if isinstance(said, str) else ""
 
 
@@ -226,12 +211,7 @@ def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
     model = values.get("model")
     return Printed(
         text if isinstance(text, str) else json.dumps(text, ensure_ascii=False),
-        Usage(
-            count(values.get("prompt_tokens")),
-            count(values.get("completion_tokens")),
-            count(values.get("cached_tokens")),
-            count(values.get("reasoning_tokens")),
-        ),
+        Usage(**{f.name: count(values.get(f.name)) for f in fields(Usage)}),
         _money(values.get("cost_usd")),
         model if isinstance(model, str) else None,
     )
@@ -284,10 +264,6 @@ def _json(text: str) -> Any:
         return None
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _money(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -295,7 +271,7 @@ def _money(value: Any) -> float | None:
 
 
 _READERS: dict[str, Callable[[str], Printed]] = {
-    "text": _text,
+    "text": lambda output: Printed(output.strip()),
     "claude-code": _claude_code,
     "codex": _codex,
 }

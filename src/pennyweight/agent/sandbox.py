@@ -22,14 +22,9 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 WORK, HOME, TMP = "/workspace", "/home/agent", "/tmp"  # noqa: S108
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
 _ETC = (
-    *(
-        "alternatives",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "crypto-policies",
-        "debian_version",
-    ),
-    *("fonts", "gitconfig", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"),
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
+    *("debian_version", "fonts", "gitconfig", "hosts", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "localtime"),
     *("magic", "mime.types", "nsswitch.conf", "os-release", "pki", "profile", "protocols"),
     *("python3", "python3.11", "python3.12", "python3.13", "resolv.conf", "services", "ssl"),
     *("terminfo", "timezone"),
@@ -209,16 +204,8 @@ def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
     words += ["--bind", str(cell.tmp), TMP]
     for path in agent.read:
         words += ["--ro-bind", path, path]
-    return [
-        *words,
-        *_own(first, agent.read),
-        "--remount-ro",
-        "/dev",
-        "--remount-ro",
-        "/",
-        "--chdir",
-        WORK,
-    ]
+    words += _own(first, agent.read)
+    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 
 
 def _shown(folder: str) -> list[str]:

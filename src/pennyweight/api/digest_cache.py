@@ -52,18 +52,18 @@ def compute(
         chosen = frame.select(n for n in names if n in columns)
         done = 0
         for batch in chosen.collect_batches(chunk_size=cache.POSTGRES_BATCH, maintain_order=True):
-            cache.keep_measured(store, run.id, batch.columns, batch.rows())
+            cache.save_measured(store, run.id, batch.columns, batch.rows())
             done += batch.height
             tell("keep", done)
 
     found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
-    cache.settle(store)
+    cache.analyze(store)
     found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
     cells = found["whole"]["estimates"].get(found["headline"])
     value, low, high = cells[:3] if cells else (None, None, None)
-    cache.keep_digest(
+    cache.save_digest(
         store,
         run.id,
         stamp=stamp,

@@ -80,7 +80,7 @@ def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
     about = verdict.evidence
     if about.run is None:
         return False
-    cache.keep_decision(
+    cache.save_decision(
         open_store(store),
         about.run,
         policy=verdict.policy,

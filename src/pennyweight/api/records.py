@@ -12,13 +12,13 @@ from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import STATUSES, AttemptKey
 from pennyweight.store import queries
 from pennyweight.store.queries import (
-    AMONG,
     FLAGS,
+    LIST_FILTERS,
     ORDER,
     RANGES,
     RESULT,
-    SAME,
     SORTS,
+    TEXT_FILTERS,
     Filter,
     Place,
     Sort,
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from pennyweight.text.extraction import AnswerRule
 
 __all__ = [
-    "AMONG",
     "FLAGS",
+    "LIST_FILTERS",
     "ORDER",
     "RANGES",
-    "SAME",
     "SORTS",
     "STATUSES",
+    "TEXT_FILTERS",
     "AttemptKey",
     "Filter",
     "Place",
@@ -189,7 +189,7 @@ def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:
     if text is None:
         return None
     rule = AnswerRule.of(run.settings)
-    return Observer({key.task_id: Scenario.of(text)}, {key: queries.given(store, key)}, rule)
+    return Observer({key.task_id: Scenario.of(text)}, {key: queries.verdicts(store, key)}, rule)
 
 
 def _measures(

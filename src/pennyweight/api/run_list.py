@@ -180,7 +180,7 @@ class RunCounts:
 
 def counts(store: Store, run: str) -> RunCounts:
     """Count the records of a run and add up its cost, from the store alone."""
-    made = queries.made(store, run)
+    made = queries.total(store, run)
     if made > MAX_COUNTED_RECORDS:
         return RunCounts(made, None, None)
     return RunCounts(made, store.statuses(run).get("error", 0), store.spent(run)["usd"])

@@ -11,7 +11,7 @@ import polars as pl
 
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError, unknown
-from pennyweight.store.lease import Owner
+from pennyweight.store import lease
 
 if TYPE_CHECKING:
     from pennyweight.scoring.scores import Scores
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Run, Store
 
 INTERRUPTED = "interrupted"
+owner_of = lease.owner_of
 
 
 def status_of(run: Run, store: Store, *, starting: float = 0.0) -> str:
@@ -29,7 +30,7 @@ def status_of(run: Run, store: Store, *, starting: float = 0.0) -> str:
     """
     if run.status != "running" or time.time() - run.created < starting:
         return run.status
-    return run.status if store.is_made(run.id) else INTERRUPTED
+    return run.status if lease.is_running(store, run.id) else INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
     """Delete a run with all its records. This cannot be undone."""
     at = open_store(store)
     found = at.find(run)
-    if not at.take(found.id, Owner.here().text):
+    if not lease.take_run(at, found.id, lease.Owner.here().text):
         raise UsageError(f"Run {found.id} is still running. Stop it (Ctrl-C), then delete it.")
     at.remove(found.id)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight import __version__
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
-from pennyweight.store.lease import STALE, Owner
+from pennyweight.store.lease import STALE, Owner, owner_of, release_run, renew_lease, take_run
 from pennyweight.store.set_aside import exchange, set_aside
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
 from pennyweight.suite.values import Suite, Task
@@ -54,7 +54,7 @@ class ResumePlan:
 
 def resume_plan(run: Run, suite: Suite, store: Store) -> ResumePlan:
     """Compare what a run has with what its suite asks for now."""
-    made, aside = store.made(run.id), set_aside(store, run.id)
+    made, aside = store.attempts(run.id), set_aside(store, run.id)
     reused = failed = changed = new = 0
     for attempt in attempts(suite):
         key, mark = key_of(run.id, attempt), fingerprint(suite, attempt)
@@ -148,7 +148,7 @@ def renew(run_id: str, suite: Suite, store: Store) -> list[Attempt] | None:
     The others are set aside, and what was set aside and is asked for again comes back. A part of a
     suite says nothing about the rest: it is left alone. None where there is no record yet.
     """
-    made, aside = store.made(run_id), set_aside(store, run_id)
+    made, aside = store.attempts(run_id), set_aside(store, run_id)
     if not made and not aside:
         return None
     away, back, todo = [], [], []
@@ -198,11 +198,11 @@ def correct(run_id: str, suite: Suite, store: Store) -> None:
     tasks = {task.id: task for task in suite.tasks}
     stale = {
         task_id
-        for task_id, said in store.told(run_id, TOLD)
+        for task_id, said in store.task_values(run_id, TOLD)
         if task_id in tasks and said != tuple(task_columns(tasks[task_id]).values())
     }
     if stale:
-        store.correct(run_id, [(one, task_columns(tasks[one])) for one in sorted(stale)])
+        store.update_tasks(run_id, [(one, task_columns(tasks[one])) for one in sorted(stale)])
 
 
 @contextmanager
@@ -214,14 +214,14 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
     what it does than the calls it paid.
     """
     owner = Owner.here().text
-    if not store.take(run_id, owner, lost):
-        raise UsageError(_busy(run_id, store.holder(run_id)))
+    if not take_run(store, run_id, owner, lost):
+        raise UsageError(_busy(run_id, owner_of(store, run_id)))
     ended = threading.Event()
 
     def beat() -> None:
         while not ended.wait(EVERY):
             try:
-                if not store.beat(run_id, owner):
+                if not renew_lease(store, run_id, owner):
                     return
             except StoreError:  # the writer meets it too, and says so
                 continue
@@ -234,7 +234,7 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
         ended.set()
         thread.join()
         with suppress(StoreError):  # then it is free when this process is gone
-            store.release(run_id, owner)
+            release_run(store, run_id, owner)
 
 
 def _busy(run_id: str, owner: Owner | None) -> str:

@@ -18,9 +18,8 @@ from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, cluster, mean_values
 from pennyweight.scoring.pipeline import Scoring
-from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval
-from pennyweight.stats.resample import CLUSTER
+from pennyweight.stats.resample import CLUSTER, clustered_error
 
 if TYPE_CHECKING:
     from pennyweight.gates.policy import Policy

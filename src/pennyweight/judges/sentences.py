@@ -28,7 +28,7 @@ from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
 from pennyweight.runs.observations import given_by, rows_of
 from pennyweight.store.store import Row, Run, Store
-from pennyweight.store.verdicts import BehaviourVerdict, keep_verdicts, verdicts_of
+from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
 from pennyweight.suite.values import Price, Subject, Suite
 
@@ -139,9 +139,9 @@ class _Hearing(Bench):
                     if not (one.error and known):
                         given.append(one)
             if len(given) >= BATCH:
-                keep_verdicts(self.store, given)
+                save_verdicts(self.store, given)
                 given.clear()
-        keep_verdicts(self.store, given)
+        save_verdicts(self.store, given)
 
     def _asked_about(self, run: Run) -> Iterator[dict[str, Any]]:
         return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)

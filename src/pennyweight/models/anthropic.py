@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
-from pennyweight.models.json_values import add, compact, count, text_of, word
+from pennyweight.models.json_values import add, compact, count, known, object_of, text_of, word
 from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
 
 IGNORES = frozenset({"seed", "logprobs"})
@@ -28,38 +28,25 @@ def headers(key: str | None) -> dict[str, str]:
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
     """Return the path and body of a request."""
     wanted = request.settings
-    body: dict[str, Any] = {
+    budget = wanted.thinking if isinstance(wanted.thinking, int) else 0
+    body = {
         "model": model,
-        "max_tokens": wanted.max_tokens or _default_limit(wanted),
+        "max_tokens": wanted.max_tokens or DEFAULT_MAX_TOKENS + budget,
         "messages": _turns(request.messages),
+        "system": request.system or None,
+        "temperature": wanted.temperature,
+        "top_p": wanted.top_p,
+        "stop_sequences": list(wanted.stop) or None,
+        "tools": [_tool(t) for t in wanted.tools] or None,
+        "output_config": _output(wanted) or None,
+        "thinking": _thinking(wanted.thinking),
     }
-    if system := request.system:
-        body["system"] = system
-    if wanted.temperature is not None:
-        body["temperature"] = wanted.temperature
-    if wanted.top_p is not None:
-        body["top_p"] = wanted.top_p
-    if wanted.stop:
-        body["stop_sequences"] = list(wanted.stop)
-    if wanted.tools:
-        body["tools"] = [_tool(t) for t in wanted.tools]
-    output = _output(wanted)
-    if output:
-        body["output_config"] = output
-    if wanted.thinking is not None:
-        body["thinking"] = _thinking(wanted.thinking)
-    body.update(wanted.extra)
-    return "/v1/messages", body
+    return "/v1/messages", {**known(body), **wanted.extra}
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
     """Return the maximum number of output tokens of a request, including thinking."""
     return count(body.get("max_tokens"))
-
-
-def _default_limit(wanted: Settings) -> int:
-    budget = wanted.thinking if isinstance(wanted.thinking, int) else 0
-    return DEFAULT_MAX_TOKENS + budget
 
 
 def _output(wanted: Settings) -> dict[str, Any]:
@@ -71,7 +58,9 @@ def _output(wanted: Settings) -> dict[str, Any]:
     return output
 
 
-def _thinking(wanted: int | str) -> dict[str, Any]:
+def _thinking(wanted: int | str | None) -> dict[str, Any] | None:
+    if wanted is None:
+        return None
     if isinstance(wanted, str):
         return {"type": "adaptive", "display": "summarized"}
     return {"type": "enabled", "budget_tokens": wanted} if wanted else {"type": "disabled"}
@@ -115,8 +104,13 @@ def _turn(message: Message) -> dict[str, Any]:
 
 
 def spent(body: Any) -> Usage:
-    """Read the usage of a reply."""
-    return _usage(body.get("usage"))
+    """Read the usage of a reply. The format's `input_tokens` excludes cached ones."""
+    usage = object_of(body.get("usage"))
+    fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
+    thought = object_of(usage.get("output_tokens_details")).get("thinking_tokens")
+    prompt = None if fresh is None else add(fresh, cached, written)
+    return Usage(prompt, count(usage.get("output_tokens")), cached, count(thought))
 
 
 @total(spent)
@@ -132,7 +126,11 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     return Reply(
         text="".join(text_of(b["text"]) for b in blocks if b.get("type") == "text"),
         reasoning="\n\n".join(t for t in thoughts if t) or None,
-        tool_calls=tuple(_call(b) for b in blocks if b.get("type") == "tool_use"),
+        tool_calls=tuple(
+            ToolCall(text_of(b.get("id")), text_of(b["name"]), compact(b["input"]))
+            for b in blocks
+            if b.get("type") == "tool_use"
+        ),
         usage=spent(body),
         truncated=finish in _TRUNCATED,
         refused=finish == "refusal",
@@ -142,30 +140,9 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     )
 
 
-def _call(block: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(text_of(block.get("id")), text_of(block["name"]), compact(block["input"]))
-
-
-def _usage(usage: Any) -> Usage:
-    """Count all input tokens: the format's `input_tokens` excludes cached ones."""
-    if not isinstance(usage, dict):
-        return Usage()
-    fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    details = usage.get("output_tokens_details")
-    thought = details.get("thinking_tokens") if isinstance(details, dict) else None
-    return Usage(
-        prompt_tokens=None if fresh is None else add(fresh, cached, written),
-        completion_tokens=count(usage.get("output_tokens")),
-        cached_tokens=cached,
-        reasoning_tokens=count(thought),
-    )
-
-
 def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Read an error."""
-    found, detail = read_error(body)
-    return _error(status, headers, found, detail)
+    return _error(status, headers, *read_error(body))
 
 
 def _error(

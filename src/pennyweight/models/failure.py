@@ -8,35 +8,18 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from pennyweight.errors import PennyweightError
 
 if TYPE_CHECKING:
     from pennyweight.models.model import Usage
 
-Kind = Literal[
-    "rate_limit",
-    "server",
-    "timeout",
-    "connection",
-    "malformed",
-    "auth",
-    "quota",
-    "bad_request",
-    "not_found",
-    "too_large",
-    "content_filter",
-    "function",
-    "replay",
-    "workspace",
-    "cancelled",
-]
+_Passing = Literal["rate_limit", "server", "timeout", "connection", "malformed"]
+_Refused = Literal["auth", "quota", "bad_request", "not_found", "too_large", "content_filter"]
+Kind = _Passing | _Refused | Literal["function", "replay", "workspace", "cancelled"]
 
-RETRYABLE: frozenset[str] = frozenset(
-    {"rate_limit", "server", "timeout", "connection", "malformed"}
-)
-
+RETRYABLE: frozenset[str] = frozenset(get_args(_Passing))
 UNSURE: frozenset[str] = frozenset({"timeout", "connection", "malformed", "too_large"})
 
 _STATUS: dict[int, Kind] = {
@@ -54,10 +37,8 @@ _STATUS: dict[int, Kind] = {
 _WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("quota", ("insufficient_quota", "insufficient_balance", "billing_")),
     ("content_filter", ("content_filter", "content_policy", "responsibleaipolicy")),
-    (
-        "too_large",
-        ("context_length", "exceed_context_size", "prompt is too long", "too many tokens"),
-    ),
+    ("too_large", ("context_length", "exceed_context_size")),
+    ("too_large", ("prompt is too long", "too many tokens")),
     ("auth", ("invalid_api_key", "api_key_invalid", "authentication_error")),
 )
 
@@ -165,11 +146,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     0.0
     """
     named = {name.lower(): value for name, value in headers.items()}
-    if "retry-after-ms" in named:
-        milliseconds = _seconds(named["retry-after-ms"])
-        if milliseconds is not None:
-            return milliseconds / 1000
-    return _seconds(named["retry-after"]) if "retry-after" in named else None
+    milliseconds = _seconds(named.get("retry-after-ms", ""))
+    return _seconds(named.get("retry-after", "")) if milliseconds is None else milliseconds / 1000
 
 
 def _seconds(text: str) -> float | None:

@@ -7,7 +7,16 @@ from typing import Any
 from urllib.parse import quote
 
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
-from pennyweight.models.json_values import add, compact, count, logprob, text_of, word
+from pennyweight.models.json_values import (
+    add,
+    compact,
+    count,
+    known,
+    logprob,
+    object_of,
+    text_of,
+    word,
+)
 from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
 
 IGNORES: frozenset[str] = frozenset()
@@ -18,6 +27,8 @@ GUESSED_OUTPUT = 4096
 _TRUNCATED = {"MAX_TOKENS", "CONTINUATION"}
 _REFUSED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
 
+_COUNTS = ("prompt", "candidates", "thoughts", "toolUsePrompt", "total", "cachedContent")
+
 
 def headers(key: str | None) -> dict[str, str]:
     """Return the authentication headers. The key never goes into the URL, which ends up in logs."""
@@ -27,16 +38,14 @@ def headers(key: str | None) -> dict[str, str]:
 def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
     """Return the path and body of a request."""
     wanted = request.settings
-    body: dict[str, Any] = {"contents": _contents(request.messages)}
-    if system := request.system:
-        body["systemInstruction"] = {"parts": [{"text": system}]}
-    config = _config(wanted)
-    if config:
-        body["generationConfig"] = config
-    if wanted.tools:
-        body["tools"] = [{"functionDeclarations": [_tool(t) for t in wanted.tools]}]
-    body.update(wanted.extra)
-    return f"/models/{quote(model)}:generateContent", body
+    tools = [_tool(t) for t in wanted.tools]
+    body = {
+        "contents": _contents(request.messages),
+        "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
+        "generationConfig": _config(wanted) or None,
+        "tools": [{"functionDeclarations": tools}] if tools else None,
+    }
+    return f"/models/{quote(model)}:generateContent", {**known(body), **wanted.extra}
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
@@ -66,7 +75,7 @@ def _config(wanted: Settings) -> dict[str, Any]:
     if wanted.schema is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = dict(wanted.schema)
-    return {name: value for name, value in config.items() if value is not None}
+    return known(config)
 
 
 def _thinking(wanted: int | str | None) -> dict[str, Any] | None:
@@ -115,8 +124,16 @@ def _parts(message: Message, names: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def spent(body: Any) -> Usage:
-    """Read the usage of a reply."""
-    return _usage(body.get("usageMetadata"))
+    """Read the usage of a reply. Thinking counts as output, as it is billed."""
+    usage = object_of(body.get("usageMetadata"))
+    prompt, visible, thoughts, tools, everything, cached = (
+        count(usage.get(f"{name}TokenCount")) for name in _COUNTS
+    )
+    whole = None if prompt is None else add(prompt, tools)
+    completion = add(visible, thoughts)
+    if visible is None and whole is not None and everything is not None and everything >= whole:
+        completion = everything - whole  # a count of 0 is left out of the JSON
+    return Usage(whole, completion, cached, thoughts)
 
 
 @total(spent)
@@ -136,7 +153,10 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     return Reply(
         text="".join(text for thought, text in texts if not thought),
         reasoning="".join(text for thought, text in texts if thought) or None,
-        tool_calls=tuple(_call(p["functionCall"]) for p in parts if "functionCall" in p),
+        tool_calls=tuple(
+            ToolCall(text_of(c.get("id")), text_of(c["name"]), compact(c.get("args") or {}))
+            for c in (p["functionCall"] for p in parts if "functionCall" in p)
+        ),
         usage=usage,
         truncated=finish in _TRUNCATED,
         refused=finish in _REFUSED,
@@ -161,26 +181,6 @@ def _blocked(
     )
 
 
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(text_of(call.get("id")), text_of(call["name"]), compact(call.get("args") or {}))
-
-
-def _usage(usage: Any) -> Usage:
-    """Count thinking as output, as it is billed. The format counts it separately."""
-    if not isinstance(usage, dict):
-        return Usage()
-    prompt = count(usage.get("promptTokenCount"))
-    visible = count(usage.get("candidatesTokenCount"))
-    thoughts = count(usage.get("thoughtsTokenCount"))
-    tools = count(usage.get("toolUsePromptTokenCount"))
-    everything = count(usage.get("totalTokenCount"))
-    whole = None if prompt is None else add(prompt, tools)
-    completion = add(visible, thoughts)
-    if visible is None and whole is not None and everything is not None and everything >= whole:
-        completion = everything - whole  # a count of 0 is left out of the JSON
-    return Usage(whole, completion, count(usage.get("cachedContentTokenCount")), thoughts)
-
-
 def _logprobs(result: Any) -> tuple[tuple[str, float], ...] | None:
     chosen = (result or {}).get("chosenCandidates")
     if not chosen:
@@ -190,8 +190,7 @@ def _logprobs(result: Any) -> tuple[tuple[str, float], ...] | None:
 
 def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Read an error."""
-    found, detail = read_error(body)
-    return _error(status, headers, found, detail)
+    return _error(status, headers, *read_error(body))
 
 
 def _error(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 MAX_TOKENS = 2**40
@@ -22,14 +23,24 @@ def count(value: Any) -> int | None:
     return int(value) if value == value // 1 else None
 
 
+def known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the values that are None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return a JSON object; the empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 def add(*values: int | None) -> int | None:
     """Add the known counts; None if none is known.
 
     >>> add(1, None, 2), add(None, None)
     (3, None)
     """
-    known = [v for v in values if v is not None]
-    return sum(known) if known else None
+    counts = [v for v in values if v is not None]
+    return sum(counts) if counts else None
 
 
 def text_of(value: Any) -> str:

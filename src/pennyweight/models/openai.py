@@ -12,8 +12,17 @@ from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
-from pennyweight.models.json_values import compact, count, logprob, split_thinking, text_of, word
-from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
+from pennyweight.models.json_values import (
+    compact,
+    count,
+    known,
+    logprob,
+    object_of,
+    split_thinking,
+    text_of,
+    word,
+)
+from pennyweight.models.model import Message, Reply, Request, ToolCall, Usage
 
 IGNORES: frozenset[str] = frozenset()
 
@@ -21,6 +30,7 @@ _TRUNCATED = {"length", "max_tokens", "model_length", "max_output_tokens"}
 _REFUSED = {"content_filter", "refusal"}
 _EXCUSED = _TRUNCATED | _REFUSED
 _BESIDE = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
+"""A message with one of these may lack content."""
 
 
 def headers(key: str | None) -> dict[str, str]:
@@ -31,56 +41,38 @@ def headers(key: str | None) -> dict[str, str]:
 def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str, dict[str, Any]]:
     """Return the path and body of a request. `limit` is the server's name for the output limit."""
     wanted = request.settings
-    body: dict[str, Any] = {"model": model, "messages": [_message(m) for m in request.messages]}
-    if wanted.temperature is not None:
-        body["temperature"] = wanted.temperature
-    if wanted.top_p is not None:
-        body["top_p"] = wanted.top_p
-    if wanted.max_tokens is not None:
-        body[limit] = wanted.max_tokens
-    if wanted.stop:
-        body["stop"] = list(wanted.stop)
-    if wanted.seed is not None:
-        body["seed"] = wanted.seed
-    if wanted.logprobs:
-        body |= {"logprobs": True, "top_logprobs": 1}
-    if wanted.tools:
-        body["tools"] = [_tool(t) for t in wanted.tools]
-    if wanted.schema is not None:
-        body["response_format"] = _format(wanted.schema)
-    if wanted.thinking is not None:
-        body["reasoning_effort"] = _effort(wanted)
-    body.update(wanted.extra)
-    return "/chat/completions", body
+    tools = [{"type": "function", "function": dict(t.get("function", t))} for t in wanted.tools]
+    body = {
+        "model": model,
+        "messages": [_message(m) for m in request.messages],
+        "temperature": wanted.temperature,
+        "top_p": wanted.top_p,
+        limit: wanted.max_tokens,
+        "stop": list(wanted.stop) or None,
+        "seed": wanted.seed,
+        "logprobs": wanted.logprobs or None,
+        "top_logprobs": 1 if wanted.logprobs else None,
+        "tools": tools or None,
+        "response_format": None if wanted.schema is None else _format(wanted.schema),
+        "reasoning_effort": None if wanted.thinking is None else _effort(wanted.thinking),
+    }
+    return "/chat/completions", {**known(body), **wanted.extra}
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
     """Return the maximum number of output tokens of a request; None if it sets no limit."""
     limits = [count(body.get(name)) for name in ("max_completion_tokens", "max_tokens")]
-    known = [limit for limit in limits if limit]
-    return max(known) * (count(body.get("n")) or 1) if known else None
+    highest = max((limit for limit in limits if limit), default=None)
+    return highest and highest * (count(body.get("n")) or 1)
 
 
 def _message(message: Message) -> dict[str, Any]:
-    body: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        body["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        body["tool_call_id"] = message.tool_call_id
-    if message.name is not None:
-        body["name"] = message.name
-    return body
-
-
-def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": dict(tool.get("function", tool))}
+    calls = [
+        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+        for c in message.tool_calls
+    ]
+    more = {"tool_calls": calls or None, "tool_call_id": message.tool_call_id, "name": message.name}
+    return {"role": message.role, "content": message.content, **known(more)}
 
 
 def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,13 +80,13 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": named}
 
 
-def _effort(wanted: Settings) -> str:
-    if isinstance(wanted.thinking, str):
-        return wanted.thinking
-    if wanted.thinking == 0:
+def _effort(thinking: int | str) -> str:
+    if isinstance(thinking, str):
+        return thinking
+    if thinking == 0:
         return "none"
     raise UsageError(
-        f"thinking: {wanted.thinking} is a budget in tokens, and OpenAI's format knows levels "
+        f"thinking: {thinking} is a budget in tokens, and OpenAI's format knows levels "
         "only. Write a level (minimal, low, medium, high), or put what the provider calls it "
         "under 'extra'."
     )
@@ -102,7 +94,16 @@ def _effort(wanted: Settings) -> str:
 
 def spent(body: Any) -> Usage:
     """Read the usage of a reply."""
-    return _usage(body.get("usage"))
+    usage = object_of(body.get("usage"))
+    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    of_prompt = object_of(usage.get("prompt_tokens_details"))
+    of_completion = object_of(usage.get("completion_tokens_details"))
+    cached = count(of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
+    reasoning = count(of_completion.get("reasoning_tokens", usage.get("reasoning_tokens")))
+    if prompt is not None and completion is not None and reasoning:
+        apart = prompt + completion + reasoning == count(usage.get("total_tokens"))
+        completion += reasoning if apart else 0
+    return Usage(prompt, completion, cached, reasoning)
 
 
 @total(spent)
@@ -110,7 +111,7 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     """Read a reply."""
     choices = body.get("choices")
     if not choices:
-        raise _without_choices(body)
+        raise _reported(body["error"]) if body.get("error") else malformed("it has no choices.")
     choice = choices[0]
     if choice.get("finish_reason") == "error" or choice.get("error"):
         raise _reported(choice.get("error") or {})
@@ -131,12 +132,6 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     )
 
 
-def _without_choices(body: Mapping[str, Any]) -> CallError:
-    if body.get("error"):
-        return _reported(body["error"])
-    return malformed("it has no choices.")
-
-
 def _reported(error: Any) -> CallError:
     """Return the error of a gateway, such as OpenRouter, that reports a failure with status 200."""
     detail = error if isinstance(error, dict) else {"message": str(error)}
@@ -147,27 +142,17 @@ def _reported(error: Any) -> CallError:
 
 def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | None]:
     content = message.get("content")
-    if content is None and not excused:
-        _excuse(message)
-    given = message.get("reasoning_content") or message.get("reasoning")
-    reasoning = text_of(given) or None
+    if content is None and not excused and not any(message.get(name) for name in _BESIDE):
+        raise KeyError("content")
+    reasoning = text_of(message.get("reasoning_content") or message.get("reasoning")) or None
     if isinstance(content, list):
         parts = [_part(p) for p in content]
         thought = "".join(t for is_thought, t in parts if is_thought)
         return "".join(t for is_thought, t in parts if not is_thought), reasoning or thought or None
     text = text_of(content)
-    return (text, reasoning) if reasoning else _apart(text)
-
-
-def _excuse(message: Mapping[str, Any]) -> None:
-    """Reject a message without content, unless it has a tool call, a refusal or reasoning."""
-    if not any(message.get(name) for name in _BESIDE):
-        raise KeyError("content")
-
-
-def _apart(text: str) -> tuple[str, str | None]:
-    reasoning, rest = split_thinking(text)
-    return rest, reasoning
+    if not reasoning:
+        reasoning, text = split_thinking(text)
+    return text, reasoning
 
 
 def _part(part: Any) -> tuple[bool, str]:
@@ -186,24 +171,6 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     arguments = function.get("arguments")
     written = text_of(arguments) if isinstance(arguments, str) else compact(arguments or {})
     return ToolCall(text_of(call.get("id")), text_of(function["name"]), written)
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    of_prompt = _object(usage.get("prompt_tokens_details"))
-    of_completion = _object(usage.get("completion_tokens_details"))
-    cached = count(of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
-    reasoning = count(of_completion.get("reasoning_tokens", usage.get("reasoning_tokens")))
-    if prompt is not None and completion is not None and reasoning:
-        apart = prompt + completion + reasoning == count(usage.get("total_tokens"))
-        completion += reasoning if apart else 0
-    return Usage(prompt, completion, cached, reasoning)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _logprobs(value: Any) -> tuple[tuple[str, float], ...] | None:

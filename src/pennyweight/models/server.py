@@ -26,14 +26,7 @@ class Server:
     def __init__(self, path: Path, slots: int, context: int) -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(  # noqa: S603
-            [
-                sys.executable,
-                "-m",
-                "pennyweight.models.server",
-                str(path),
-                str(slots),
-                str(context),
-            ],
+            [sys.executable, "-m", __name__, *map(str, (path, slots, context))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

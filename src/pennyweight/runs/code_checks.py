@@ -15,7 +15,7 @@ from pennyweight.checks.behaviour import Behaviour
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import CODE, given_by, rows_of, said_of
 from pennyweight.schema.user_code import current_folder, module_file, suite_folder
-from pennyweight.store.verdicts import BehaviourVerdict, keep_verdicts, verdicts_of
+from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Run, Store
@@ -50,9 +50,9 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
                     broken += found.error
                     waiting.append(given_by(CODE, row, one, found))
             if len(waiting) >= BATCH:
-                keep_verdicts(store, waiting)
+                save_verdicts(store, waiting)
                 waiting.clear()
-    keep_verdicts(store, waiting)
+    save_verdicts(store, waiting)
     return broken
 
 

@@ -22,7 +22,7 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Observation, Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
-from pennyweight.store.verdicts import BehaviourVerdict, keep_scenarios, scenarios_of, verdicts_of
+from pennyweight.store.verdicts import BehaviourVerdict, save_scenarios, scenarios_of, verdicts_of
 from pennyweight.text.extraction import AnswerRule
 
 if TYPE_CHECKING:
@@ -199,4 +199,4 @@ def keep(suite: Suite, run: Run, store: Store) -> None:
     made = {task.id: task.scenario for task in suite.tasks if task.scenario}
     if made or scenarios_of(store, run.id):
         texts = {task: json.dumps(one.plain()) for task, one in made.items()}
-        keep_scenarios(store, run.id, texts)
+        save_scenarios(store, run.id, texts)

@@ -11,7 +11,7 @@ from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import Observer, given_by, rows_of, said_of
 from pennyweight.runs.transcript import calls_of, turns_of
-from pennyweight.store.verdicts import keep_verdicts
+from pennyweight.store.verdicts import save_verdicts
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Run, Store
@@ -41,7 +41,7 @@ class ReviewQuestion:
     def answer(self, store: Store, *, holds: bool, note: str = "") -> None:
         """Store the verdict of the reviewer."""
         verdict = given_by(self.reviewer, self.record, self.behaviour, CheckResult(holds, note))
-        keep_verdicts(store, [verdict])
+        save_verdicts(store, [verdict])
 
 
 def review_questions(

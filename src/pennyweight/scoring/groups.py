@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval, quantile_ranks, rate_interval, t_interval
-from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample
+from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample, clustered_error
 
 if TYPE_CHECKING:
     from pennyweight.define import Metric

@@ -1,7 +1,6 @@
 """Statistics over arrays, independent of records, measures and metrics.
 
 Tested elsewhere:
-    cluster.py: tests/stats/test_interval.py
     descriptive.py: tests/scoring/test_pipeline.py
     resample.py: tests/test_catalogue.py
     special.py: tests/stats/test_quantiles.py

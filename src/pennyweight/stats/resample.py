@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pennyweight.stats.cluster import clustered_error
 from pennyweight.stats.interval import bounded_interval, rate_interval, t_interval
 
 if TYPE_CHECKING:
@@ -190,6 +189,23 @@ class Linearised:
 
 def _named(exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
     return [expr.alias(str(index)) for index, expr in enumerate(exprs)]
+
+
+def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the standard error of a mean, from each cluster's sum and count, and its clusters.
+
+    The error is the jackknife's over clusters. For clusters of equal size it is the usual clustered
+    error, and it stays correct if one cluster outweighs the others. The effective number of
+    clusters is Kish's, N² / Σ n²: fewer if their sizes differ, and at least two.
+    """
+    size = count.sum()
+    there = (count > 0).sum().cast(pl.Float64)
+    rest = pl.when(count < size).then(size - count)
+    excess = ((total - count * (total.sum() / size)) / rest) ** 2
+    error = ((there - 1) / there * excess.sum()).sqrt()
+    kish = size.cast(pl.Float64) ** 2 / (count.cast(pl.Float64) ** 2).sum()
+    tasks = pl.when(there > 1).then(pl.max_horizontal(kish, pl.lit(2.0))).otherwise(there)
+    return error, tasks
 
 
 def smoothed_variance(total: pl.Expr, count: pl.Expr) -> pl.Expr:

@@ -12,13 +12,8 @@ from pennyweight.store.connection import guarded
 from pennyweight.store.store import READ_BATCH, Store, now
 from pennyweight.store.tables import CALL, JUDGMENT
 
-_SCHEMA = dict(
-    zip(
-        (*KEY_IN_RUN, "judge_cost_usd"),
-        (pl.String, pl.String, pl.String, pl.Int64, pl.Float64),
-        strict=True,
-    )
-)
+_NUMBERS = {"attempt": pl.Int64, "judge_cost_usd": pl.Float64}
+_SCHEMA = {**dict.fromkeys(KEY_IN_RUN, pl.String), **_NUMBERS}
 
 
 def judging_costs(store: Store, run: str) -> pl.DataFrame:

@@ -141,7 +141,7 @@ def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict
     return tuple(PolicyVerdict(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
 
 
-def keep_measured(
+def save_measured(
     store: Store, run: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> None:
     """Store measures, given as rows of the named columns. Existing rows are replaced."""
@@ -176,7 +176,7 @@ def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequenc
     )
 
 
-def settle(store: Store) -> None:
+def analyze(store: Store) -> None:
     """Update PostgreSQL's statistics after many rows were written."""
     if store.engine.dialect.name == "sqlite":
         return
@@ -184,7 +184,7 @@ def settle(store: Store) -> None:
         connection.exec_driver_sql(f"ANALYZE {MEASURED.name}")
 
 
-def keep_digest(store: Store, run: str, **values: Any) -> None:
+def save_digest(store: Store, run: str, **values: Any) -> None:
     """Store the digest of a run."""
     names = tuple(DIGEST.c.keys())
     row = tuple({**values, "run": run}[n] for n in names)
@@ -198,7 +198,7 @@ def digest(store: Store, run: str) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-def keep_decision(
+def save_decision(
     store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
 ) -> None:
     """Store the verdict of a policy on a side of a run, with the stamp of the run's state."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
-from pennyweight.store.queries import SAME
+from pennyweight.store.queries import TEXT_FILTERS, known_name
 from pennyweight.store.read_connection import reading
 from pennyweight.store.tables import MEASURED
 
@@ -50,7 +50,7 @@ def changes(
     attempts that only one side made are left out.
     """
     values: dict[str, Any] = {"most": most}
-    key = ["task_id", *(_known(name) for name in alike)]
+    key = ["task_id", *(known_name(name, TEXT_FILTERS) for name in alike)]
     parts = [
         _shares(letter, *side, values, key)
         for letter, side in zip("ab", (first, second), strict=True)
@@ -79,12 +79,6 @@ def changes(
     )
 
 
-def _known(name: str) -> str:
-    if name not in SAME:
-        raise KeyError(name)
-    return name
-
-
 def _shares(
     letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any], key: Sequence[str]
 ) -> str:
@@ -92,7 +86,7 @@ def _shares(
     where = [f"run = :{letter}", "coalesce(correct, passed) IS NOT NULL"]
     values[letter] = run
     for index, (name, value) in enumerate(chosen.items()):
-        where.append(f"{_known(name)} = :{letter}{index}")
+        where.append(f"{known_name(name, TEXT_FILTERS)} = :{letter}{index}")
         values[f"{letter}{index}"] = value
     right = "CASE WHEN coalesce(correct, passed) THEN 1.0 ELSE 0.0 END"
     return (

@@ -1,4 +1,4 @@
-"""The lease of a run: which process is making it, and whether that process still exists."""
+"""The lease of a run: which process executes it, and whether that process still exists."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, Double, Engine, cast, func, or_, select, update
+
+from pennyweight.store.connection import guarded
+from pennyweight.store.tables import RUN
+
+if TYPE_CHECKING:
+    from pennyweight.store.store import Store
 
 STALE = 30.0
 """Seconds without a heartbeat after which a lease expires."""
@@ -21,7 +30,7 @@ FRESH = STALE / 3
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that makes a run."""
+    """A process that executes a run."""
 
     machine: str
     """Its host and, on Linux, the boot id and the PID namespace."""
@@ -91,6 +100,73 @@ class Lease:
         if not self.lost:
             self.lost = True
             self._tell()
+
+
+def take_run(
+    store: Store, run_id: str, owner: str, lost: Callable[[], None] = lambda: None
+) -> bool:
+    """Take a run for one process; false while another process is executing it.
+
+    A run is free if it has no owner, if its lease has expired, or if its owner was a process of
+    this machine that no longer exists. `lost` is called, in any thread, if the run is taken away.
+    """
+    lease, before = Lease(owner, lost), owner_of(store, run_id)
+    c, now = RUN.c, shared_clock(store.engine)
+    stale = or_(c.beat.is_(None), c.beat < now - STALE)
+    free = or_(c.owner.is_(None), c.owner == owner, stale)
+    if before is not None and before.is_gone:
+        free = or_(free, c.owner == before.text)
+    if taken := _change(store, run_id, free, owner=owner, beat=now):
+        store.leases[run_id] = lease
+    return taken
+
+
+def renew_lease(store: Store, run_id: str, owner: str) -> bool:
+    """Renew the lease of a run; false if the owner has lost it."""
+    when, now = clock(), shared_clock(store.engine)
+    ours = _change(store, run_id, RUN.c.owner == owner, beat=now)
+    if (lease := store.leases.get(run_id)) and lease.owner == owner:
+        lease.heard(when) if ours else lease.lose()
+    return ours
+
+
+def release_run(store: Store, run_id: str, owner: str) -> None:
+    """Release a run, if the owner still has it."""
+    if (lease := store.leases.get(run_id)) and lease.owner == owner:
+        del store.leases[run_id]
+    _change(store, run_id, RUN.c.owner == owner, owner=None, beat=None)
+
+
+def owner_of(store: Store, run_id: str) -> Owner | None:
+    """Return the owner of a run, which may no longer be alive."""
+    return _owner(store, RUN.c.id == run_id)
+
+
+def is_running(store: Store, run_id: str) -> bool:
+    """Whether a process is executing a run now: its lease is valid and it exists."""
+    valid = RUN.c.beat >= shared_clock(store.engine) - STALE
+    owner = _owner(store, RUN.c.id == run_id, valid)
+    return owner is not None and not owner.is_gone
+
+
+def _owner(store: Store, *where: ColumnElement[bool]) -> Owner | None:
+    with guarded(store.address), store.engine.connect() as connection:
+        found = connection.scalar(select(RUN.c.owner).where(*where))
+        return Owner.of(found) if found else None
+
+
+def _change(store: Store, run_id: str, allowed: ColumnElement[bool], **values: Any) -> bool:
+    """Change a lease at once, without waiting for a server that is away."""
+    query = update(RUN).where(RUN.c.id == run_id, allowed).values(**values)
+    with guarded(store.address), store.engine.begin() as connection:
+        return connection.execute(query).rowcount == 1
+
+
+def shared_clock(engine: Engine) -> Any:
+    """Return the time by the clock that all users of the store share."""
+    if engine.dialect.name == "sqlite":
+        return time.time()
+    return cast(func.extract("epoch", func.clock_timestamp()), Double)
 
 
 def clock() -> float:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
-SAME = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
+TEXT_FILTERS = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
 """Columns that a filter can compare with a text."""
-AMONG = ("answer",)
+LIST_FILTERS = ("answer",)
 """Columns that a filter can compare with several texts, or with null."""
 RANGES = tuple(
     c.name for c in MEASURED.c if c.name not in KEY and c.type.python_type in {int, float}
@@ -34,7 +34,7 @@ FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
 LISTED_CHARACTERS = 240
 """The length to which texts are cut in a list."""
 
-SORTS = (*RANGES, *FLAGS, *(n for n in SAME if n != "task_id"), "attempt")
+SORTS = (*RANGES, *FLAGS, *(n for n in TEXT_FILTERS if n != "task_id"), "attempt")
 """Columns that records can be sorted by."""
 _ON = tuple(f"m.{n} = r.{n}" for n in INDEX_ORDER)
 
@@ -118,7 +118,7 @@ def page(
     else:
         if edge is not None:
             where.append(_beyond(sort, edge, values, back=back))
-        name = _known(sort.name, SORTS)
+        name = known_name(sort.name, SORTS)
         read = {**read, f"{_value(name)} AS {name}": name}
         query = _sorted(sort, where, read, back=back, text=bool(wanted.text), limit=limit + 1)
     found = fetch(store, query, values)
@@ -133,7 +133,7 @@ def _sorted(
 ) -> str:
     """Return SQL that sorts the keys alone and then reads the records that remain."""
     down = " DESC" if sort.down != back else ""
-    name, turn = _known(sort.name, SORTS), " DESC" if back else ""
+    name, turn = known_name(sort.name, SORTS), " DESC" if back else ""
     value = _value(name)
     ends = [f"({value} IS NULL){turn}", f"{value}{down}", *(f"m.{n}{turn}" for n in ORDER)]
     order = ", ".join(ends)
@@ -154,7 +154,7 @@ def _sorted(
 def _beyond(sort: Sort, edge: Place, values: dict[str, Any], *, back: bool) -> str:
     """Return the condition that a record comes after a place, or before it."""
     value, *key = edge
-    column = _value(_known(sort.name, SORTS))
+    column = _value(known_name(sort.name, SORTS))
     tie = f"({', '.join(f'm.{n}' for n in ORDER)}) {'<' if back else '>'} ({_marks(values, key)})"
     if value is None:
         return f"({column} IS NOT NULL OR {tie})" if back else f"({column} IS NULL AND {tie})"
@@ -223,17 +223,17 @@ def _conditions(
         where += _ON
     parts: dict[str, Any] = values
     for index, (name, value) in enumerate(wanted.same.items()):
-        where.append(f"{outer}.{_known(name, SAME)} = :s{index}")
+        where.append(f"{outer}.{known_name(name, TEXT_FILTERS)} = :s{index}")
         parts[f"s{index}"] = value
     for name, flag in wanted.flags.items():
-        true = _value(_known(name, FLAGS))
+        true = _value(known_name(name, FLAGS))
         if flag is None:
             where.append(f"{true} IS NOT NULL")
         else:
             value = f"= {1 if flag else 0}" if lite else f"IS {str(flag).upper()}"
             where.append(f"{true} {value}")
     for name, texts in wanted.among.items():
-        column = f"m.{_known(name, AMONG)}"
+        column = f"m.{known_name(name, LIST_FILTERS)}"
         marks = [f":{name}{i}" for i, value in enumerate(texts) if value is not None]
         either = [f"{column} IS NULL"] if None in texts else []
         either += [f"{column} IN ({', '.join(marks)})"] if marks else []
@@ -241,10 +241,10 @@ def _conditions(
         parts |= {f"{name}{i}": value for i, value in enumerate(texts) if value is not None}
     for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
         if low is not None:
-            where.append(f"m.{_known(name, RANGES)} >= :l{index}")
+            where.append(f"m.{known_name(name, RANGES)} >= :l{index}")
             parts[f"l{index}"] = low
         if high is not None:
-            where.append(f"m.{_known(name, RANGES)} < :h{index}")
+            where.append(f"m.{known_name(name, RANGES)} < :h{index}")
             parts[f"h{index}"] = high
     if wanted.text:
         like = "LIKE" if lite else "ILIKE"
@@ -260,7 +260,7 @@ def _value(name: str) -> str:
     return "coalesce(m.correct, m.passed)" if name == RESULT else f"m.{name}"
 
 
-def _known(name: str, names: Sequence[str]) -> str:
+def known_name(name: str, names: Sequence[str]) -> str:
     """Keep everything but known names out of a query."""
     if name not in names:
         raise KeyError(name)
@@ -278,7 +278,7 @@ def record(store: Store, key: AttemptKey) -> dict[str, Any] | None:
 def value(store: Store, key: AttemptKey, name: str) -> Any:
     """Read one measure of a record."""
     both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
-    column = both if _known(name, SORTS) == RESULT else MEASURED.c[name]
+    column = both if known_name(name, SORTS) == RESULT else MEASURED.c[name]
     query = select(column).where(*_at(MEASURED, key))
     with reading(store) as connection:
         return connection.scalar(query)
@@ -304,7 +304,7 @@ def siblings(
     c = RECORD.c
     on = [MEASURED.c[n] == c[n] for n in KEY]
     texts = [func.substr(c[n], 1, longest).label(n) for n in ("response", "error")]
-    same = [c[_known(n, SAME)] == value for n, value in (chosen or {}).items()]
+    same = [c[known_name(n, TEXT_FILTERS)] == value for n, value in (chosen or {}).items()]
     query = (
         select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
         .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
@@ -334,14 +334,14 @@ def scenario(store: Store, run: str, task: str) -> str | None:
         return found
 
 
-def given(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
+def verdicts(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
     """Read the verdicts about a record's behaviours."""
     query = select(VERDICT).where(*_at(VERDICT, key))
     with reading(store) as connection:
         return [BehaviourVerdict.of({**r}) for r in connection.execute(query).mappings()]
 
 
-def made(store: Store, run: str) -> int:
+def total(store: Store, run: str) -> int:
     """Count the records of a run, using the index only."""
     query = select(func.count()).select_from(RECORD).where(RECORD.c.run == run)
     with reading(store) as connection:
@@ -350,7 +350,7 @@ def made(store: Store, run: str) -> int:
 
 def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
     """List the values of a column of the measures."""
-    column = MEASURED.c[_known(name, SAME)]
+    column = MEASURED.c[known_name(name, TEXT_FILTERS)]
     query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
     with reading(store) as connection:
         return sorted(str(v) for (v,) in connection.execute(query))

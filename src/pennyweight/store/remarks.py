@@ -76,12 +76,8 @@ def remarks(store: Store, about: str | AttemptKey) -> list[Remark]:
     rows = (dict(zip(names, row, strict=True)) for row in fetch(store, query, _place(about)))
     return [
         Remark(
-            r["id"],
-            r["who"],
-            r["at"],
-            r["verdict"],
-            r["note"],
-            tuple(json.loads(r["tags"])) if r["tags"] else None,
+            **{name: r[name] for name in ("id", "who", "at", "verdict", "note")},
+            tags=tuple(json.loads(r["tags"])) if r["tags"] else None,
         )
         for r in rows
     ]

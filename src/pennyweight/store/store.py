@@ -16,17 +16,13 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Double,
     Engine,
     Table,
-    Update,
     delete,
     func,
-    or_,
     select,
     update,
 )
-from sqlalchemy import cast as sql_cast
 
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
@@ -39,7 +35,7 @@ from pennyweight.store.connection import (
     guarded,
     shown,
 )
-from pennyweight.store.lease import STALE, Lease, Owner, clock
+from pennyweight.store.lease import Lease, shared_clock
 from pennyweight.store.tables import (
     ASIDE,
     CALL,
@@ -225,7 +221,10 @@ class Store:
         if lease is None or lease.is_fresh:
             return True
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
-        if lease.lost or not connection.execute(query.values(beat=self._clock())).rowcount:
+        if (
+            lease.lost
+            or not connection.execute(query.values(beat=shared_clock(self.engine))).rowcount
+        ):
             lease.lose()
         return not lease.lost
 
@@ -250,66 +249,7 @@ class Store:
                     raise
                 time.sleep(0.2)
 
-    def take(self, run_id: str, owner: str, lost: Callable[[], None] = lambda: None) -> bool:
-        """Take a run for one process; false while another process is making it.
-
-        A run is free if it has no owner, if its lease has expired, or if its owner was a process of
-        this machine that no longer exists. `lost` is called, in any thread, if the run is taken
-        away.
-        """
-        lease = Lease(owner, lost)
-        held = self.holder(run_id)
-        c, now_there = RUN.c, self._clock()
-        stale = or_(c.beat.is_(None), c.beat < now_there - STALE)
-        free = or_(c.owner.is_(None), c.owner == owner, stale)
-        if held is not None and held.is_gone:
-            free = or_(free, c.owner == held.text)
-        query = update(RUN).where(c.id == run_id, free).values(owner=owner, beat=now_there)
-        if taken := self._lease(query) == 1:
-            self.leases[run_id] = lease
-        return taken
-
-    def beat(self, run_id: str, owner: str) -> bool:
-        """Renew the lease of a run; false if the owner has lost it."""
-        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
-        when, ours = clock(), self._lease(query.values(beat=self._clock())) == 1
-        if (lease := self.leases.get(run_id)) and lease.owner == owner:
-            lease.heard(when) if ours else lease.lose()
-        return ours
-
-    def release(self, run_id: str, owner: str) -> None:
-        """Release a run, if the owner still has it."""
-        if (lease := self.leases.get(run_id)) and lease.owner == owner:
-            del self.leases[run_id]
-        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == owner)
-        self._lease(query.values(owner=None, beat=None))
-
-    def holder(self, run_id: str) -> Owner | None:
-        """Return the owner of a run, which may no longer be alive."""
-        query = select(RUN.c.owner).where(RUN.c.id == run_id)
-        with guarded(self.address), self.engine.connect() as connection:
-            found = connection.scalar(query)
-            return Owner.of(found) if found else None
-
-    def is_made(self, run_id: str) -> bool:
-        """Whether a process is making a run now: its lease is valid and it exists."""
-        query = select(RUN.c.owner).where(RUN.c.id == run_id, RUN.c.beat >= self._clock() - STALE)
-        with guarded(self.address), self.engine.connect() as connection:
-            found = connection.scalar(query)
-        return found is not None and not Owner.of(found).is_gone
-
-    def _lease(self, query: Update) -> int:
-        """Change a lease at once, without waiting for a server that is away."""
-        with guarded(self.address), self.engine.begin() as connection:
-            return connection.execute(query).rowcount
-
-    def _clock(self) -> Any:
-        """Return the time by the clock that all users of the store share."""
-        if self.engine.dialect.name == "sqlite":
-            return now()
-        return sql_cast(func.extract("epoch", func.clock_timestamp()), Double)
-
-    def correct(self, run_id: str, tasks: Iterable[Correction]) -> None:
+    def update_tasks(self, run_id: str, tasks: Iterable[Correction]) -> None:
         """Update the values that records repeat from their tasks, in one transaction."""
         c = RECORD.c
         with guarded(self.address), self.engine.begin() as connection:
@@ -317,7 +257,7 @@ class Store:
                 query = update(RECORD).where(c.run == run_id, c.task_id == task_id)
                 connection.execute(query.values(**values))
 
-    def told(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
+    def task_values(self, run_id: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
         """Yield each distinct pair of a task and the values that records repeat from it."""
         chosen = [RECORD.c.task_id, *(RECORD.c[name] for name in columns)]
         query = select(*chosen).where(RECORD.c.run == run_id).distinct()
@@ -341,7 +281,7 @@ class Store:
             ]
         return pl.concat(parts)
 
-    def made(self, run_id: str) -> dict[AttemptKey, tuple[str, str]]:
+    def attempts(self, run_id: str) -> dict[AttemptKey, tuple[str, str]]:
         """Return the fingerprint and status of each attempt of a run that has a record."""
         c = RECORD.c
         query = select(c.subject, c.tier, c.task_id, c.attempt, c.fingerprint, c.status)

@@ -40,7 +40,7 @@ class BehaviourVerdict:
         return cls(AttemptKey.of(row), **{**rest, "error": bool(row["error"])})
 
 
-def keep_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:
+def save_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:
     """Store the scenarios of a run by task, replacing the previous ones."""
     rows = [(run, task, text) for task, text in scenarios.items()]
     with guarded(store.address), store.engine.begin() as connection:
@@ -58,7 +58,7 @@ def scenarios_of(store: Store, run: str) -> dict[str, str]:
 _COLUMNS = tuple(column.name for column in VERDICT.c)
 
 
-def keep_verdicts(store: Store, given: Iterable[BehaviourVerdict]) -> None:
+def save_verdicts(store: Store, given: Iterable[BehaviourVerdict]) -> None:
     """Store verdicts. The previous verdict by the same author is replaced."""
     tables = [{**one.key._asdict(), **asdict(one)} for one in given]
     rows = [tuple(table[name] for name in _COLUMNS) for table in tables]

@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from pennyweight.api.records import (
-    AMONG,
     FLAGS,
+    LIST_FILTERS,
     ORDER,
     RANGES,
-    SAME,
     SORTS,
+    TEXT_FILTERS,
     AttemptKey,
     Filter,
     Place,
@@ -99,7 +99,7 @@ def first_number(
 
 def read_filter(query: Mapping[str, str]) -> Filter:
     """Read a filter; a value that makes no sense is an error."""
-    same = {n: query[n] for n in SAME if query.get(n)}
+    same = {n: query[n] for n in TEXT_FILTERS if query.get(n)}
     flags: dict[str, bool | None] = {}
     for name in FLAGS:
         if value := query.get(name):
@@ -113,7 +113,7 @@ def read_filter(query: Mapping[str, str]) -> Filter:
             raise UsageError(f"{name}: the range from {low:g} to below {high:g} is empty.")
         if (low, high) != (None, None):
             ranges[name] = (low, high)
-    among = {n: _listed(query, f"{n}_in") for n in AMONG if query.get(f"{n}_in")}
+    among = {n: _listed(query, f"{n}_in") for n in LIST_FILTERS if query.get(f"{n}_in")}
     return Filter(same, flags, ranges, query.get("q", "")[:500], among)
 
 

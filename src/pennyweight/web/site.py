@@ -24,7 +24,7 @@ from pennyweight.api.run_list import (
     state_mark,
 )
 from pennyweight.api.run_list import state as state_of
-from pennyweight.api.runs import status_of
+from pennyweight.api.runs import owner_of, status_of
 from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import NotFoundError
@@ -102,7 +102,7 @@ class Site:
         """Return the process of a run that an earlier server started, if it still exists."""
         if run.status != "running" or self.jobs.running(run.id):
             return None
-        return left_behind(self.store.holder(run.id))
+        return left_behind(owner_of(self.store, run.id))
 
     def stop(self, run: Run) -> None:
         """Stop a run of this server, or of one before it; attempts in progress are finished."""

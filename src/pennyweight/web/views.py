@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from pennyweight.api import records as api_records
-from pennyweight.api.records import AMONG, FLAGS, RANGES, SAME, SORTS, STATUSES, Sort
+from pennyweight.api.records import FLAGS, LIST_FILTERS, RANGES, SORTS, STATUSES, TEXT_FILTERS, Sort
 from pennyweight.api.run_list import state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.side_by_side import digest_sides
@@ -45,10 +45,10 @@ COLUMNS = (
 MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
 FILTERS = (
-    *SAME,
+    *TEXT_FILTERS,
     *FLAGS,
     "q",
-    *(f"{n}_in" for n in AMONG),
+    *(f"{n}_in" for n in LIST_FILTERS),
     *(f"{n}_{end}" for n in RANGES for end in ("min", "max")),
 )
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
