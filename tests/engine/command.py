@@ -10,6 +10,12 @@ from pennyweight.store.store import Store
 PENNYWEIGHT = [sys.executable, "-m", "pennyweight"]
 
 
+def added(run, store):
+    """Add a run to a store."""
+    store.add_run(run)
+    return run
+
+
 def start(address, *arguments, **options):
     """Start a command on a store; its standard error can be read."""
     return subprocess.Popen(

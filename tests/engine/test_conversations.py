@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from engine.command import added
 from models.hostile import in_a_thread, response
 from pennyweight.engine.conversations import Talk
 from pennyweight.engine.execution import execute, new_run, open_suite
@@ -298,7 +299,13 @@ def test_what_a_talk_took_is_in_the_ledger_when_its_recording_fails(tmp_path, mo
     run = new_run(loaded)
     with closing(Store(str(tmp_path / "store.db"))) as store:
         with pytest.raises(RecordError, match="No space left"):
-            execute(loaded, run, store, watch=lambda *_: None, record=tmp_path / "tape.jsonl")
+            execute(
+                loaded,
+                added(run, store),
+                store,
+                watch=lambda *_: None,
+                record=tmp_path / "tape.jsonl",
+            )
         assert (store.spent(run.id)["calls"], store.statuses(run.id)) == (1, {})
 
 

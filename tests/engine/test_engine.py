@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from engine.command import ended, run, start
+from engine.command import added, ended, run, start
 from engine.serving import calls, server
 from engine.serving import suite as counting
 from engine.test_hostile import SLOW_DOWN, suite
@@ -157,7 +157,7 @@ def test_who_waits_for_a_place_holds_no_prompt(tmp_path, monkeypatch):
     monkeypatch.setattr(limiter, "START", 4)
     loaded = open_suite(tmp_path / "s.yaml")
     with closing(Store(str(tmp_path / "s.db"))) as store:
-        outcome = execute(loaded, new_run(loaded), store, watch=watch)
+        outcome = execute(loaded, added(new_run(loaded), store), store, watch=watch)
     assert outcome.tally.done == ready == 40
     assert most <= 20
 
@@ -169,7 +169,7 @@ def test_a_limit_without_a_date_is_waited_for(tmp_path, monkeypatch):
         loaded = open_suite(path)
         with closing(Store(str(tmp_path / "s.db"))) as store:
             run_ = new_run(loaded)
-            outcome = execute(loaded, run_, store, watch=lambda *_: None)
+            outcome = execute(loaded, added(run_, store), store, watch=lambda *_: None)
             (row,) = next(store.records(run_.id)).to_dicts()
     assert (row["status"], row["tries"], outcome.tally.errors) == ("ok", 4, {})
 
@@ -182,7 +182,7 @@ def test_a_short_outage_costs_no_attempt(tmp_path, monkeypatch):
         loaded = open_suite(path)
         with closing(Store(str(tmp_path / "s.db"))) as store:
             run_ = new_run(loaded)
-            execute(loaded, run_, store, watch=lambda *_: None)
+            execute(loaded, added(run_, store), store, watch=lambda *_: None)
             rows = next(store.records(run_.id)).to_dicts()
     assert sorted((row["status"], row["tries"]) for row in rows) == [("ok", 1), ("ok", 5)]
 
@@ -283,9 +283,9 @@ def test_a_store_that_fails_ends_hundreds_of_calls_for_whose_commit_nobody_waits
 
     loaded, module = hundreds("0.1 if begun <= 40 else 30")
     monkeypatch.setattr(Store, "write", full)
-    told = pytest.raises(StoreError, match="made again then: 40 responses")
+    told = pytest.raises(StoreError, match="repeated on resume: 40 responses")
     with closing(Store(address)) as store, told:
-        execute(loaded, new_run(loaded), store, watch=lambda *_: None)
+        execute(loaded, added(new_run(loaded), store), store, watch=lambda *_: None)
     assert module.answered == 40
 
 
@@ -306,7 +306,7 @@ def test_of_hundreds_of_places_some_are_given_on_while_records_are_written(
     monkeypatch.setattr(Store, "write", slow)
     with closing(Store(address)) as store:
         run_ = new_run(loaded)
-        execute(loaded, run_, store, watch=lambda *_: None)
+        execute(loaded, added(run_, store), store, watch=lambda *_: None)
         assert seen[0] == 300 + 86
         assert store.statuses(run_.id) == {"ok": 1000}
 

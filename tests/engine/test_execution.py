@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.command import added
 from engine.serving import calls, server, suite
 from pennyweight.engine.ending import Limit, LimitReached
 from pennyweight.engine.execution import execute, new_run, open_suite
@@ -190,7 +191,7 @@ def test_a_database_that_is_gone_for_good_is_waited_for_once(postgresql, tmp_pat
     with closing(Store(postgresql.database())) as store:
         try:
             with pytest.raises(StoreError):
-                execute(loaded, new_run(loaded), store, watch=watch)
+                execute(loaded, added(new_run(loaded), store), store, watch=watch)
         finally:
             postgresql.start()
     assert 0 < len(waited) <= 6, "the run's status is not waited for again"
@@ -201,7 +202,9 @@ def test_time_that_is_over_when_it_begins_makes_nothing(tmp_path, address):
     loaded, before = open_suite(path), calls(address)
     with closing(store(tmp_path)) as at:
         began = time.monotonic() - 100
-        outcome = execute(loaded, new_run(loaded), at, watch=lambda *_: None, began=began)
+        outcome = execute(
+            loaded, added(new_run(loaded), at), at, watch=lambda *_: None, began=began
+        )
     assert outcome.tally.done == 0
     assert isinstance(outcome.tally.stop_reason, LimitReached)
     assert outcome.tally.stop_reason.limit is Limit.SECONDS

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from engine.command import ended, kept, run
+from engine.command import added, ended, kept, run
 from engine.test_hostile import SLOW_DOWN, suite
 from models.hostile import in_a_thread, response
 from pennyweight.engine.execution import execute, new_run, open_suite
@@ -116,7 +116,7 @@ def test_who_only_waits_learns_of_it_by_the_next_sign_of_life(tmp_path, monkeypa
 
         thief = threading.Timer(1.0, steal, (address, made.id))
         thief.start()
-        outcome = execute(loaded, made, store, watch=lambda *_: None)
+        outcome = execute(loaded, added(made, store), store, watch=lambda *_: None)
         thief.join()
         assert outcome.tally.lost
         assert not store.statuses(made.id)
@@ -139,7 +139,7 @@ def test_who_lost_a_run_while_judging_keeps_no_judgment(tmp_path, monkeypatch, p
     loaded = open_suite(tmp_path / "s.yaml")
     made = new_run(loaded)
     with closing(Store(address)) as store:
-        outcome = execute(loaded, made, store, watch=lambda *_: None)
+        outcome = execute(loaded, added(made, store), store, watch=lambda *_: None)
         phases = judge_phases(loaded, outcome.run, store, progress=lambda *_: None)
         (ask,) = [ask for found, ask in phases if found.kind == phase]
         thief = threading.Timer(0.5, steal, (address, made.id))

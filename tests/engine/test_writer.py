@@ -117,7 +117,7 @@ def test_what_is_put_is_committed_when_put_returns(store_address):
     heard = []
 
     async def main():
-        writer = Writer(store, heard.extend)
+        writer = Writer(store.write, heard.extend)
         await put(writer, "a", "b")
         await writer.put(None, [call("c", status="server")])
         with closing(Store(store_address)) as other:
@@ -137,7 +137,7 @@ def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypa
         write(*given)
 
     async def main():
-        writer = Writer(store, lambda _: None)
+        writer = Writer(store.write, lambda _: None)
         for task in "ab":
             await asyncio.wait_for(writer.put(record(task), [call(task)], None, 2), 5)
         third = asyncio.create_task(writer.put(record("c"), [call("c")], None, 2))
@@ -159,7 +159,7 @@ def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_pa
         raise StoreError("It cannot be noted.")
 
     async def main():
-        writer = Writer(store, listener)
+        writer = Writer(store.write, listener)
         await put(writer, "a")
         with pytest.raises(StoreError, match=r"^It cannot be noted\.$"):
             await writer.close()
@@ -171,7 +171,7 @@ def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_pa
 
 def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
     async def main():
-        writer = Writer(store, lambda _: None)
+        writer = Writer(store.write, lambda _: None)
         task = asyncio.create_task(writer.put(record("a"), []))
         await asyncio.sleep(0)
         task.cancel()
@@ -184,11 +184,11 @@ def test_a_put_that_is_cancelled_is_written_all_the_same(tmp_path):
 
 def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
     async def main():
-        writer = Writer(store, lambda _: None)
+        writer = Writer(store.write, lambda _: None)
         told = await put(writer, "a", "b", "c")
         assert {type(t) for t in told} == {StoreError}
         assert {type(t) for t in await put(writer, "d")} == {StoreError}
-        with pytest.raises(StoreError, match="made again then: 4 responses"):
+        with pytest.raises(StoreError, match="repeated on resume: 4 responses"):
             await writer.close()
 
     with closing(Store(str(tmp_path / "store.db"))) as store:
@@ -199,10 +199,10 @@ def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
 
 def test_what_was_let_go_before_its_commit_is_counted_when_it_cannot_be_kept(tmp_path):
     async def main():
-        writer = Writer(store, lambda _: None)
+        writer = Writer(store.write, lambda _: None)
         for task in "abc":
             await writer.put(record(task), [call(task)], None, 10)
-        with pytest.raises(StoreError, match="made again then: 3 responses"):
+        with pytest.raises(StoreError, match="repeated on resume: 3 responses"):
             await writer.close()
 
     with closing(Store(str(tmp_path / "store.db"))) as store:

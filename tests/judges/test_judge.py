@@ -71,7 +71,9 @@ def ask(model, budget=None, **settings):
     async def main():
         kept = Kept()
         limits = Limits(concurrency=1)
-        crew = Workforce([model], limits, budget or Budget(limits), Tally(1), kept, lambda _: None)
+        crew = Workforce(
+            [model], limits, budget or Budget(limits), Tally(1), kept.write, lambda _: None
+        )
         desk = Desk("run", RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
         model.limiter, model.desk = crew.limiters[model.account], desk
         judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, desk)

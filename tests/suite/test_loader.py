@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from pennyweight.engine.limiter import MOST
+from pennyweight.engine.limiter import MAX_CALLS
 from pennyweight.errors import InputError
 from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.loader import load_suite
@@ -324,8 +324,8 @@ def test_settings_keep_what_was_written(write):
 
 def test_more_calls_at_once_than_are_made_are_refused(write):
     text = "suite: s\ntasks: [one]\nsubjects: [local/m]\nlimits:\n  concurrency: {most}\n"
-    assert load_suite(write(text.replace("{most}", str(MOST)))).limits.concurrency == MOST
-    assert mistakes(write(text.replace("{most}", str(MOST + 1)))) == [
+    assert load_suite(write(text.replace("{most}", str(MAX_CALLS)))).limits.concurrency == MAX_CALLS
+    assert mistakes(write(text.replace("{most}", str(MAX_CALLS + 1)))) == [
         "suite.yaml, line 5: limits.concurrency must be a whole number from 1 to 1000, not 1001."
     ]
 

@@ -292,7 +292,7 @@ class _Job:
         try:
             return execute(
                 suite, self.run, self.store, watch=self.watch.progress, record=self.record,
-                fresh=False, began=self.began,
+                began=self.began,
             )  # fmt: skip
         finally:
             self.watch.end()

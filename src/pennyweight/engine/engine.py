@@ -69,7 +69,9 @@ class Engine:
     ) -> None:
         self.suite, self.run, self.models = suite, run, models
         self.prices, self.budget, self.tally = prices, budget, tally
-        self.workforce = Workforce(models.values(), suite.limits, budget, tally, store, committed)
+        self.workforce = Workforce(
+            models.values(), suite.limits, budget, tally, store.write, committed
+        )
         self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
         self._sides: dict[tuple[str, str], PreparedSide] = {}
 

@@ -27,7 +27,7 @@ from pennyweight.runs.code_checks import settle
 from pennyweight.runs.observations import keep
 from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Store
 from pennyweight.suite.loader import load_suite
-from pennyweight.suite.plan import Attempt, attempts, count
+from pennyweight.suite.plan import Attempt, count
 from pennyweight.suite.values import Subject, Suite
 
 if TYPE_CHECKING:
@@ -103,15 +103,12 @@ def execute(
     *,
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None = None,
-    fresh: bool = True,
     began: float | None = None,
 ) -> AttemptsResult:
-    """Make the attempts of a run that have no good record yet.
+    """Make the attempts of a stored run that have no good record yet.
 
     `began` is when the run began, for a limit of seconds that holds for all of it.
     """
-    if fresh:
-        store.add_run(run)
     tally = Tally(count(suite))
     engines: list[Engine] = []
 
@@ -119,7 +116,7 @@ def execute(
         lose(tally, [engine.workforce.stopping for engine in engines])
 
     with held(store, run.id, lost):
-        return _execute(suite, run, store, tally, engines, watch, record, began, fresh=fresh)
+        return _execute(suite, run, store, tally, engines, watch, record, began)
 
 
 def lose(tally: Tally, several: Iterable[Stopping]) -> None:
@@ -138,13 +135,9 @@ def _execute(
     watch: Callable[[Tally, Budget, list[Row]], None],
     record: Path | None,
     began: float | None,
-    *,
-    fresh: bool,
 ) -> AttemptsResult:
     """Make the attempts of a run that this process holds."""
-    todo: Iterable[Attempt] = attempts(suite)
-    if not fresh:
-        todo, tally.total = begin(run, suite, store)
+    todo, tally.total = begin(run, suite, store)
     keep(suite, run, store)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
     budget = Budget.of(suite.limits, store.spent(run.id), began)

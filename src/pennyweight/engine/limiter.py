@@ -17,7 +17,9 @@ from pennyweight.engine.budget import ExhaustedError
 from pennyweight.engine.ending import AccountClosed, ClosedBecause
 from pennyweight.models.failure import LONGEST_WAIT, RETRYABLE, CallError
 
-START, MOST = 8, 1000
+MAX_CALLS = 1000
+"""The most calls at the same time."""
+START = 8
 FILES, RESERVE = 4096, 64
 """Open files that are wanted, for a connection each, and those that are kept for other things."""
 USUAL = 128
@@ -43,7 +45,7 @@ def open_files() -> int:
     try:
         import resource  # noqa: PLC0415
     except ImportError:  # Windows has no such limit
-        return MOST
+        return MAX_CALLS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = resource.RLIM_INFINITY
     wanted = FILES if hard == endless else min(FILES, hard)
@@ -51,7 +53,7 @@ def open_files() -> int:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST if soft == endless else max(1, min(MOST, soft - RESERVE))
+    return MAX_CALLS if soft == endless else max(1, min(MAX_CALLS, soft - RESERVE))
 
 
 class ClosedError(ExhaustedError):
@@ -63,7 +65,7 @@ class Limiter:
 
     def __init__(self, fixed: int | None, most: int | None = None, account: str = "") -> None:
         self.adapts = fixed is None
-        self.most = min(most or MOST, open_files())
+        self.most = min(most or MAX_CALLS, open_files())
         self.limit = float(min(fixed or START, self.most))
         self.under_way = 0
         self.account = account or "The provider"

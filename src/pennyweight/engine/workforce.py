@@ -16,12 +16,13 @@ from pennyweight.engine.calls import Made, pause
 from pennyweight.engine.ending import Limit
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.limiter import Limiter
-from pennyweight.engine.writer import RowStore, Writer
+from pennyweight.engine.writer import Writer
 from pennyweight.models.model import Model
 from pennyweight.store.store import Row
 
 if TYPE_CHECKING:
     from pennyweight.engine.tally import Tally
+    from pennyweight.engine.writer import WriteRows
     from pennyweight.suite.values import Limits
 
 T = TypeVar("T")
@@ -51,13 +52,13 @@ class Workforce:
         limits: Limits,
         budget: Budget,
         tally: Tally,
-        store: RowStore,
+        write: WriteRows,
         committed: Callable[[list[Row]], None],
     ) -> None:
         fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
         self.limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in models}
         self.budget, self.tally = budget, tally
-        self.writer = Writer(store, committed, self._cancel)
+        self.writer = Writer(write, committed, self._cancel)
         self.cut: list[Row] = []
         """The ledger of calls that were cancelled under way."""
         self._tasks: list[asyncio.Task[None]] = []

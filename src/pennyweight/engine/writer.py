@@ -1,4 +1,4 @@
-"""Write records down in groups, in a thread of its own, before they count."""
+"""The writer: commits records in groups, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pennyweight.errors import StoreError
 
@@ -16,31 +16,27 @@ if TYPE_CHECKING:
 
     Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]
 
-FEW, MANY = 16, 256
-"""How many records are worth a commit of their own, and how many are never kept waiting."""
+    WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
+    """Writes records, or judgments, and the calls they took, in one transaction."""
 
-
-class RowStore(Protocol):
-    """Where records, or judgments, are written together with the calls they took."""
-
-    def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write all of them in one transaction."""
+SMALL_GROUP, LARGE_GROUP = 16, 256
+"""How many records are committed while the thread is idle, and how many at once in any case."""
 
 
 class Writer:
     """Commits records with their calls in groups, which cost little more than one record.
 
-    A group is what has come in when the loop has nothing else to do, or when there are a few and
-    the thread is idle: so nobody waits for company that does not come.
+    A group is complete when the loop has nothing else to do, or when the thread is idle and there
+    are a few: no record waits for others that may never come.
     """
 
     def __init__(
         self,
-        store: RowStore,
+        write: WriteRows,
         committed: Callable[[list[Row]], None],
         failed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store, self._committed, self._failed = store, committed, failed
+        self._write, self._committed, self._failed = write, committed, failed
         self._queue: SimpleQueue[list[Item] | None] = SimpleQueue()
         self._gathered: list[Item] = []
         self._unwritten = 0
@@ -58,10 +54,10 @@ class Writer:
         meanwhile: Callable[[], None] | None = None,
         spare: int = 0,
     ) -> None:
-        """Hand over a record and its calls; returns when they are committed.
+        """Pass on a record and its calls; return when they are committed.
 
-        `meanwhile` is done while they are being written. It returns at once while no more than
-        `spare` are still to be written.
+        `meanwhile` is called while they are being written. With at most `spare` records unwritten,
+        return at once.
         """
         if self.error:
             self._lost += record is not None
@@ -80,10 +76,10 @@ class Writer:
             raise self.error
 
     def _look(self, before: int) -> None:
-        """Hand over what was gathered, or wait while more comes in."""
-        there = len(self._gathered)
-        if there > before and there < (MANY if self._busy else FEW):
-            self._loop.call_soon(self._look, there)
+        """Hand over the group, or wait while it grows."""
+        size = len(self._gathered)
+        if before < size < (LARGE_GROUP if self._busy else SMALL_GROUP):
+            self._loop.call_soon(self._look, size)
         else:
             self._hand_over()
 
@@ -93,14 +89,14 @@ class Writer:
             self._queue.put(group)
 
     async def close(self) -> None:
-        """Write what is left and end; raises what went wrong while writing."""
+        """Write the rest and end; raise the error that stopped the writing."""
         self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         self._give_up()
         if isinstance(self.error, StoreError) and self._lost:
             lost = "1 response" if self._lost == 1 else f"{self._lost:,} responses"
-            text = f"{self.error} Not kept, and made again then: {lost}."
+            text = f"{self.error} Not stored, and repeated on resume: {lost}."
             raise StoreError(text) from self.error
         if self.error:
             raise self.error
@@ -113,7 +109,7 @@ class Writer:
                 group, ended = self._next()
                 if group:
                     records = [record for record, _, _ in group if record is not None]
-                    self._store.write(records, [call for _, calls, _ in group for call in calls])
+                    self._write(records, [call for _, calls, _ in group for call in calls])
                     self._loop.call_soon_threadsafe(self._wake, group)
                     group = []
                     self._committed(records)
@@ -123,7 +119,7 @@ class Writer:
             self._loop.call_soon_threadsafe(self._give_up)
 
     def _next(self) -> tuple[list[Item], bool]:
-        """Wait for what is to be written, and say whether it is the last."""
+        """Wait for the next rows to write; return them and whether they are the last."""
         self._busy = False
         groups = [self._queue.get()]
         self._busy = True
@@ -133,9 +129,9 @@ class Writer:
         return [item for group in groups for item in group or ()], None in groups
 
     def _give_up(self) -> None:
-        """Let go of those that wait for a commit that will not come; `put` tells them why.
+        """Release the callers that wait for a commit that will not come; `put` raises the error.
 
-        Where nobody waits, `failed` ends what is under way: it could not be kept.
+        After an error, `failed` cancels the calls in flight: their results could not be stored.
         """
         left, self._gathered = self._gathered, []
         while not self._queue.empty():

@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
-from pennyweight.engine.limiter import MOST, ClosedError
+from pennyweight.engine.limiter import MAX_CALLS, ClosedError
 from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
@@ -58,17 +58,6 @@ class JudgingResult:
         if self.interrupted:
             return 130
         return 4 if self.tally.stop_reason or self.tally.errors or self.unjudged else 0
-
-
-@dataclass(frozen=True, slots=True)
-class _JudgmentRows:
-    """The judgments of a store, for the writer."""
-
-    store: Store
-
-    def write(self, records: Sequence[Row], calls: Sequence[Row]) -> None:
-        """Write judgments with their calls."""
-        self.store.write_judgments(records, calls)
 
 
 class _StoppedError(Exception):
@@ -188,7 +177,7 @@ class Bench:
     async def sit(self, limits: Limits) -> bool:
         """Judge until all is done or it is interrupted; return whether it was."""
         workforce = self.workforce = Workforce(
-            self.models.values(), limits, self.budget, self.tally, _JudgmentRows(self.store),
+            self.models.values(), limits, self.budget, self.tally, self.store.write_judgments,
             self._committed,
         )  # fmt: skip
         try:
@@ -201,7 +190,7 @@ class Bench:
             places = sum(limiter.places for limiter in workforce.limiters.values())
             todo = self._todo()
             workforce.stopping.listen()
-            workers = max(1, min(places, MOST, wanting))
+            workers = max(1, min(places, MAX_CALLS, wanting))
             await workforce.run(self._work(todo) for _ in range(workers))
             return workforce.stopping.signals > 0
         finally:
