@@ -8,9 +8,7 @@ PRIVATE_USES: set[str] = set()
 
 HASATTR: set[str] = set()
 
-TOO_LARGE: set[str] = {
-    "render",
-}
+TOO_LARGE: set[str] = set()
 
 MOST: set[str] = set()
 

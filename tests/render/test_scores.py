@@ -10,9 +10,9 @@ from pennyweight import MetricsSummary, Scores
 from pennyweight.api.compare import compare
 from pennyweight.api.score import score
 from pennyweight.catalogue import METRICS
+from pennyweight.render.catalogue import why_missing
 from pennyweight.render.comparison import as_table
 from pennyweight.render.format import estimate_cells
-from pennyweight.render.needs import why_missing
 from pennyweight.render.scores import render
 
 ROWS = [{"id": i, "target": "1", "answer": "1" if i else "2", "x": i % 2} for i in range(4)]

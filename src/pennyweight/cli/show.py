@@ -19,9 +19,13 @@ def command(run: str, task: str | None, store: str | None, format: str) -> None:
     verdict of every check with its evidence.
     """
     from pennyweight.api.runs import attempts_at_task, show_run  # noqa: PLC0415
-    from pennyweight.render.attempts import render_attempts  # noqa: PLC0415
     from pennyweight.render.runs import render_one  # noqa: PLC0415
-    from pennyweight.render.scenarios import attempts, attempts_at, render  # noqa: PLC0415
+    from pennyweight.render.scenarios import (  # noqa: PLC0415
+        attempts,
+        attempts_at,
+        render,
+        render_attempts,
+    )
 
     if task is not None:
         found = attempts_at(task, attempts_at_task(run, task, store))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rich.text import Text
@@ -14,6 +14,30 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, markdown_table
 from pennyweight.render.terminal import Terminal, borderless
 from pennyweight.scoring.groups import interval_text
+from pennyweight.scoring.scores import Group
+
+_FURTHER_NEEDS = {"sce_normalized": "two different answers"}
+"""What a metric needs although its columns are there."""
+
+SOURCES = {
+    "correct": "answer and target",
+    "normalized_answer": "answer",
+    "normalized_target": "target",
+    "cot_tokens": "cot",
+    "cot_chars": "cot",
+    "step_count": "cot",
+    "ra_ratio": "cot",
+    "self_correcting": "cot",
+    "total_tokens": "prompt_tokens and completion_tokens",
+    "scenario_score": "observed",
+    "quality": "a score or answers",
+    "composite_score": "passed and impl_rate",
+    "judges": "judge_scores",
+    "judge_mean": "judge_scores",
+    "judge_variance": "judge_scores",
+    "judge_difference": "judge_scores",
+}
+"""The columns behind a measure that is not itself a column of the record."""
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002
@@ -173,3 +197,30 @@ def _kind(declaration: Declaration) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def why_missing(name: str, group: Group) -> str:
+    """Explain why a metric has no value."""
+    metric = METRICS[name]
+    if metric.open_parts:
+        return "name its parts with --weight, each with a value"
+    if metric.parts:
+        missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
+        return f"needs {', '.join(missing)}"
+    if group[name].records == 0 or not metric.needs:
+        return f"needs {needed_columns(name, metric.inputs)}"
+    return "not defined for these records"
+
+
+def needed_columns(name: str, inputs: Iterable[str]) -> str:
+    """List the columns that a metric with these inputs needs."""
+    columns = dict.fromkeys(SOURCES.get(n, n) for n in inputs)
+    return _FURTHER_NEEDS.get(name) or " and ".join(columns)
+
+
+def needs(name: str) -> str:
+    """List what a metric needs, whatever the records are."""
+    metric = METRICS[name]
+    if metric.open_parts:
+        return "weights"
+    return needed_columns(name, metric.parts or metric.needs or metric.inputs)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.plain import csv_table, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.runs.transcript import asked_of, script_of, turns_of, written
+from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +24,8 @@ _TEXTS = (
 )
 NEEDED = frozenset((*_KEPT, "checks", "weight", "error"))
 """The columns that are read of records; those of one task are read whole."""
+CHECKED = {True: "passed", False: "not passed", None: "undecided"}
+SCORED = {True: "right", False: "wrong", None: "no target"}
 _SIGNS = {True: "✓", False: "✗", None: "?"}
 
 
@@ -122,3 +126,41 @@ def verdict_lines(check: Mapping[str, Any]) -> list[str]:
         place = f", {found['start']}–{found['end']}" if "start" in found else ""
         lines.append(f"    {found['of']}{place}: {one_line(found['text'], 120)!r}")
     return lines
+
+
+def render_attempts(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
+    """Write attempts for the terminal, or as JSON."""
+    if format == "json":
+        told = [{k: v for k, v in one.items() if k != "work"} for one in found]
+        turns = [[list(turn) for turn in turns_of(one)] for one in found]
+        whole = [{**one, "turns": t} if t else one for one, t in zip(told, turns, strict=True)]
+        return json.dumps({"attempts": whole}, indent=2, ensure_ascii=False) + "\n"
+    return clean("\n".join(line for one in found for line in (*_attempt(one), "")))
+
+
+def _attempt(one: Mapping[str, Any]) -> list[str]:
+    where = f"{one['subject']}, {one['tier']}, attempt {one['attempt']}"
+    lines = [f"{one['task_id']} ({where}): {_state(one)}", ""]
+    if talk := turns_of(one):
+        lines += ["Said:", *written([*asked_of(one)[:-1], *talk]), ""]
+    else:
+        later = [("user, later", line) for line in script_of(one)]
+        lines += ["Asked:", *written([*asked_of(one), *later]), ""]
+    if one["reasoning"]:
+        lines += ["Thought:", one["reasoning"], ""]
+    if one["response"] is not None and not talk:
+        lines += ["Replied:", one["response"], ""]
+    if one["error"]:
+        lines += [f"Error ({one['error_kind'] or one['status']}): {one['error']}", ""]
+    if one["status"] != "error" and one["target"] is not None and not one["checks"]:
+        answer = "no answer was found" if one["answer"] is None else f"answer: {one['answer']}"
+        lines += [f"{answer}; target: {one['target']}", ""]
+    return lines + [line for check in one["checks"] for line in verdict_lines(check)]
+
+
+def _state(one: Mapping[str, Any]) -> str:
+    if one["checks"]:
+        return CHECKED[one["passed"]]
+    if one["status"] != "ok":
+        return str(one["status"])
+    return CHECKED[one["passed"]] if one["passed"] is not None else SCORED[one["correct"]]

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.render.catalogue import why_missing
 from pennyweight.render.format import MISSING, count, estimate_cells, level, quantity, unit_of
-from pennyweight.render.needs import why_missing
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title
 from pennyweight.render.terminal import GAP, Terminal, borderless

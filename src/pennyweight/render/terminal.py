@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -55,13 +54,3 @@ def borderless(*, header: bool = True, gap: int = GAP) -> Table:
     return Table(
         box=None, show_header=header, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0)
     )
-
-
-def plain_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> Table:
-    """Make a table of texts; `right` lists the columns that are aligned right."""
-    table = borderless()
-    for index, name in enumerate(head):
-        table.add_column(name, justify="right" if index in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.catalogue import FAMILIES, METRICS
 from pennyweight.define import Metric
+from pennyweight.render.catalogue import needs
 from pennyweight.render.format import MISSING, SHARE, count, difference_cells, estimate_cells, money
-from pennyweight.render.needs import needs
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.text.safe import clean
 
