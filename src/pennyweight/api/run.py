@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pennyweight.api.baseline import baseline_records
-from pennyweight.api.gate import read_policy
 from pennyweight.api.sources import open_store
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.early_stop import GrowingSuite
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
@@ -24,19 +21,17 @@ from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
 from pennyweight.engine.tally import Tally
 from pennyweight.errors import StoreError, UsageError, unknown
-from pennyweight.gates.decision import needed_metrics
-from pennyweight.gates.verdict import Verdict
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import keep
-from pennyweight.runs.plan import EarlyStop
 from pennyweight.store.store import Row, Run, Store
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import Suite, Task
 
 if TYPE_CHECKING:
+    from pennyweight.gates.verdict import Verdict
     from pennyweight.store.settings import Spending
 
 T = TypeVar("T")
@@ -322,6 +317,13 @@ class _Job:
 
     def _until(self, until: Until) -> RunResult:
         """Make ever larger parts of the suite until the policy is decided."""
+        # Only this needs the gates: a plain run starts faster without them.
+        from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
+        from pennyweight.api.gate import read_policy  # noqa: PLC0415
+        from pennyweight.engine.early_stop import GrowingSuite  # noqa: PLC0415
+        from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
+        from pennyweight.runs.plan import EarlyStop  # noqa: PLC0415
+
         stored = None if self.fresh else EarlyStop.of(self.run)
         version = until.version or (stored.version if stored else None)
         policy = read_policy(until.policy, version)
