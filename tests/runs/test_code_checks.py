@@ -39,7 +39,7 @@ def ran(folder):
 def test_a_check_that_breaks_runs_once_in_a_run(folder):
     rules(folder, "raise RuntimeError('no')")
     done = pennyweight(folder, "run", "suite.yaml")
-    assert "1 check broke" in done.stderr
+    assert "1 check failed to run" in done.stderr
     assert ran(folder) == 1
     pennyweight(folder, "run", "--resume")
     assert ran(folder) == 2, "what broke is tried again when a run is gone on with"

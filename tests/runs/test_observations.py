@@ -122,7 +122,7 @@ def metrics(folder, *arguments):
 def test_a_run_of_scenarios_end_to_end(made):
     folder, done = made
     found = json.loads(done.stdout)["groups"][0]["metrics"]
-    assert "1 check broke" in done.stderr
+    assert "1 check failed to run" in done.stderr
     assert found["pass_rate"] == pytest.approx(2 / 3)
     assert found["safety_rate"] == 0.0
     rows = exported(folder)
