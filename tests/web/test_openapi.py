@@ -25,11 +25,13 @@ def config(run, suite, policy):
     known = {"runs": [run], "keys": [json.dumps(k) for k in keys], "policies": [policy]}
     known |= {"suites": [suite], "sorts": ["latency_ms", ""], "tiers": ["T0", "T2"]}
     known["places"] = ["", json.dumps(keys[0])]
+    known["verdicts"] = ["right", "wrong"]
     bound = {"path.run": "runs", "query.key": "keys", "body.key": "keys", "query.sort": "sorts"}
     bound |= {
         "query.after": "places",
         "query.before": "places",
         "body.policy": "policies",
+        "body.verdict": "verdicts",
         "body.tier": "tiers",
     }
     lines = [f"[dictionaries.{n}]\nvalues = {json.dumps(v)}" for n, v in known.items()]
