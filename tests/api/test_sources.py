@@ -66,7 +66,7 @@ def test_values_are_sources():
         assert isinstance(found, FrameSource)
         assert is_source(found)
     for wrong in (ROWS[0], 4):
-        with pytest.raises(UsageError, match="is no source"):
+        with pytest.raises(UsageError, match="is not a source"):
             resolve(wrong)
 
 

@@ -57,7 +57,7 @@ def _items(source: Given) -> list[Named]:
         return [FrameSource(source)]
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         kind = type(source).__name__
-        raise UsageError(f"A {kind} is no source: give a path, a frame or a list of dicts.")
+        raise UsageError(f"A {kind} is not a source: give a path, a frame or a list of dicts.")
     items = list(source)
     names = [item for item in items if isinstance(item, str | Path) or is_source(item)]
     return names if len(names) == len(items) else [RowsSource(items)]

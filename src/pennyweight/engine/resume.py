@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EVERY = 5.0
 """Seconds from one sign of life to the next."""
-SCORED_ANEW = {"answer": "how answers are found", "match": "how answers are matched"}
+SCORING_SETTINGS = {"answer": "how answers are found", "match": "how answers are matched"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ def _texts(run: Run, suite: Suite) -> Iterator[str]:
     if run.text != suite.text:
         yield f"the suite's text ({shown(suite.path)})"
     if run.data_hash != suite.data_hash:
-        yield "its tasks or examples (what stands is scored by the new targets)"
-    for name, what in SCORED_ANEW.items():
+        yield "its tasks or examples (existing records are scored against the new targets)"
+    for name, what in SCORING_SETTINGS.items():
         if run.settings.get(name) != settings.get(name):
-            yield f"{what} (old responses are only scored anew)"
+            yield f"{what} (old responses are only scored again)"
 
 
 def settings_of(suite: Suite) -> RunSettings:

@@ -198,7 +198,7 @@ def _grade(value: Value) -> str:
 
 
 def _across(comparison: Comparison) -> str:
-    """Write how the medians of the sides vary."""
+    """Write how the medians vary between sides."""
     across = comparison.across
     values = {
         "pass rate variance": (across.pass_rate_variance, number),

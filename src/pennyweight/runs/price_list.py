@@ -1,4 +1,4 @@
-"""A file of prices, with which an old run is priced anew."""
+"""A price list: reprices the records of an old run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PriceList:
 
 
 def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
-    """Compute the cost of records anew from their tokens; other subjects keep theirs."""
+    """Recompute the cost of records from their tokens; other subjects keep theirs."""
     subject = pl.col("subject")
     named = subject.is_in(list(prices))
 

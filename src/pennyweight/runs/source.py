@@ -31,7 +31,7 @@ class RunSource(Source):
     run: Run
     store: Store
     prices: PriceList | None = None
-    """With which its records are priced anew."""
+    """Reprices its records."""
     checks: Suite | None = None
     """The suite by whose behaviours and checks it is scored, in place of its own."""
     task_columns: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class RunSource(Source):
         return (f.join(bills, on=KEY_IN_RUN, how="left", maintain_order="left") for f in frames)
 
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
-        """Read the records some thousand at a time, priced anew where that is wanted."""
+        """Read the records a few thousand at a time, repriced where a price list is given."""
         if self.prices is None:
             return self.store.records(self.run.id, names)
         from pennyweight.runs.price_list import priced  # noqa: PLC0415

@@ -45,7 +45,7 @@ class Design:
     once: bool
     """Whether each task is tried once and passes or not."""
     discordance: float | None
-    """How often two tries of the sides end differently, were they alike; None for other values."""
+    """How often attempts of two equal sides end differently; None for other values."""
     spread: float
     """The standard deviation of the tasks' differences, were the sides alike."""
     seen: int
