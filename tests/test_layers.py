@@ -128,6 +128,21 @@ def test_the_help_of_every_command_loads_nothing_heavy(name: str) -> None:
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 
+def test_scoring_a_file_loads_no_database_no_suite_and_no_client(tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    records.write_text('{"task_id": "a", "correct": true}\n')
+    code = (
+        f"import sys; sys.argv = ['pennyweight', 'score', {str(records)!r}]\n"
+        "from pennyweight.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "names = ('sqlalchemy', 'yaml', 'jinja2', 'aiohttp', 'asyncio')\n"
+        "print([n for n in names if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+
+
 def test_the_public_names_are_there() -> None:
     for name in pennyweight.__all__:
         assert getattr(pennyweight, name) is not None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.runs import status_of
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
@@ -178,6 +177,8 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
         run, statuses = source.run, source.store.statuses(source.run.id)
         made = sum(statuses.values()) - statuses.get("error", 0)
         if made < run.attempts:
+            from pennyweight.api.runs import status_of  # noqa: PLC0415
+
             status = status_of(run, source.store)
             found.append(UnfinishedRun(run.id, made, run.attempts, status))
     return found
@@ -185,6 +186,9 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
 
 def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str]:
     """Describe runs in which the answer rule finds hardly any answer: accuracy is meaningless."""
+    runs = runs_of(sources)
+    if not runs:
+        return []
     from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
 
     rule = AnswerRule.parse(answer) if answer is not None else None
@@ -192,6 +196,6 @@ def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str
         unanswered(
             source.store.records(source.run.id, LOOKS_AT), rule or source.options()["answer_rule"]
         )
-        for source in runs_of(sources)
+        for source in runs
     )
     return [note for note in notes if note]
