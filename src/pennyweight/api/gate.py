@@ -21,11 +21,10 @@ from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import Verdict, VerdictEvidence
 from pennyweight.runs.plan import early_stop_plan
 from pennyweight.sources.source import Source
-from pennyweight.store import cache
-from pennyweight.store.store import Store
 
 if TYPE_CHECKING:
     from pennyweight.runs.source import RunSource
+    from pennyweight.store.store import Store
 
 
 def gate(
@@ -53,7 +52,7 @@ def gate(
     sources = _sources(source, where, store)
     runs = runs_of(sources)
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
-    stamp = cache.stamp(run.store, run.run) if run else ""
+    stamp = _stamp(run) if run else ""
     records = read_records(
         sources, metrics, loaded.options, where=where, map=map, skip_bad=skip_bad
     )
@@ -75,11 +74,20 @@ def gate(
     return replace(decide(loaded, records, before, plan), evidence=evidence)
 
 
+def _stamp(run: RunSource) -> str:
+    """Return the mark of the run's present records: a verdict is out of date once it changes."""
+    from pennyweight.store import cache  # noqa: PLC0415
+
+    return cache.stamp(run.store, run.run)
+
+
 def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
     """Keep the verdict with the run it is about; False where it is not about one run."""
     about = verdict.evidence
     if about.run is None:
         return False
+    from pennyweight.store import cache  # noqa: PLC0415
+
     cache.save_decision(
         open_store(store),
         about.run,
