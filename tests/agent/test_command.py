@@ -240,7 +240,7 @@ def test_daemons_end_with_their_agent(tmp_path, sandbox):
 
 
 def test_the_time_limit_ends_all_that_ignores_the_signal(tmp_path, sandbox, monkeypatch):
-    monkeypatch.setattr("pennyweight.agent.command.GRACE", 0.3)
+    monkeypatch.setattr("pennyweight.agent.process.GRACE", 0.3)
     mark = secrets.token_hex(8)
     code = DAEMON.format(mark=mark) + "    sleep()\n"
     reply = attempt(script(tmp_path, code, sandbox=sandbox, timeout=2))

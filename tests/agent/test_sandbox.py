@@ -7,15 +7,15 @@ import pytest
 from agent.trying import attempt, needs_bubblewrap
 from pennyweight.agent import sandbox
 from pennyweight.agent.diff import Snapshot
-from pennyweight.agent.folders import Cell, end_container
+from pennyweight.agent.folders import AttemptFolders, end_container
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.suite.values import Agent, Workspace
 
 
 @pytest.fixture
-def cell(tmp_path):
-    made = Cell(tmp_path / "run" / "1", tmp_path, Snapshot({}), 0, 0)
+def folders(tmp_path):
+    made = AttemptFolders(tmp_path / "run" / "1", tmp_path, Snapshot({}), 0, 0)
     made.root.mkdir(parents=True)
     return made
 
@@ -32,20 +32,20 @@ def engine(tmp_path, monkeypatch):
 
 
 def test_a_container_gets_the_workspace_and_no_value_of_a_variable(
-    tmp_path, cell, engine, monkeypatch
+    tmp_path, folders, engine, monkeypatch
 ):
     monkeypatch.setenv("SOME_KEY", "sk-secret-123456")
     agent = Agent(("tool",), sandbox="container", image="an/image", env=("SOME_KEY",))
-    words = sandbox.wrapped(agent, ["tool", "x"], cell, ["HOME", "SOME_KEY"])
+    words = sandbox.wrapped(agent, ["tool", "x"], folders, ["HOME", "SOME_KEY"])
     assert words[0] == str(engine)
     assert words[-3:] == ["an/image", "tool", "x"]
     line = " ".join(words)
     assert "--network none" in line
-    assert f"--volume {cell.work}:/workspace" in line
+    assert f"--volume {folders.work}:/workspace" in line
     assert "--env SOME_KEY" in line
     assert "sk-secret" not in line
     assert "--read-only" in words
-    end_container(cell.root)
+    end_container(folders.root)
     name = words[words.index("--name") + 1]
     assert Path(tmp_path, "told").read_text() == f"rm --force {name}\n"
 

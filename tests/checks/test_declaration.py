@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import json
+import re
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -108,3 +110,9 @@ def test_checks_see_what_a_whole_frame_shows():
     frame = pl.DataFrame({"response": ["yes", None, "<think>yes</think>no"]})
     found = [verdict({"contains": "yes"}, row).holds for row in frame.iter_rows(named=True)]
     assert found == [True, False, False]
+
+
+def test_the_guide_lists_every_check_once():
+    page = Path(__file__).parents[2] / "docs" / "checks.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][2:]
+    assert sorted(re.findall(r"`(\w+)`", "\n".join(rows))) == sorted(CHECKS)

@@ -1,7 +1,9 @@
-"""Tiers and what they extend."""
+"""Tiers, what they extend, and their prompts."""
+
+import pytest
 
 from pennyweight.suite.loader import load_suite
-from suite.problems import MINIMAL
+from suite.problems import MINIMAL, mistakes
 
 
 def test_tiers_take_over_and_take_away(write):
@@ -14,3 +16,33 @@ def test_tiers_take_over_and_take_away(write):
     assert [(t.system, t.prompt if not t.messages else "") for t in tiers] == [
         ("S", "P {{ input }}"), (None, "P {{ input }}"), (None, "Q"), ("S", ""), ("S", "R"),
     ]  # fmt: skip
+
+
+def test_a_prompt_that_fails_for_some_tasks_names_them(write):
+    text = (
+        "suite: s\ntasks:\n  - {id: a, input: x, hint: h}\n  - {id: b, input: y}\nsubjects: [m]\n"
+    )
+    found = mistakes(write(text + "prompt: |\n  {{ input }} {{ hint }}\n"))
+    assert found == [
+        "suite.yaml, line 6: the prompt of task 'b' cannot be rendered: 'hint' is undefined. "
+        "If only some tasks have it, write '{% if hint is defined %}…{% endif %}'."
+    ]
+    assert (
+        "'{% if hint is defined %}" in mistakes(write(text + "prompt: \"{{ hint or '' }}\"\n"))[0]
+    )
+    load_suite(write(text + "prompt: '{{ input }}{% if hint is defined %}{{ hint }}{% endif %}'\n"))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{{ input.__class__.__mro__ }}",
+        "{{ ''.__class__.__subclasses__() }}",
+        "{{ cycler.__init__.__globals__ }}",
+        "{% include 'x' %}",
+        "{{ range(10**9) | list }}",
+        "{{ target }}",
+    ],
+)
+def test_prompts_are_sandboxed(write, prompt):
+    assert mistakes(write(MINIMAL.format(tasks="[q]") + f'prompt: "{prompt}"\n'))

@@ -7,14 +7,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, Literal
 
-from pennyweight.agent import diff, readers, sandbox
+from pennyweight.agent import readers, sandbox
 from pennyweight.agent import verification as verify
-from pennyweight.agent.folders import Cell
-from pennyweight.agent.process import GRACE, ProcessLimits, ProcessResult, run
+from pennyweight.agent.diff import Diff
+from pennyweight.agent.folders import AttemptFolders, RunFolder
+from pennyweight.agent.process import ProcessLimits, ProcessResult, run
 from pennyweight.agent.prompt import settings_of, words_of
-from pennyweight.agent.scratch import Scratch
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
@@ -42,7 +43,7 @@ class CommandAgent(Model):
         self.account = f"command:{name}"
         self.limit = cores()
         self.agent = agent
-        self._scratch: Scratch | None = None
+        self._run_folder: RunFolder | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
         self._address: str | None = None
@@ -54,38 +55,37 @@ class CommandAgent(Model):
     async def call(self, request: Request) -> Reply:
         """Make one attempt."""
         agent = self.agent
-        scratch = await self._start()
+        run_folder = await self._start()
         work = request.work or Workspace()
         checks = verify.checks_of(work)
-        before = await self._checked_before(scratch, work, checks)
-        cell = await asyncio.to_thread(scratch.cell, work)
+        before = await self._checked_before(run_folder, work, checks)
+        folders = await asyncio.to_thread(run_folder.attempt, work)
         try:
-            ended = await self._run(cell, request)
+            ended = await self._run(folders, request)
             printed = readers.read(agent.output, ended.stdout.text, ended.stderr.text)
             if ended.why == "exit" and printed.failed:
-                raise self._told(printed.failed)
-            made = await asyncio.to_thread(diff.compare, cell.begun, cell.snapshot, cell.work)
+                raise self._without_keys(printed.failed)
+            changes = await asyncio.to_thread(folders.changes)
             if checks and ended.why == "exit":
-                await asyncio.to_thread(cell.renew_home)
-            after = await self._checked(cell, work, checks) if ended.why == "exit" else []
+                await asyncio.to_thread(folders.renew_home)
+            after = await self._checked(folders, work, checks) if ended.why == "exit" else []
         finally:
-            await asyncio.shield(asyncio.to_thread(cell.remove))
+            await asyncio.shield(asyncio.to_thread(folders.remove))
         if ended.why != "exit":
-            return self._reply(ended, printed, made, [], passed=False)
+            return self._reply(ended, printed, changes, [], passed=False)
         passed = verify.verdict(checks, before, after, ended.exit_code)
-        return self._reply(ended, printed, made, verify.as_plain(checks, before, after), passed)
+        return self._reply(ended, printed, changes, verify.as_plain(checks, before, after), passed)
 
-    def _told(self, wrong: CallError) -> CallError:
-        """Remove keys from an error."""
-        wrong.message = redact_environment(wrong.message, self.agent.env)
-        wrong.args = (wrong.message,)
-        return wrong
+    def _without_keys(self, error: CallError) -> CallError:
+        error.message = redact_environment(error.message, self.agent.env)
+        error.args = (error.message,)
+        return error
 
     def _reply(
         self,
         ended: ProcessResult,
-        printed: readers.Printed,
-        made: diff.Diff,
+        printed: readers.AgentOutput,
+        changes: Diff,
         checked: list[dict[str, Any]],
         passed: bool | None,
     ) -> Reply:
@@ -100,8 +100,8 @@ class CommandAgent(Model):
             "stdout_bytes": ended.stdout.total,
             "stderr_bytes": ended.stderr.total,
             "left_processes": ended.left,
-            "diff": made.text,
-            "files": {"added": made.added, "changed": made.changed, "removed": made.removed},
+            "diff": changes.text,
+            "files": {n: getattr(changes, n) for n in ("added", "changed", "removed")},
             "checks": checked,
         }
         return Reply(
@@ -115,39 +115,58 @@ class CommandAgent(Model):
             work=redact_reply(work, self.agent.env),
         )
 
-    async def _start(self) -> Scratch:
+    async def _start(self) -> RunFolder:
         async with self._opening:
-            if self._scratch is None:
-                self._scratch = await asyncio.to_thread(_scratch)
+            if self._run_folder is None:
+                try:
+                    self._run_folder = await asyncio.to_thread(RunFolder)
+                except OSError as error:
+                    problem = f"The folder for workspaces cannot be created: {error}."
+                    raise CallError("workspace", problem) from error
             if self.agent.serves and self._address is None:
                 from pennyweight.models.local import serving  # noqa: PLC0415
 
                 name = self.agent.serves.removeprefix("local/")
                 self._address = await self._open.enter_async_context(serving(name))
-        return self._scratch
+        return self._run_folder
 
-    async def _run(self, cell: Cell, request: Request) -> ProcessResult:
+    async def _run(self, folders: AttemptFolders, request: Request) -> ProcessResult:
         agent = self.agent
-        note = cell.home / ".prompt.md"
-        inside = f"{sandbox.place_of(agent, cell).home}/{note.name}"
+        note = folders.home / ".prompt.md"
+        inside = f"{sandbox.home_and_tmp(agent, folders)[0]}/{note.name}"
         words, prompt = words_of(agent, request, inside)
         if agent.prompt != "argument":
             note.write_text(prompt, encoding="utf-8", errors="replace")
-        environment = self._environment(cell, settings_of(request))
-        ended = await run(
-            sandbox.wrapped(agent, self._found(words), cell, tuple(environment)),
-            folder=cell.work,
-            environment=environment,
-            limits=self._limits(agent.caps.output_kb * 1000),
-            given=note if agent.prompt == "stdin" else None,
-            watch=lambda watcher: cell.too_much(agent.caps, watcher),
-            status=sandbox.status_of(agent),
+        environment = self._environment(folders, settings_of(request))
+        stdin = note if agent.prompt == "stdin" else None
+        ended = await self._execute(
+            words, folders, environment, agent.caps.output_kb * 1000, stdin=stdin
         )
-        if wrong := await asyncio.to_thread(sandbox.failure, agent, cell, ended):
-            raise self._told(CallError("workspace", wrong))
+        if problem := await asyncio.to_thread(sandbox.failure, agent, folders, ended):
+            raise self._without_keys(CallError("workspace", problem))
         return ended
 
-    def _found(self, words: Sequence[str]) -> list[str]:
+    async def _execute(
+        self,
+        words: Sequence[str],
+        folders: AttemptFolders,
+        environment: Mapping[str, str],
+        output: int,
+        stdin: Path | None = None,
+    ) -> ProcessResult:
+        """Run a command in its sandbox; `output` is the number of bytes kept of each output."""
+        agent = self.agent
+        return await run(
+            sandbox.wrapped(agent, self._with_full_path(words), folders, tuple(environment)),
+            folder=folders.work,
+            environment=environment,
+            limits=ProcessLimits(agent.timeout, output, agent.caps.disk_mb * 1_000_000),
+            stdin=stdin,
+            watch=lambda watcher: folders.exceeded(agent.caps, watcher),
+            status=sandbox.status_of(agent),
+        )
+
+    def _with_full_path(self, words: Sequence[str]) -> list[str]:
         """Return a command with its full path, so that the one that was found is run."""
         if self.agent.sandbox == "container" or "/" in words[0]:
             return list(words)
@@ -156,25 +175,22 @@ class CommandAgent(Model):
             raise CallError("not_found", f"The command {words[0]!r} is not installed.")
         return [found, *words[1:]]
 
-    def _limits(self, output: int) -> ProcessLimits:
-        return ProcessLimits(self.agent.timeout, output, self.agent.caps.disk_mb * 1_000_000, GRACE)
+    def _system(self, folders: AttemptFolders) -> dict[str, str]:
+        home, tmp = sandbox.home_and_tmp(self.agent, folders)
+        path = sandbox.path_of(self.agent)
+        return {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8"}
 
-    def _system(self, cell: Cell) -> dict[str, str]:
-        place, path = sandbox.place_of(self.agent, cell), sandbox.path_of(self.agent)
-        return {"PATH": path, "HOME": place.home, "TMPDIR": place.tmp, "LANG": "C.UTF-8"}
-
-    def _environment(self, cell: Cell, settings: Mapping[str, Any]) -> dict[str, str]:
+    def _environment(self, folders: AttemptFolders, settings: Mapping[str, Any]) -> dict[str, str]:
         """Return the environment of a command: a few system variables and those the suite names."""
-        found = self._system(cell)
+        variables = self._system(folders)
         if settings:
-            found["PENNYWEIGHT_SETTINGS"] = json.dumps(settings, default=str)
+            variables["PENNYWEIGHT_SETTINGS"] = json.dumps(settings, default=str)
         if self._address:
-            found["OPENAI_BASE_URL"] = f"{self._address}/v1"
-            found["OPENAI_API_KEY"] = "local"
-        return found | {n: os.environ[n] for n in self.agent.env if n in os.environ}
+            variables |= {"OPENAI_BASE_URL": f"{self._address}/v1", "OPENAI_API_KEY": "local"}
+        return variables | {n: os.environ[n] for n in self.agent.env if n in os.environ}
 
     async def _checked_before(
-        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+        self, run_folder: RunFolder, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
     ) -> list[verify.WorkspaceCheckResult]:
         """Run the checks in a workspace that no agent has seen, once for all attempts from it.
 
@@ -184,7 +200,7 @@ class CommandAgent(Model):
             return []
         key = json.dumps([work.task, work.target, work.identity()])
         if key not in self._before:
-            task = asyncio.create_task(self._fresh(scratch, work, checks))
+            task = asyncio.create_task(self._fresh(run_folder, work, checks))
             self._before[key] = task
             task.add_done_callback(lambda done: self._forget(key, done))
         return await asyncio.shield(self._before[key])
@@ -194,67 +210,48 @@ class CommandAgent(Model):
             self._before.pop(key, None)
 
     async def _fresh(
-        self, scratch: Scratch, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+        self, run_folder: RunFolder, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
     ) -> list[verify.WorkspaceCheckResult]:
-        cell = await asyncio.to_thread(scratch.cell, work)
+        folders = await asyncio.to_thread(run_folder.attempt, work)
         try:
-            return await self._checked(cell, work, checks)
+            return await self._checked(folders, work, checks)
         finally:
-            await asyncio.to_thread(cell.remove)
+            await asyncio.to_thread(folders.remove)
 
     async def _checked(
-        self, cell: Cell, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
+        self, folders: AttemptFolders, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
     ) -> list[verify.WorkspaceCheckResult]:
-        await asyncio.to_thread(cell.lay, work.verify_files)
+        await asyncio.to_thread(folders.place_files, work.verify_files)
         target = {} if work.target is None else {"PENNYWEIGHT_TARGET": work.target}
-        environment = {**self._system(cell), "PENNYWEIGHT_TASK": work.task, **target}
-
-        async def once(words: tuple[str, ...]) -> verify.WorkspaceCheckResult:
-            return await self._check(cell, words, environment)
-
-        return await verify.run_all(checks, once)
+        environment = {**self._system(folders), "PENNYWEIGHT_TASK": work.task, **target}
+        return [await self._check(folders, check.words, environment) for check in checks]
 
     async def _check(
-        self, cell: Cell, words: tuple[str, ...], environment: Mapping[str, str]
+        self, folders: AttemptFolders, words: tuple[str, ...], environment: Mapping[str, str]
     ) -> verify.WorkspaceCheckResult:
         """Run a check. A check that is a missing file of the workspace has failed."""
         agent = self.agent
         try:
-            ended = await run(
-                sandbox.wrapped(agent, self._found(words), cell, tuple(environment)),
-                folder=cell.work,
-                environment=environment,
-                limits=self._limits(CHECK_OUTPUT),
-                watch=lambda watcher: cell.too_much(agent.caps, watcher),
-                status=sandbox.status_of(agent),
-            )
-        except CallError as wrong:
+            ended = await self._execute(words, folders, environment, CHECK_OUTPUT)
+        except CallError as error:
             if agent.sandbox == "none" and "/" in words[0] and not words[0].startswith("/"):
-                return verify.WorkspaceCheckResult(127, "exit", wrong.message)
+                return verify.WorkspaceCheckResult(127, "exit", error.message)
             raise
-        said = await asyncio.to_thread(sandbox.failure, agent, cell, ended)
-        if said and not sandbox.own_fault(agent, words[0], ended):
-            raise self._told(CallError("workspace", f"A check could not be run. {said}"))
+        problem = await asyncio.to_thread(sandbox.failure, agent, folders, ended)
+        if problem and not sandbox.own_fault(agent, words[0], ended):
+            problem = f"A check could not be run. {problem}"
+            raise self._without_keys(CallError("workspace", problem))
         return verify.WorkspaceCheckResult.of(ended)
 
     async def close(self) -> None:
         """Remove the workspaces and stop the served model."""
-        under_way = list(self._before.values())
-        for task in under_way:
+        pending = list(self._before.values())
+        for task in pending:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*pending, return_exceptions=True)
         self._before.clear()
-        scratch, self._scratch = self._scratch, None
-        if scratch is not None:
-            await asyncio.to_thread(scratch.close)
+        run_folder, self._run_folder = self._run_folder, None
+        if run_folder is not None:
+            await asyncio.to_thread(run_folder.close)
         self._address = None
         await self._open.aclose()
-
-
-def _scratch() -> Scratch:
-    try:
-        return Scratch()
-    except OSError as error:
-        raise CallError(
-            "workspace", f"The folder for workspaces cannot be created: {error}."
-        ) from error

@@ -118,7 +118,7 @@ def _changed(
     closed = tuple("" if n == "." else f"{n}/" for n, kind in now.items() if kind is None)
     for name in sorted({*snapshot.marks, *now}):
         if name not in now and closed and name.startswith(closed):
-            continue  # nobody can tell
+            continue  # it may still be in the folder that cannot be read
         kind = now.get(name)
         if name in now and snapshot.marks.get(name) == _mark(kind):
             continue
@@ -147,16 +147,12 @@ def _content(path: Path) -> _Content:
             return _Opaque("a special file")
         if kind.st_size > MAX_COMPARED_BYTES:
             return _Opaque(f"a file of {kind.st_size:,} bytes", kind.st_mtime_ns)
-        with open(path, "rb", opener=_unfollowed) as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             return file.read(MAX_COMPARED_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         return _Opaque(f"a file that cannot be read ({error.strerror})")
-
-
-def _unfollowed(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _file(name: str, old: _Content, new: _Content, effort: Effort) -> Iterator[str]:

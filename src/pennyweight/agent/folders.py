@@ -1,24 +1,38 @@
-"""The folders of one attempt and their size."""
+"""The folders of runs and attempts: a fresh workspace, home and temporary folder for each attempt.
+
+The folder of a run holds a lock for as long as its process lives. A folder whose lock is free
+belongs to a run that was killed: the next run ends its processes and removes it. The same happens
+if there is no lock and the process no longer exists.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
+import secrets
+import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO
 
+from pennyweight.agent.diff import Diff, Snapshot, compare
+from pennyweight.agent.process import end_marked
 from pennyweight.agent.supervisor import below
-from pennyweight.agent.workspace import place, remove
+from pennyweight.agent.workspace import copy, make, place, remove
+from pennyweight.models.failure import CallError
+from pennyweight.suite.values import Caps, Workspace
 
-if TYPE_CHECKING:
-    from pennyweight.agent.diff import Snapshot
-    from pennyweight.suite.values import Caps
-
+VARIABLE = "PENNYWEIGHT_WORKSPACES"
+LOCK = "lock"
+NAME = re.compile(r"\d+-[0-9a-f]+")
+"""The name of a run's folder: its process id and a random suffix."""
 CONTAINER = "container"
 """The file that names the container of an attempt."""
 MAX_PATH_CHARACTERS = 900
@@ -26,11 +40,11 @@ MAX_PATH_CHARACTERS = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AttemptFolders:
     """The folders of one attempt: its workspace, its home and its temporary files."""
 
     root: Path
-    begun: Path
+    initial: Path
     """The initial state of the workspace, for comparison."""
     snapshot: Snapshot
     size: int
@@ -51,7 +65,7 @@ class Cell:
         """The agent's temporary files."""
         return self.root / "tmp"
 
-    def too_much(self, caps: Caps, watcher: int) -> str | None:
+    def exceeded(self, caps: Caps, watcher: int) -> str | None:
         """Return which limit the attempt exceeds, if any; `watcher` is its parent process."""
         most = self.size + caps.disk_mb * 1_000_000
         size, count = usage(self.root, most, self.count + caps.files)
@@ -63,7 +77,11 @@ class Cell:
             return f"it created more than {caps.files:,} files"
         return None
 
-    def lay(self, files: Mapping[str, bytes]) -> None:
+    def changes(self) -> Diff:
+        """Compare the workspace with its initial state."""
+        return compare(self.initial, self.snapshot, self.work)
+
+    def place_files(self, files: Mapping[str, bytes]) -> None:
         """Write the files of the checks, replacing anything that the agent put in their place."""
         for name, held in files.items():
             path = self.work
@@ -146,9 +164,136 @@ def unlinked(pids: Iterable[int], device: int) -> int:
     return sum(found.values())
 
 
-def end_container(cell: Path) -> None:
+def end_container(folders: Path) -> None:
     """Remove the container of an attempt, if it had one."""
-    note = cell / CONTAINER
+    note = folders / CONTAINER
     with contextlib.suppress(OSError):
         engine, name = note.read_text().split()
         subprocess.run([engine, "rm", "--force", name], capture_output=True, check=False)  # noqa: S603
+
+
+def home() -> Path:
+    """Return the folder of all workspaces."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base, "pennyweight", "workspaces").absolute()
+
+
+class RunFolder:
+    """The folder of one run."""
+
+    def __init__(self) -> None:
+        above = home()
+        above.mkdir(parents=True, exist_ok=True)
+        clean(above)
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        making = above / f".{name}"
+        making.mkdir(mode=0o700)
+        (making / LOCK).touch()
+        self._lock = _locked(making / LOCK)
+        self.root = making.rename(above / name)
+        self._making = threading.Lock()
+        self._templates: dict[str, Path] = {}
+        self._count = 0
+
+    def attempt(self, work: Workspace) -> AttemptFolders:
+        """Create a fresh workspace with its files."""
+        self._count += 1
+        root = self.root / f"{self._count}-{secrets.token_hex(3)}"
+        try:
+            with self._making:
+                initial = self._template(work)
+            root.mkdir(mode=0o700)
+            copy(initial, root / "work")
+            for name in ("home", "tmp"):
+                (root / name).mkdir()
+        except (OSError, shutil.Error, subprocess.SubprocessError) as error:
+            remove(root)
+            raise CallError(
+                "workspace", f"The workspace cannot be created: {_reason(error)}"
+            ) from error
+        size, count = usage(root)
+        return AttemptFolders(root, initial, Snapshot.of(root / "work"), size, count)
+
+    def _template(self, work: Workspace) -> Path:
+        """Create the initial state of a workspace once: a folder or commit, with files added."""
+        key = repr((work.copy, work.git, work.identity()[:2]))
+        found = self._templates.get(key)
+        if found is None:
+            found = self.root / f"begin-{len(self._templates)}"
+            remove(found)
+            make(work, found)
+            self._templates[key] = found
+        return found
+
+    def close(self) -> None:
+        """Remove the folder."""
+        _remove(self.root)
+        self._lock.close()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        text = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
+        return text[-1] if text else str(error)
+    return str(error)
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Lock a file for as long as it is open. Raise OSError if another process holds the lock."""
+    file = path.open("rb+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a run. Its lock goes last, so that remains can be recognised."""
+    with contextlib.suppress(FileNotFoundError):
+        for one in folder.iterdir():
+            if one.name != LOCK:
+                remove(one)
+    remove(folder)
+
+
+def clean(above: Path) -> int:
+    """Remove the folders that killed runs left behind; return how many there were."""
+    found = 0
+    for folder in above.iterdir():
+        if folder.name.startswith("."):
+            if not _alive(folder.name[1:]):
+                remove(folder)
+            continue
+        lock: contextlib.AbstractContextManager[object]
+        try:
+            lock = _locked(folder / LOCK)
+        except FileNotFoundError:
+            if not NAME.fullmatch(folder.name) or _alive(folder.name):
+                continue
+            lock = contextlib.nullcontext()
+        except OSError:
+            continue  # in use, or not the folder of a run
+        with lock, contextlib.suppress(FileNotFoundError):
+            end_marked(folder.name)
+            for folders in folder.iterdir():
+                end_container(folders)
+            _remove(folder)
+            found += 1
+    return found
+
+
+def _alive(name: str) -> bool:
+    """Whether the process in the name of a folder still runs."""
+    owner = name.partition("-")[0]
+    if not owner.isdigit():
+        return True
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(int(owner), 0)
+        except ProcessLookupError:
+            return False
+    return True

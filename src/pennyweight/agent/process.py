@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pennyweight.agent.supervisor import below
+from pennyweight.agent.supervisor import below, process_stat
 from pennyweight.models.failure import CallError
 
 SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
@@ -22,7 +22,7 @@ GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL."""
 CHUNK = 1 << 16
 NOBODY = -1
-"""Stands for no process: a command that has ended has no parent process any more."""
+"""Stands for no process: a command that has ended has no supervisor."""
 EVERY = 0.25
 VARIABLE = "PENNYWEIGHT_ATTEMPT"
 """The environment variable that marks the processes of an attempt with its run and name."""
@@ -82,7 +82,6 @@ class ProcessLimits:
     """Bytes kept of each output."""
     largest: int
     """The maximum size of a file in bytes."""
-    grace: float = GRACE
 
 
 async def run(
@@ -91,23 +90,22 @@ async def run(
     folder: Path,
     environment: Mapping[str, str],
     limits: ProcessLimits,
-    given: Path | None = None,
+    stdin: Path | None = None,
     watch: Callable[[int], str | None] | None = None,
     status: int = 0,
 ) -> ProcessResult:
     """Run a command until it ends, or until it exceeds its time or its disk limit.
 
-    `folder` is its working directory, one of the folders of its attempt. `given` is the file that
+    `folder` is its working directory, one of the folders of its attempt. `stdin` is the file that
     it reads as standard input. `watch` checks the disk, in a thread, and returns which limit is
     exceeded; it gets the parent of the command's processes. `status` is the descriptor on which a
     sandbox reports whether it started the command.
     """
-    cell = folder.parent
-    mark = f"{cell.parent.name}/{cell.name}"
+    mark = "/".join(folder.parent.parts[-2:])
     reading, writing = os.pipe()
     try:
         process = await _start(
-            (str(status), *words), writing, folder, {**environment, VARIABLE: mark}, limits, given
+            (str(status), *words), writing, folder, {**environment, VARIABLE: mark}, limits, stdin
         )
     except BaseException:
         os.close(reading)
@@ -150,31 +148,28 @@ async def _start(
     folder: Path,
     environment: Mapping[str, str],
     limits: ProcessLimits,
-    given: Path | None,
+    stdin: Path | None,
 ) -> asyncio.subprocess.Process:
-    told = [str(result), str(os.getpid()), str(limits.grace), str(limits.largest)]
-    stdin = given.open("rb") if given else None
+    parameters = map(str, (result, os.getpid(), GRACE, limits.largest))
     try:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", SUPERVISOR, *told, *words),
-            cwd=folder,
-            env=dict(environment),
-            stdin=stdin if stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            pass_fds=(result,),
-            start_new_session=True,
-        )
+        with Path(stdin or os.devnull).open("rb") as file:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", SUPERVISOR, *parameters, *words),
+                cwd=folder,
+                env=dict(environment),
+                stdin=file,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(result,),
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         raise CallError("not_found", f"The command cannot be started: {error}.") from error
-    finally:
-        if stdin:
-            stdin.close()
 
 
-async def _collect(stream: asyncio.StreamReader, kept: BoundedOutput) -> None:
+async def _collect(stream: asyncio.StreamReader, output: BoundedOutput) -> None:
     while chunk := await stream.read(CHUNK):
-        kept.add(chunk)
+        output.add(chunk)
 
 
 async def _until(
@@ -249,8 +244,7 @@ def _above(pid: int) -> Iterator[int]:
     """Yield the parents of a process."""
     while pid > 1:
         try:
-            stat = Path(f"/proc/{pid}/stat").read_bytes()
+            pid = int(process_stat(pid)[1])
         except OSError:
             return
-        pid = int(stat.rpartition(b")")[2].split()[1])
         yield pid

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from pennyweight.agent.failures import kind_of
-from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.failure import CallError, Kind, shorten
 from pennyweight.models.json_values import add, count, object_of
 from pennyweight.models.model import Usage
-from pennyweight.text.scanning import json_path
+from pennyweight.text.scanning import at_path, json_path
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class AgentOutput:
     """What an agent reported about its attempt."""
 
     text: str
@@ -31,7 +31,7 @@ class Printed:
     """Why the agent could not work: a service was down, refused access or was not paid."""
 
 
-def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed:
+def read(how: str | Mapping[str, str], output: str, errors: str = "") -> AgentOutput:
     """Read an output with a named reader, or by JSON paths; `errors` is standard error."""
     if isinstance(how, Mapping):
         return _by_paths(how, output)
@@ -40,18 +40,53 @@ def read(how: str | Mapping[str, str], output: str, errors: str = "") -> Printed
     return _READERS[how](output)
 
 
-def troubled(printed: Printed, said: str) -> Printed:
-    """Return the result of an agent that could not work; a full context is its own doing."""
-    kind = kind_of(said)
+_FULL = re.compile(
+    r"prompt is too long|context (window|length)|context_length|output token maximum"
+    r"|exceeds the maximum number of tokens",
+    re.IGNORECASE,
+)
+"""The agent filled the model's context: a result of its work, like running out of turns."""
+
+_SIGNS: tuple[tuple[Kind, str], ...] = (
+    ("quota", r"credit balance|insufficient_(quota|balance)|billing|usage limit|payment|\b402\b"),
+    ("quota", r"TerminalQuotaError|quota.*(per day|daily)|hit your limit"),
+    ("rate_limit", r"\b429\b|rate.?limit|too many requests|resource.?exhausted|quota"),
+    ("auth", r"\b40[13]\b|api.?key|/login|log ?in\b|unauthori[sz]ed|authenticat|forbidden"),
+    ("auth", r"permission.?denied|oauth|credentials|FatalAuth"),
+    ("content_filter", r"usage policy|content.?(filter|policy)|prohibited"),
+    ("not_found", r"\b404\b|not_found_error|model.*(not found|does not exist|not supported)"),
+    ("server", r"\b5\d\d\b|overloaded|internal.?server|server.?error|unavailable|high demand"),
+    ("timeout", r"timed? ?out|timeout|deadline"),
+    (
+        "connection",
+        r"connect|network|fetch failed|socket|ECONN|ENOTFOUND|EAI_AGAIN|stream (error|d)",
+    ),
+)
+
+
+def kind_of(message: str) -> Kind | None:
+    """Return the kind of failure that a message is about; None if the agent filled its context.
+
+    A message without any of the known signs is a fault that a retry does not fix.
+    """
+    if _FULL.search(message):
+        return None
+    found = (kind for kind, signs in _SIGNS if re.search(signs, message, re.IGNORECASE))
+    return next(found, "function")
+
+
+def with_failure(printed: AgentOutput, message: str) -> AgentOutput:
+    """Add the failure that an agent reports; if it filled its context, that is its result."""
+    kind = kind_of(message)
     if kind is None:
         return replace(printed, status="budget")
-    told = shorten(said) or "it does not say why"
+    reason = shorten(message) or "it does not say why"
     usage = None if printed.usage == Usage() else printed.usage
-    wrong = CallError(kind, f"The agent could not work: {told}", usage=usage)
-    return replace(printed, failed=wrong)
+    failed = CallError(kind, f"The agent could not work: {reason}", usage=usage)
+    return replace(printed, failed=failed)
 
 
-def _claude_code(output: str) -> Printed:
+def _claude_code(output: str) -> AgentOutput:
     """Read `claude -p --output-format json` or `stream-json`: the last object of type result.
 
     `modelUsage` counts every model that was used; `usage` only the main one.
@@ -59,7 +94,7 @@ def _claude_code(output: str) -> Printed:
     events = _events(output)
     result = next((e for e in reversed(events) if e.get("type") == "result"), None)
     if result is None:
-        return Printed(_last_words(events) or output.strip())
+        return AgentOutput(_last_words(events) or output.strip())
     text = result.get("result")
     per_model = object_of(result.get("modelUsage"))
     used = [u for u in per_model.values() if isinstance(u, dict)]
@@ -70,14 +105,14 @@ def _claude_code(output: str) -> Printed:
     written = {n: count(object_of(u).get("outputTokens")) or 0 for n, u in per_model.items()}
     most = max(written, key=lambda name: written[name], default=None)
     said = text if isinstance(text, str) else _last_words(events)
-    printed = Printed(said, usage, _money(result.get("total_cost_usd")), most)
+    printed = AgentOutput(said, usage, _money(result.get("total_cost_usd")), most)
     kind = str(result.get("subtype", ""))
     if kind in {"error_max_turns", "error_max_budget_usd"}:
         return replace(printed, status="budget")
     if kind == "error_during_execution" or (result.get("is_error") is True and kind in _API):
         errors = result.get("errors")
         reasons = errors if isinstance(errors, list) else [text]
-        return troubled(printed, "; ".join(str(reason) for reason in reasons if reason))
+        return with_failure(printed, "; ".join(str(reason) for reason in reasons if reason))
     return printed
 
 
@@ -110,7 +145,7 @@ def _last_words(events: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _codex(output: str) -> Printed:
+def _codex(output: str) -> AgentOutput:
     """Read `codex exec --json`: the last message, and the usage of the last turn.
 
     That usage counts from the start of the thread, so it includes earlier turns. An error followed
@@ -131,11 +166,11 @@ def _codex(output: str) -> Printed:
             wrong = None
             said = object_of(event.get("usage"))
             usage = Usage(*(count(said.get(name)) for name in _CODEX))
-    printed = Printed(output.strip() if text is None else text, usage)
-    return printed if wrong is None else troubled(printed, wrong)
+    printed = AgentOutput(output.strip() if text is None else text, usage)
+    return printed if wrong is None else with_failure(printed, wrong)
 
 
-def _gemini(output: str, errors: str = "") -> Printed:
+def _gemini(output: str, errors: str = "") -> AgentOutput:
     """Read `gemini --output-format json` or `stream-json`.
 
     If it ends with an error, it may print that as JSON to standard error.
@@ -160,7 +195,7 @@ def _gemini(output: str, errors: str = "") -> Printed:
         said = "".join(p for p in parts if isinstance(p, str)) or ("" if events else output.strip())
     named = next((e.get("model") for e in events if e.get("type") == "init"), None)
     named = named if isinstance(named, str) else next(iter(models), None)
-    printed = Printed(said, usage, None, named)
+    printed = AgentOutput(said, usage, None, named)
     final = [e for e in events if isinstance(e.get("error"), dict)]
     if not final and not result:
         final = [e for e in _events(errors) if isinstance(e.get("error"), dict)]
@@ -172,7 +207,7 @@ def _gemini(output: str, errors: str = "") -> Printed:
         return replace(printed, status="budget")
     if kind in {"FatalToolExecutionError", "FatalCancellationError"}:
         return printed
-    return troubled(printed, " ".join(str(p) for p in (code, kind, _message(error)) if p))
+    return with_failure(printed, " ".join(str(p) for p in (code, kind, _message(error)) if p))
 
 
 _TURNS = 53
@@ -202,14 +237,14 @@ def _sum(all_: Iterator[Usage]) -> Usage:
     return Usage(*(total(n) for n in ("prompt_tokens", "completion_tokens", "cached_tokens")))
 
 
-def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
+def _by_paths(paths: Mapping[str, str], output: str) -> AgentOutput:
     documents = _documents(output)
     values = {name: _lookup(path, documents) for name, path in paths.items()}
     text = values.get("text")
     if text is None:
         text = output.strip() if "text" not in paths else ""
     model = values.get("model")
-    return Printed(
+    return AgentOutput(
         text if isinstance(text, str) else json.dumps(text, ensure_ascii=False),
         Usage(**{f.name: count(values.get(f.name)) for f in fields(Usage)}),
         _money(values.get("cost_usd")),
@@ -219,18 +254,9 @@ def _by_paths(paths: Mapping[str, str], output: str) -> Printed:
 
 def _lookup(path: str, documents: list[Any]) -> Any:
     """Follow a path in the last document in which it leads to a value."""
-    wanted = json_path(path, whole=True)
-    for document in reversed(documents):
-        value = document
-        for step in wanted:
-            try:
-                value = value[step]
-            except (KeyError, IndexError, TypeError):
-                value = None
-                break
-        if value is not None:
-            return value
-    return None
+    steps = json_path(path, whole=True)
+    values = (at_path(document, steps) for document in reversed(documents))
+    return next((value for value in values if value is not None), None)
 
 
 def _events(output: str) -> list[dict[str, Any]]:
@@ -270,8 +296,8 @@ def _money(value: Any) -> float | None:
     return float(value) if math.isfinite(value) and value >= 0 else None
 
 
-_READERS: dict[str, Callable[[str], Printed]] = {
-    "text": lambda output: Printed(output.strip()),
+_READERS: dict[str, Callable[[str], AgentOutput]] = {
+    "text": lambda output: AgentOutput(output.strip()),
     "claude-code": _claude_code,
     "codex": _codex,
 }

@@ -6,17 +6,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pennyweight.agent.folders import CONTAINER, Cell, end_container
+from pennyweight.agent.folders import CONTAINER, AttemptFolders, end_container
+from pennyweight.agent.process import ProcessResult
 from pennyweight.errors import UsageError
-
-if TYPE_CHECKING:
-    from pennyweight.agent.process import ProcessResult
-    from pennyweight.suite.values import Agent
+from pennyweight.suite.values import Agent
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 WORK, HOME, TMP = "/workspace", "/home/agent", "/tmp"  # noqa: S108
@@ -41,20 +37,9 @@ _CREATED = "container-id"
 """The file that an engine writes when it has created a container."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxPaths:
-    """The folders of an attempt, as the command sees them."""
-
-    work: str
-    home: str
-    tmp: str
-
-
-def place_of(agent: Agent, cell: Cell) -> SandboxPaths:
-    """Return where a command finds its folders."""
-    if agent.sandbox == "none":
-        return SandboxPaths(str(cell.work), str(cell.home), str(cell.tmp))
-    return SandboxPaths(WORK, HOME, TMP)
+def home_and_tmp(agent: Agent, folders: AttemptFolders) -> tuple[str, str]:
+    """Return where a command finds its home and its temporary files."""
+    return (str(folders.home), str(folders.tmp)) if agent.sandbox == "none" else (HOME, TMP)
 
 
 def find_command(name: str) -> str | None:
@@ -131,13 +116,15 @@ def container_engine() -> str | None:
     return shutil.which("podman") or shutil.which("docker")
 
 
-def wrapped(agent: Agent, words: Sequence[str], cell: Cell, names: Sequence[str]) -> list[str]:
+def wrapped(
+    agent: Agent, words: Sequence[str], folders: AttemptFolders, names: Sequence[str]
+) -> list[str]:
     """Return the command that runs another one in its sandbox; `names` are variables to pass in."""
     if agent.sandbox == "none":
         return list(words)
     if agent.sandbox == "container":
-        return [*_container(agent, cell, names), *words]
-    return [*_bubblewrap(agent, words[0], cell), "--", *words]
+        return [*_container(agent, folders, names), *words]
+    return [*_bubblewrap(agent, words[0], folders), "--", *words]
 
 
 def status_of(agent: Agent) -> int:
@@ -145,7 +132,7 @@ def status_of(agent: Agent) -> int:
     return STATUS if agent.sandbox == "bubblewrap" else 0
 
 
-def failure(agent: Agent, cell: Cell, ended: ProcessResult) -> str | None:
+def failure(agent: Agent, folders: AttemptFolders, ended: ProcessResult) -> str | None:
     """Return why a command was not started, or None if it was.
 
     A sandbox that fails is not a result of the agent. The output and exit code of the command
@@ -153,8 +140,8 @@ def failure(agent: Agent, cell: Cell, ended: ProcessResult) -> str | None:
     """
     said = (ended.stderr.text.strip().splitlines() or ["no reason was given"])[-1]
     if agent.sandbox == "container":
-        begun = ended.exit_code not in _NOT_RUN or _begun(cell)
-        end_container(cell.root)
+        begun = ended.exit_code not in _NOT_RUN or _begun(folders)
+        end_container(folders.root)
         if not begun and ended.why == "exit":
             return f"The container could not be started: {said}"
     elif ended.started is False and ended.why == "exit" and ended.exit_code == 1:
@@ -171,11 +158,11 @@ def own_fault(agent: Agent, first: str, ended: ProcessResult) -> bool:
     return "bwrap: execvp " in ended.stderr.text
 
 
-def _begun(cell: Cell) -> bool:
+def _begun(folders: AttemptFolders) -> bool:
     """Whether an engine started the command of a container."""
     try:
-        made = (cell.root / _CREATED).read_text().strip()
-        engine = (cell.root / CONTAINER).read_text().split()[0]
+        made = (folders.root / _CREATED).read_text().strip()
+        engine = (folders.root / CONTAINER).read_text().split()[0]
     except (OSError, IndexError):
         return False
     words = [engine, "inspect", "--format", "{{.State.StartedAt}}", made]
@@ -183,8 +170,8 @@ def _begun(cell: Cell) -> bool:
     return done.returncode != 0 or not done.stdout.startswith("0001-01-01")
 
 
-def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
-    people = cell.root / "passwd"
+def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
+    people = folders.root / "passwd"
     people.write_text(_PEOPLE)
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
     words += ["--json-status-fd", str(STATUS)]
@@ -200,8 +187,8 @@ def _bubblewrap(agent: Agent, first: str, cell: Cell) -> list[str]:
     # where Pennyweight runs as root, the kernel's settings would be its to change
     words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     words += ["--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"]  # noqa: S108
-    words += ["--bind", str(cell.work), WORK, "--bind", str(cell.home), HOME]
-    words += ["--bind", str(cell.tmp), TMP]
+    words += ["--bind", str(folders.work), WORK, "--bind", str(folders.home), HOME]
+    words += ["--bind", str(folders.tmp), TMP]
     for path in agent.read:
         words += ["--ro-bind", path, path]
     words += _own(first, agent.read)
@@ -232,19 +219,19 @@ def _own(first: str, shown: Sequence[str]) -> list[str]:
     return ["--ro-bind", str(target), str(target), "--symlink", str(real), str(own)]
 
 
-def _container(agent: Agent, cell: Cell, names: Sequence[str]) -> list[str]:
+def _container(agent: Agent, folders: AttemptFolders, names: Sequence[str]) -> list[str]:
     engine = container_engine() or "podman"
-    name = f"pennyweight-{cell.root.parent.name}-{cell.root.name}"
-    (cell.root / CONTAINER).write_text(f"{engine} {name}")
+    name = f"pennyweight-{folders.root.parent.name}-{folders.root.name}"
+    (folders.root / CONTAINER).write_text(f"{engine} {name}")
     network = "none" if not agent.network else "host" if agent.serves else "bridge"
-    (cell.root / _CREATED).unlink(missing_ok=True)
+    (folders.root / _CREATED).unlink(missing_ok=True)
     words = [engine, "run", "--interactive", "--name", name]
-    words += ["--cidfile", str(cell.root / _CREATED)]
+    words += ["--cidfile", str(folders.root / _CREATED)]
     words += ["--network", network, "--read-only", "--cap-drop", "ALL"]
     words += ["--security-opt", "no-new-privileges", "--pids-limit", "1024"]
     if Path(engine).name == "docker":
         words += ["--user", f"{os.getuid()}:{os.getgid()}"]
-    for path, inside in ((cell.work, WORK), (cell.home, HOME), (cell.tmp, TMP)):
+    for path, inside in ((folders.work, WORK), (folders.home, HOME), (folders.tmp, TMP)):
         words += ["--volume", f"{path}:{inside}"]
     for path_ in agent.read:
         words += ["--volume", f"{path_}:{path_}:ro"]

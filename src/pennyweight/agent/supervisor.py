@@ -81,8 +81,7 @@ def _threads(user: int) -> int:
     for entry in os.scandir("/proc"):
         try:
             if entry.name.isdigit() and entry.stat().st_uid == user:
-                stat = Path(entry.path, "stat").read_bytes()
-                found += int(stat.rpartition(b")")[2].split()[17])
+                found += int(process_stat(entry.name)[17])
         except OSError:
             continue
     return found
@@ -181,6 +180,11 @@ def _name(pid: int) -> str:
         return ""
 
 
+def process_stat(pid: int | str) -> list[bytes]:
+    """Return the values that follow the name of a process in /proc, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+
+
 def below(root: int) -> list[int]:
     """List the running processes below one."""
     parents: dict[int, list[int]] = {}
@@ -189,10 +193,9 @@ def below(root: int) -> list[int]:
         if not entry.name.isdigit():
             continue
         try:
-            stat = Path(entry.path, "stat").read_bytes()
+            state, parent = process_stat(entry.name)[:2]
         except OSError:
             continue
-        state, parent = stat.rpartition(b")")[2].split()[:2]
         parents.setdefault(int(parent), []).append(int(entry.name))
         if state in b"ZX":
             ended.add(int(entry.name))

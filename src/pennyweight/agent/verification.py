@@ -8,13 +8,12 @@ agent is not blamed for what was already broken.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from pennyweight.agent.process import ProcessResult
-    from pennyweight.suite.values import Workspace
+from pennyweight.agent.process import ProcessResult
+from pennyweight.suite.values import Workspace
 
 MAX_OUTPUT_CHARACTERS = 4_000
 """The characters of a command's output that are kept."""
@@ -57,16 +56,8 @@ class WorkspaceCheckResult:
 
 def checks_of(work: Workspace) -> list[WorkspaceCheck]:
     """List the checks of a task in the order in which they run."""
-    kept = [WorkspaceCheck("keep", words) for words in work.keep]
-    return [*(WorkspaceCheck("verify", words) for words in work.verify), *kept]
-
-
-async def run_all(
-    checks: Sequence[WorkspaceCheck],
-    run: Callable[[tuple[str, ...]], Awaitable[WorkspaceCheckResult]],
-) -> list[WorkspaceCheckResult]:
-    """Run checks one after another, because they share a workspace."""
-    return [await run(check.words) for check in checks]
+    verify = [WorkspaceCheck("verify", words) for words in work.verify]
+    return verify + [WorkspaceCheck("keep", words) for words in work.keep]
 
 
 def verdict(

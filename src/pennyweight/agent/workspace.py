@@ -8,10 +8,8 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pennyweight.suite.values import Workspace
+from pennyweight.suite.values import Workspace
 
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,

@@ -3,7 +3,6 @@
 Tested elsewhere:
     limits.py: tests/checks/test_declaration.py
     parameters.py: tests/checks/test_behaviour.py
-    search.py: tests/checks/test_text.py
 """
 
 from pennyweight.checks import delegated as others

@@ -74,8 +74,9 @@ class Behaviour:
         negated = self.key not in CHECKS
         if self.check.by == "record":
             found = self.run(attempt)
-            if forbidden != negated and not found.holds and self._hides(attempt):
-                found = self._worse(found, self.run(attempt, whole=True))
+            if forbidden != negated and not found.holds:
+                thoughts = attempt.at(self.of, whole=True).text != attempt.at(self.of).text
+                found = self._worse(found, self.run(attempt, whole=True)) if thoughts else found
         else:
             found = given.get(self.mark, CheckResult(None, _WAITING[self.check.by]))
         return found.negated() if negated else found
@@ -86,10 +87,6 @@ class Behaviour:
         if whole.holds is False or (without_thoughts.holds is None and not whole.holds):
             return without_thoughts
         return replace(whole, why=f"{whole.why} {_THOUGHTS}")
-
-    def _hides(self, attempt: AttemptView) -> bool:
-        """Return whether the text has thoughts that are left out."""
-        return attempt.at(self.of).text != attempt.at(self.of, whole=True).text
 
     def run(self, attempt: AttemptView, *, whole: bool = False) -> CheckResult:
         """Run the check itself, without applying `not_`."""
@@ -108,20 +105,22 @@ def read_behaviour(given: Any) -> Behaviour:
     >>> read_behaviour({"contains": "refund"}).name, read_behaviour("It greets the customer.").key
     ('contains: refund', 'judge')
     """
-    made = _written(given)
-    made.check.read(made.value)
-    return made
+    behaviour = _parsed(given)
+    behaviour.check.read(behaviour.value)
+    return behaviour
 
 
-def _written(given: Any) -> Behaviour:
+def _parsed(given: Any) -> Behaviour:
     """Read the form of a behaviour, but not the values of its check."""
-    if isinstance(given, str) and given.strip():
-        return _sentence(given.strip())
+    if isinstance(given, str) and (text := given.strip()):
+        is_check = text.removeprefix(NOT) in CHECKS
+        return Behaviour(text, text, None) if is_check else Behaviour(text, "judge", text)
     if not isinstance(given, Mapping):
         raise UsageError("a behaviour must be a check, such as {contains: refund}, or a sentence.")
     keys = [str(key) for key in given if key not in _OWN]
     for key in keys:
-        _known(key)
+        if key not in CHECKS and key.removeprefix(NOT) not in CHECKS:
+            raise UsageError(unknown("Check", key, [*CHECKS, *(NOT + n for n in CHECKS)], _LIST))
     if len(keys) != 1:
         found = f"this has {len(keys)}: {', '.join(keys)}" if keys else "this has none"
         raise UsageError(f"a behaviour has one check; {found}.")
@@ -132,7 +131,7 @@ def _written(given: Any) -> Behaviour:
     name = given.get("name")
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise UsageError("name must be text that is not empty.")
-    value = _plain(given[key])
+    value = json.loads(json.dumps(given[key], default=str))
     return Behaviour(name.strip() if name else _name(key, value), key, value, of)
 
 
@@ -142,10 +141,10 @@ def stored_behaviour(given: Any) -> Behaviour:
     Code that it names is not loaded: a store must not be able to run code.
     """
     try:
-        made = _written(given)
-        if made.check.by != "code":
-            made.check.read(made.value)
-        return made
+        behaviour = _parsed(given)
+        if behaviour.check.by != "code":
+            behaviour.check.read(behaviour.value)
+        return behaviour
     except UsageError as error:
         table = given if isinstance(given, Mapping) else {}
         keys = [str(k) for k in table if k not in _OWN] or ["?"]
@@ -153,24 +152,7 @@ def stored_behaviour(given: Any) -> Behaviour:
         return Behaviour(name, keys[0], table.get(keys[0]), problem=str(error))
 
 
-def _sentence(text: str) -> Behaviour:
-    bare = text.removeprefix(NOT)
-    if bare in CHECKS:
-        return Behaviour(text, text, None)
-    return Behaviour(text, "judge", text)
-
-
-def _known(key: str) -> None:
-    if key not in CHECKS and key.removeprefix(NOT) not in CHECKS:
-        raise UsageError(unknown("Check", key, [*CHECKS, *(NOT + n for n in CHECKS)], _LIST))
-
-
 _LIST = f"Known checks: {', '.join(CHECKS)}; each also with {NOT} before it."
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a suite as plain JSON."""
-    return json.loads(json.dumps(value, default=str))
 
 
 def _name(key: str, value: Any) -> str:
@@ -178,15 +160,13 @@ def _name(key: str, value: Any) -> str:
         return str(value.get("question") if isinstance(value, Mapping) else value)
     if value is None or value is True:
         return key
-    if isinstance(value, Mapping):
-        said = ", ".join(f"{k} {_said(v)}" for k, v in value.items())
-    else:
-        said = _said(value)
-    text = f"{key}: {said}"
+    is_table = isinstance(value, Mapping)
+    parts = [f"{k} {_written(v)}" for k, v in value.items()] if is_table else [_written(value)]
+    text = f"{key}: {', '.join(parts)}"
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _said(value: Any) -> str:
+def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pennyweight.checks import parameters
@@ -42,15 +43,9 @@ class Excerpt:
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain data; a long text is shortened."""
-        text = (
-            self.text
-            if len(self.text) <= MAX_EXCERPT_LENGTH
-            else self.text[:MAX_EXCERPT_LENGTH] + "…"
-        )
-        found: dict[str, Any] = {"of": self.of, "text": text}
-        if self.start is not None:
-            found |= {"start": self.start, "end": self.end}
-        return found
+        cut = "…" if len(self.text) > MAX_EXCERPT_LENGTH else ""
+        place = {} if self.start is None else {"start": self.start, "end": self.end}
+        return {"of": self.of, "text": self.text[:MAX_EXCERPT_LENGTH] + cut, **place}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +74,8 @@ class Check:
     arguments: Mapping[str, str]
     """The argument of the function for each parameter, such as `max_` for `max`."""
     by: By
+    of_text: bool
+    """Whether it looks at a text, so that it cannot hold for an attempt without one."""
     family: str
     summary: str
     details: str
@@ -88,10 +85,15 @@ class Check:
         """Check an attempt: a record, or the fields of one."""
         given = dict(zip(self.arguments, args, strict=False))
         given |= {name.rstrip("_"): value for name, value in options.items()}
-        return self.apply(_view(attempt), self.read(given))
+        if not isinstance(attempt, AttemptView):
+            row = attempt if isinstance(attempt, Mapping) else {"response": attempt}
+            attempt = AttemptView(row)
+        return self.apply(attempt, self.read(given))
 
     def apply(self, attempt: AttemptView, arguments: Mapping[str, Any]) -> CheckResult:
         """Check an attempt with arguments that `read` returned."""
+        if self.of_text and attempt.text is None:
+            return nothing_said(attempt)
         return self.function(attempt, **arguments)
 
     @property
@@ -134,8 +136,22 @@ class Check:
 CHECKS: dict[str, Check] = {}
 
 
+def nothing_said(attempt: AttemptView) -> CheckResult:
+    """Return the result for a text that is missing."""
+    return CheckResult(holds=False, why=f"The attempt has no {attempt.of}.")
+
+
+def within(value: Decimal | int, least: Decimal | int | None, most: Decimal | int | None) -> bool:
+    """Return whether a value is between two limits, of which either may be missing."""
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
 def check(
-    *, by: By = "record", one_of: Sequence[str] = (), some_of: Sequence[str] = ()
+    *,
+    by: By = "record",
+    one_of: Sequence[str] = (),
+    some_of: Sequence[str] = (),
+    of_text: bool = False,
 ) -> Callable[[Callable[..., CheckResult]], Check]:
     """Declare a check.
 
@@ -144,21 +160,21 @@ def check(
     """
 
     def declare(function: Callable[..., CheckResult]) -> Check:
-        doc = inspect.cleandoc(function.__doc__ or "")
-        details, marker, example = doc.partition("\n")[2].partition(">>> ")
+        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
+        details, marker, example = rest.partition(">>> ")
         name = function.__name__.rstrip("_")
-        if not marker or not doc:
+        if not marker:
             raise DeclarationError(f"The check {name} needs a docstring with an example.")
         arguments = _parameters(function)
-        fields = tuple(arguments.values())
         declared = Check(
             name=name,
             function=function,
-            struct=Struct(name, fields, either=some_of, exactly_one=one_of),
+            struct=Struct(name, tuple(arguments.values()), either=some_of, exactly_one=one_of),
             arguments={field.name: argument for argument, field in arguments.items()},
             by=by,
+            of_text=of_text,
             family=function.__module__.rpartition(".")[2],
-            summary=doc.partition("\n")[0],
+            summary=summary,
             details=details.strip(),
             example=(marker + example).strip(),
         )
@@ -196,9 +212,3 @@ def _kind(hint: Any, function: Callable[..., Any]) -> Kind:
                 if isinstance(part, Kind):
                     return part
     raise DeclarationError(f"{function.__name__}: the kind of a parameter is not known: {hint}.")
-
-
-def _view(given: Any) -> AttemptView:
-    if isinstance(given, AttemptView):
-        return given
-    return AttemptView(given if isinstance(given, Mapping) else {"response": given})

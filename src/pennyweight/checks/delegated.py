@@ -12,17 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from pennyweight.checks.attempt import AttemptView
+from pennyweight.checks.attempt import COLUMNS, AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.parameters import Command, Count, Duration, Function, Share, Text
 from pennyweight.schema.user_code import current_folder, load_function
 
-_RECORD = (
-    *("input", "target", "response", "reasoning", "tool_calls", "status", "refused", "truncated"),
-    *("prompt_tokens", "completion_tokens", "latency_ms", "cost_usd", "work"),
-)
-
-
+_RECORD = [name for name in COLUMNS if name not in {"messages", "finish", "passed"}]
+"""The columns of a record that code of the user sees."""
 _MAX_VARIABLE_LENGTH = 100_000
 """Characters of an environment variable; operating systems accept little more."""
 _MAX_OUTPUT_LENGTH = 2000
@@ -46,8 +42,8 @@ def python(attempt: AttemptView, function: Function) -> CheckResult:
     >>> python({"response": "4"}, "builtins:bool").holds
     True
     """
-    said = load_function(function)(_plain(attempt))
-    holds, why = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
+    returned = load_function(function)(_plain(attempt))
+    holds, why = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
     if holds is not None and not isinstance(holds, bool):
         raise TypeError(f"{function} returned {holds!r:.60}; it must return true, false or None")
     return CheckResult(holds, str(why) or f"{function} says {holds}.")
@@ -72,9 +68,9 @@ def command(
         whole, out = Path(place, "record.json"), Path(place, "output")
         whole.write_text(json.dumps(plain, default=str), encoding="utf-8")
         Path(place, "input").write_bytes((attempt.text or "").encode("utf-8", "replace"))
-        told = {"PENNYWEIGHT_RECORD": short_json(plain), "PENNYWEIGHT_RECORD_FILE": str(whole)}
-        with Path(place, "input").open("rb") as said, out.open("wb") as printed:
-            code = _ended(run, timeout / 1000, {**os.environ, **told}, said, printed)
+        passed = {"PENNYWEIGHT_RECORD": short_json(plain), "PENNYWEIGHT_RECORD_FILE": str(whole)}
+        with Path(place, "input").open("rb") as stdin, out.open("wb") as stdout:
+            code = _exit_code(run, timeout / 1000, {**os.environ, **passed}, stdin, stdout)
         text = _end_of(out)
     if code is None:
         raise TimeoutError(f"it did not end within {timeout / 1000:g} s")
@@ -82,18 +78,18 @@ def command(
     return CheckResult(code == exit_code, f"It ended with {code}.", evidence)
 
 
-def _ended(
+def _exit_code(
     words: tuple[str, ...],
     seconds: float,
     environment: dict[str, str],
-    said: IO[bytes],
-    printed: IO[bytes],
+    stdin: IO[bytes],
+    stdout: IO[bytes],
 ) -> int | None:
-    """Run a command in a process group of its own, and end the whole group afterwards."""
+    """Run a command in a new process group, and end the whole group; None after a timeout."""
     process = subprocess.Popen(  # noqa: S603
         words,
-        stdin=said,
-        stdout=printed,
+        stdin=stdin,
+        stdout=stdout,
         stderr=subprocess.STDOUT,
         env=environment,
         cwd=current_folder(),

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,8 @@ def similarity_of(one: str, other: str) -> float:
 def embedded(text: str) -> Array:
     """Return the embedding of a text, a vector of length 1."""
     weights, vocabulary = _weights(), _vocabulary()
-    ids = [vocabulary["[CLS]"], *_ids(text, vocabulary)[: MAX_TOKENS - 2], vocabulary["[SEP]"]]
+    pieces = chain.from_iterable(_pieces(word, vocabulary) for word in _words(text))
+    ids = [vocabulary["[CLS]"], *islice(pieces, MAX_TOKENS - 2), vocabulary["[SEP]"]]
     x = weights["embeddings.word_embeddings.weight"][ids]
     x = x + weights["embeddings.position_embeddings.weight"][: len(ids)]
     x = _normal(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
@@ -112,15 +114,6 @@ def _weights() -> dict[str, Array]:
 def _vocabulary() -> dict[str, int]:
     lines = (model_folder() / "vocab.txt").read_text(encoding="utf-8").splitlines()
     return {word: number for number, word in enumerate(lines)}
-
-
-def _ids(text: str, vocabulary: dict[str, int]) -> list[int]:
-    found: list[int] = []
-    for word in _words(text):
-        found += _pieces(word, vocabulary)
-        if len(found) >= MAX_TOKENS:
-            break
-    return found
 
 
 def _words(text: str) -> Iterator[str]:

@@ -83,9 +83,7 @@ def _is_head(first: str, second: str) -> bool:
     )
 
 
-def _diff(attempt: AttemptView) -> str | None:
-    diff = attempt.work.get("diff")
-    return diff if isinstance(diff, str) else None
+_NO_WORKSPACE = CheckResult(None, "The record has no workspace; only agents have one.")
 
 
 @check()
@@ -98,9 +96,9 @@ def file_exists(attempt: AttemptView, path: Text) -> CheckResult:
     >>> file_exists({"work": {"diff": diff}}, "notes.md").holds
     True
     """
-    diff = _diff(attempt)
-    if diff is None:
-        return CheckResult(None, "The record has no workspace; only agents have one.")
+    diff = attempt.work.get("diff")
+    if not isinstance(diff, str):
+        return _NO_WORKSPACE
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path)]
     there = tuple(Excerpt("work.diff", f.path) for f in own if not f.removed)
     if there:
@@ -130,9 +128,9 @@ def file_contains(
     >>> file_contains({"work": {"diff": diff}}, "notes.md", text="hello").holds
     True
     """
-    diff = _diff(attempt)
-    if diff is None:
-        return CheckResult(None, "The record has no workspace; only agents have one.")
+    diff = attempt.work.get("diff")
+    if not isinstance(diff, str):
+        return _NO_WORKSPACE
     own = [f for f in changed_files(diff) if fnmatchcase(f.path, path) and not f.removed]
     for file in own:
         where = f"work.diff: {file.path}"
@@ -144,6 +142,5 @@ def file_contains(
             return CheckResult(True, f"It is in {file.path}.", (found,))
     if (own and not all(f.whole for f in own)) or (not own and _LEFT_OUT in diff):
         return CheckResult(None, f"The record does not show all of {path}.")
-    return CheckResult(
-        False, f"It is not in {path}." if own else f"The agent did not create {path}."
-    )
+    why = f"It is not in {path}." if own else f"The agent did not create {path}."
+    return CheckResult(holds=False, why=why)

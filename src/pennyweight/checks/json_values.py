@@ -14,16 +14,16 @@ import polars as pl
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
 from pennyweight.checks.parameters import Anything, Path, Schema
-from pennyweight.checks.search import nothing_said
 from pennyweight.errors import UsageError
+from pennyweight.schema.tree import refuse_constant
 from pennyweight.text.rules import regex_problem
-from pennyweight.text.scanning import json_path
+from pennyweight.text.scanning import at_path, json_path
 
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
 _NOTHING: Any = object()
 
 
-@check()
+@check(of_text=True)
 def json(
     attempt: AttemptView,
     path: Path | None = None,
@@ -40,9 +40,7 @@ def json(
     >>> json("Not today.").why
     'It is not JSON.'
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     value, start, end = _value(said)
     if value is _NOTHING:
         return CheckResult(holds=False, why="It is not JSON.")
@@ -53,7 +51,7 @@ def json(
         return CheckResult(
             True, "It is JSON." if schema is None else "It fits the schema.", evidence
         )
-    found = value if path is None else _at(value, json_path(path))
+    found = value if path is None else at_path(value, json_path(path), _NOTHING)
     if found is _NOTHING:
         return CheckResult(False, f"There is nothing at {path}.", evidence)
     shown = Excerpt(f"{attempt.of} at {path or '$'}", _json.dumps(found, ensure_ascii=False))
@@ -65,25 +63,12 @@ def _value(text: str) -> tuple[Any, int, int]:
     fence = _FENCE.findall(text)
     for part in (text, *(fence if len(fence) == 1 else ())):
         try:
-            value = _json.loads(part, parse_constant=_no_constant)
+            value = _json.loads(part, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             continue
         start = text.index(part)
         return value, start, start + len(part)
     return _NOTHING, 0, 0
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _at(value: Any, steps: Any) -> Any:
-    for step in steps:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return _NOTHING
-    return value
 
 
 def same_value(found: Any, wanted: Any) -> bool:

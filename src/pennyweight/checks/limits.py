@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pennyweight.checks.attempt import AttemptView
-from pennyweight.checks.declaration import CheckResult, check
+from pennyweight.checks.declaration import CheckResult, check, within
 from pennyweight.checks.parameters import Count, Duration, Positive, one_of
 from pennyweight.text.format import declared, duration, money, plural
 
@@ -62,5 +62,4 @@ def tokens(
     if len(known) < len(used):
         return CheckResult(None, "The number of tokens is unknown.")
     total = sum(known)
-    holds = (max_ is None or total <= max_) and (min_ is None or total >= min_)
-    return CheckResult(holds, f"{plural(total, 'token')} ({of}).")
+    return CheckResult(within(total, min_, max_), f"{plural(total, 'token')} ({of}).")

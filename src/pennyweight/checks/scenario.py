@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pennyweight.checks.attempt import AttemptView
@@ -40,25 +40,18 @@ class Scenario:
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain data, as a store holds it."""
-        return {
-            "expected": [one.plain() for one in self.expected],
-            "must_not": [one.plain() for one in self.must_not],
-            "checks": [one.plain() for one in self.checks],
-            "pass_score": self.pass_score,
-            "name": self.name,
-            "weight": self.weight,
-            "required": self.required,
-        }
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        behaviours = {k: [b.plain() for b in v] for k, v in values.items() if isinstance(v, tuple)}
+        return {**values, **behaviours}
 
     @classmethod
     def of(cls, text: str) -> Scenario:
         """Read a stored scenario."""
-        given = json.loads(text)
-        values: dict[str, Any] = {
-            k: tuple(map(stored_behaviour, v)) if isinstance(v, list) else v
-            for k, v in given.items()
+        values: dict[str, Any] = json.loads(text)
+        behaviours = {
+            k: tuple(map(stored_behaviour, v)) for k, v in values.items() if isinstance(v, list)
         }
-        return cls(**values)
+        return cls(**{**values, **behaviours})
 
 
 @dataclass(frozen=True, slots=True)

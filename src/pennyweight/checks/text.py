@@ -10,7 +10,7 @@ from typing import Annotated
 import polars as pl
 
 from pennyweight.checks.attempt import AttemptView
-from pennyweight.checks.declaration import CheckResult, Excerpt, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check, nothing_said, within
 from pennyweight.checks.parameters import (
     Count,
     Edge,
@@ -27,8 +27,7 @@ from pennyweight.checks.parameters import (
     Tolerance,
     one_of,
 )
-from pennyweight.checks.refusals import find_refusal
-from pennyweight.checks.search import nothing_said, search, search_text
+from pennyweight.checks.search import find_refusal, search, search_text
 from pennyweight.text.extraction import AnswerRule, answer
 from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule, matches
@@ -39,7 +38,7 @@ def _whole(attempt: AttemptView, text: str) -> Excerpt:
     return Excerpt(attempt.of, text, 0, len(text))
 
 
-@check()
+@check(of_text=True)
 def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResult:
     """The whole text equals `text`.
 
@@ -49,9 +48,7 @@ def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResu
     >>> equals(" Paris ", "paris").holds
     True
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     if case:
         same = said.strip() == text.strip()
     else:
@@ -61,7 +58,7 @@ def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResu
     return CheckResult(same, why, (_whole(attempt, said),))
 
 
-@check(one_of=("text", "any", "all"))
+@check(one_of=("text", "any", "all"), of_text=True)
 def contains(
     attempt: AttemptView,
     text: Part | None = None,
@@ -79,9 +76,7 @@ def contains(
     >>> contains("We refund or replace it.", all_=["refund", "repair"]).holds
     False
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     wanted = (text,) if text is not None else any_ or all_
     found = [search_text(one, said, attempt.of, case=case) for one in wanted]
     return _several(wanted, found, every_one=bool(all_), verb="is in it")
@@ -100,7 +95,7 @@ def _several(
     return CheckResult(holds, f"Not found: {named}.", there)
 
 
-@check(one_of=("text", "any"))
+@check(one_of=("text", "any"), of_text=True)
 def starts_with(
     attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> CheckResult:
@@ -112,7 +107,7 @@ def starts_with(
     return _edge(attempt, (text,) if text is not None else any_, r"\A{}", case=case)
 
 
-@check(one_of=("text", "any"))
+@check(one_of=("text", "any"), of_text=True)
 def ends_with(
     attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
 ) -> CheckResult:
@@ -125,9 +120,7 @@ def ends_with(
 
 
 def _edge(attempt: AttemptView, wanted: Sequence[str], form: str, *, case: bool) -> CheckResult:
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     before = len(said) - len(said.lstrip())
     rest = said.strip()
     made = [search_text(one.strip(), rest, attempt.of, case=case, form=form) for one in wanted]
@@ -135,7 +128,7 @@ def _edge(attempt: AttemptView, wanted: Sequence[str], form: str, *, case: bool)
     return _several(wanted, found, every_one=False, verb="is there")
 
 
-@check(one_of=("pattern", "any", "all"))
+@check(one_of=("pattern", "any", "all"), of_text=True)
 def regex(
     attempt: AttemptView,
     pattern: Pattern | None = None,
@@ -150,9 +143,7 @@ def regex(
     >>> regex("Order A-1042 was sent.", "[A-Z]-[0-9]{4}").evidence
     (Excerpt(of='response', text='A-1042', start=6, end=12),)
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     wanted = (pattern,) if pattern is not None else any_ or all_
     found = [search(one, said, attempt.of) for one in wanted]
     return _several(wanted, found, every_one=bool(all_), verb="matches")
@@ -170,7 +161,7 @@ _MAX_EXPONENT = 1000
 _Which = Annotated[str, one_of("any", "first", "last", "every")]
 
 
-@check(some_of=("value", "min", "max"))
+@check(some_of=("value", "min", "max"), of_text=True)
 def number(
     attempt: AttemptView,
     value: Number | None = None,
@@ -190,24 +181,19 @@ def number(
     >>> number("Between 3 and 5 days.", max_=4, which="every").evidence[0].text
     '5'
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     found = [Excerpt(attempt.of, m[0], m.start(), m.end()) for m in _NUMBER.finditer(said)]
     if which in {"first", "last"}:
         found = found[:1] if which == "first" else found[-1:]
     if not found:
         return CheckResult(holds=False, why="It contains no number.")
-    near = Decimal(0) if value is None else _tolerance(tolerance, value)
+    rule = MatchRule.parse({"numeric": tolerance})
+    near = max(rule.absolute, rule.relative * abs(value or Decimal(0)))
     good: list[Excerpt] = []
     bad: list[Excerpt] = []
     for one in found:
         n = _read_number(one.text)
-        right = (
-            (value is None or abs(n - value) <= near)
-            and (min_ is None or n >= min_)
-            and (max_ is None or n <= max_)
-        )
+        right = (value is None or abs(n - value) <= near) and within(n, min_, max_)
         (good if right else bad).append(one)
     holds = not bad if which == "every" else bool(good)
     shown = tuple((good if holds else bad)[:5])
@@ -227,21 +213,14 @@ def _read_number(text: str) -> Decimal:
     return Decimal(plain)
 
 
-def _tolerance(text: str, value: Decimal) -> Decimal:
-    rule = MatchRule.parse({"numeric": text})
-    return max(rule.absolute, rule.relative * abs(value))
-
-
-@check()
+@check(of_text=True)
 def choice(attempt: AttemptView, letter: Text, *, among: Text = "A-J") -> CheckResult:
     """A multiple-choice answer chooses this letter.
 
     >>> choice("I think the answer is (B).", "B").holds
     True
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     rule = AnswerRule.parse({"choice": among})
     table = pl.DataFrame({"said": [said], "letter": [letter]})
     table = table.with_columns(answer(pl.col("said"), rule).alias("found"))
@@ -252,7 +231,7 @@ def choice(attempt: AttemptView, letter: Text, *, among: Text = "A-J") -> CheckR
     return CheckResult(bool(table.select(right).item()), f"{found} was chosen.", ())
 
 
-@check()
+@check(of_text=True)
 def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> CheckResult:
     """Its meaning is similar to a text: their similarity is at least `min`.
 
@@ -263,8 +242,8 @@ def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> Che
     >>> similarity("That is a happy person", "That is a very happy person").why
     'The similarity is 0.943; at least 0.7 is required.'
     """
-    said = attempt.text
-    if said is None or not said.strip():
+    said = attempt.said
+    if not said.strip():
         return nothing_said(attempt)
     from pennyweight.checks.embedding import similarity_of  # noqa: PLC0415
 
@@ -276,7 +255,7 @@ def similarity(attempt: AttemptView, text: Meaning, *, min_: Share = 0.7) -> Che
 _Unit = Annotated[str, one_of("characters", "words", "lines")]
 
 
-@check(some_of=("max", "min"))
+@check(some_of=("max", "min"), of_text=True)
 def length(
     attempt: AttemptView,
     max_: Count | None = None,
@@ -289,12 +268,10 @@ def length(
     >>> length("Thank you for your patience.", 10).why
     '5 words.'
     """
-    said = attempt.text
-    if said is None:
-        return nothing_said(attempt)
+    said = attempt.said
     lines = said.strip().splitlines()
     count = {"characters": len(said), "words": len(said.split()), "lines": len(lines)}[unit]
-    holds = (max_ is None or count <= max_) and (min_ is None or count >= min_)
+    holds = within(count, min_, max_)
     return CheckResult(holds, f"{plural(count, unit[:-1])}.", (_whole(attempt, said),))
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal, DecimalException
 from typing import Annotated, Any
 
 from pennyweight.checks.attempt import AttemptView, CalledTool
-from pennyweight.checks.declaration import CheckResult, Excerpt, check
+from pennyweight.checks.declaration import CheckResult, Excerpt, check, within
 from pennyweight.checks.json_values import same_value
 from pennyweight.checks.parameters import Count, Flag, Part, Pattern, Table, Text, Texts, one_of
 from pennyweight.checks.search import search, search_text
@@ -145,11 +145,6 @@ def tool_count(
     """
     own = [one for one in attempt.tools if tool is None or one.name == tool]
     count = len(own)
-    holds = (
-        (max_ is None or count <= max_)
-        and (min_ is None or count >= min_)
-        and (exactly is None or count == exactly)
-    )
-    return CheckResult(
-        holds, f"{plural(count, 'call')} of {tool or 'any tool'}.", tuple(map(_found, own[:5]))
-    )
+    holds = within(count, min_, max_) and (exactly is None or count == exactly)
+    why = f"{plural(count, 'call')} of {tool or 'any tool'}."
+    return CheckResult(holds, why, tuple(map(_found, own[:5])))

@@ -1,7 +1,7 @@
-"""Run the checks that are code of the suite's writer, once for each attempt, and keep their say.
+"""Run the checks that are code of the user, once for each attempt, and store their results.
 
-They run where the suite is, when its run is made. A score only reads what was kept: a store may
-be shared, and nobody's code comes out of it.
+They run in the folder of the suite, while its run is carried out. Scoring only reads the stored
+results: a store may be shared, so no code is ever run because of what is in it.
 """
 
 from __future__ import annotations

@@ -146,7 +146,12 @@ class Number(Kind):
 
     def convert(self, node: Node, name: str, problems: Problems) -> Any:
         number = self._number(node.value)
-        if number is None or not self._within(number):
+        low, high = self.minimum, self.maximum
+        if (
+            number is None
+            or (low is not None and (number <= low if self.above else number < low))
+            or (high is not None and number > high)
+        ):
             return self.refuse(node, name, problems)
         return number
 
@@ -162,12 +167,6 @@ class Number(Kind):
         if not self.whole:
             return float(value)
         return int(value) if value == int(value) else None
-
-    def _within(self, value: float) -> bool:
-        low, high = self.minimum, self.maximum
-        if low is not None and (value <= low if self.above else value < low):
-            return False
-        return high is None or value <= high
 
     def schema(self) -> dict[str, Any]:
         low = "exclusiveMinimum" if self.above else "minimum"

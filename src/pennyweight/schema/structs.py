@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,14 @@ class Field:
     def also(self, *aliases: str) -> Field:
         """Return the field with other names."""
         return replace(self, aliases=aliases)
+
+
+def with_defaults(values: type, *fields: Field) -> tuple[Field, ...]:
+    """Give fields the defaults of the dataclass that they are read into."""
+    defaults = {f.name: f.default for f in dataclasses.fields(values)}
+    shown = {n: d for n, d in defaults.items() if isinstance(d, str | int | float)}
+    shown |= {n: int(d) for n, d in shown.items() if isinstance(d, float) and d.is_integer()}
+    return tuple(replace(one, default=shown.get(one.name)) for one in fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +117,12 @@ class Struct(Kind):
             properties |= dict.fromkeys((one.name, *one.aliases), described)
         required = [f.name for f in self.fields if f.required]
         groups = {"anyOf": self.either, "oneOf": self.exactly_one}
+        together = {key: [other] for key, other in self.only_with}
         return {
             "type": "object",
             "properties": properties,
             "additionalProperties": self.open,
             **({"required": required} if required else {}),
             **{word: [{"required": [k]} for k in keys] for word, keys in groups.items() if keys},
-            **(
-                {"dependentRequired": {key: [other] for key, other in self.only_with}}
-                if self.only_with
-                else {}
-            ),
+            **({"dependentRequired": together} if together else {}),
         }

@@ -1,8 +1,6 @@
 """Suites: tasks, subjects and tiers as a person writes them, checked before the first call.
 
 Tested elsewhere:
-    agent_declaration.py: tests/suite/test_agents.py
-    judges.py: tests/suite/test_rubric.py
     starter.py: tests/suite/test_declaration.py
     values.py: tests/suite/test_loader.py
     workspaces.py: tests/suite/test_agents.py

@@ -19,10 +19,11 @@ from pennyweight.schema.kinds import (
     Text,
     Verbatim,
 )
-from pennyweight.schema.structs import Field, Struct
+from pennyweight.schema.structs import Field, Struct, with_defaults
 from pennyweight.suite import scenarios
-from pennyweight.suite.agent_declaration import COMMAND, COMMAND_ONLY, FILES, WORK
+from pennyweight.suite.agents import COMMAND, COMMAND_ONLY, FILES, WORK
 from pennyweight.suite.rubric import RUBRIC
+from pennyweight.suite.values import Judging, Limits, Price
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
@@ -213,24 +214,25 @@ MAX_CONCURRENCY = 1000
 
 LIMITS = Struct(
     "limits",
-    (
+    with_defaults(
+        Limits,
         Field(
             "concurrency",
             AnyOf((OneOf(("auto",)), Number(1, MAX_CONCURRENCY, whole=True))),
             "The number of concurrent calls; auto adapts it during the run.",
-            default="auto",
         ),
         Field("usd", Number(0, above=True), "The cost limit of a run in US dollars."),
         Field("tokens", Number(1, whole=True), "The token limit of a run."),
         Field("seconds", Number(0, above=True), "The time limit of a run in seconds."),
-        Field("timeout", Number(0, above=True), "The seconds that one call may take.", default=120),
+        Field("timeout", Number(0, above=True), "The seconds that one call may take."),
     ),
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )
 
 PRICE = Struct(
     "a price",
-    (
+    with_defaults(
+        Price,
         Field("input", Number(0), "US dollars per million input tokens.", required=True),
         Field("output", Number(0), "US dollars per million output tokens.", required=True),
         Field("source", _NAME, "The source of the price, stored in records."),
@@ -257,7 +259,8 @@ _JUDGES = ListOf(AnyOf((MODEL, _NAME)), "a model or a list of models", lone=True
 
 JUDGE = Struct(
     "judge",
-    (
+    with_defaults(
+        Judging,
         Field("models", _JUDGES, "The judges: one model or several."),
         Field(
             "rubric",
@@ -269,13 +272,9 @@ JUDGE = Struct(
             "consensus",
             OneOf(("mean", "confidence")),
             "How scores are combined: their mean, or weighted by the confidence of the judges.",
-            default="mean",
         ),
         Field(
-            "disagreement",
-            Number(0, 1),
-            "The range of scores above which more judges are asked.",
-            default=0.3,
+            "disagreement", Number(0, 1), "The range of scores above which more judges are asked."
         ),
         Field("more", _JUDGES, "Further judges, asked if the others disagree."),
         Field("pass_mark", Number(0, 1), "The lowest score that passes, instead of the rubric's."),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import InputError, unknown
 from pennyweight.schema.documents import Document, read_document
@@ -16,11 +16,10 @@ from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
-from pennyweight.suite.judges import for_tasks, read_judging
-from pennyweight.suite.prompt_checks import finish_tiers
+from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
-from pennyweight.suite.tiers import resolve_tiers
+from pennyweight.suite.tiers import finish_tiers, resolve_tiers
 from pennyweight.suite.values import (
     Agent,
     Example,
@@ -38,9 +37,8 @@ from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule, targets
 from pennyweight.text.rules import regex_problem
 
-if TYPE_CHECKING:
-    Mistake = tuple[Subject | tuple[str, ...], str]
-    """A subject, or the keys that lead to a place (none: the whole suite), and a message."""
+Mistake = tuple[Subject | tuple[str, ...], str]
+"""A subject, or the keys that lead to a place (none: the whole suite), and a message."""
 
 
 def load_suite(
@@ -94,7 +92,8 @@ def _open(path: str | Path, text: str | None) -> tuple[SuiteReader, dict[str, An
     if not root.is_mapping:
         problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
         problems.stop()
-    return SuiteReader(document), SUITE.read(root, "", problems)
+    reader = SuiteReader(document, root, problems, Path(document.file).parent)
+    return reader, SUITE.read(root, "", problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +101,12 @@ class SuiteReader:
     """Turns the keys of a suite into values, and checks what concerns more than one key."""
 
     document: Document
+    root: Node
+    problems: Problems
+    folder: Path
+    """The folder of the suite, in which its files are found."""
     lines: list[tuple[Subject, int]] = field(default_factory=list)
     """The line of each subject."""
-
-    @property
-    def root(self) -> Node:
-        """The suite as a tree."""
-        return self.document.root
-
-    @property
-    def problems(self) -> Problems:
-        """The problems found so far."""
-        return self.document.problems
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the suite, in which its files are found."""
-        return Path(self.document.file).parent
 
     def suite(self, given: dict[str, Any]) -> Suite:
         """Read the whole suite."""
@@ -180,7 +168,10 @@ class SuiteReader:
         if isinstance(tasks, Node):
             rows = TaskReader(inline_rows(tasks), self.problems, inline=True)
         else:
-            found = self._rows({"from": tasks} if isinstance(tasks, str) else tasks, line)
+            table: dict[str, Any] = {"from": tasks} if isinstance(tasks, str) else tasks
+            for wrong in bad_columns(table.get("columns", {})):
+                self.problems.add(self.root.line_at("tasks", "columns"), wrong)
+            found = self._table("tasks", table, line)
             if found is None:
                 return ()
             rows = found
@@ -194,21 +185,19 @@ class SuiteReader:
             self.problems.add(line, "there are no tasks; a suite needs at least one.")
         return made
 
-    def _rows(self, data: dict[str, Any], line: int) -> TaskReader | None:
-        """Open a table of tasks; None if it cannot be read."""
-        columns = data.get("columns", {})
-        for wrong in bad_columns(columns):
-            self.problems.add(self.root.line_at("tasks", "columns"), wrong)
-        if "from" not in data:
+    def _table(self, key: str, given: dict[str, Any], line: int) -> TaskReader | None:
+        """Open a table of tasks or examples; None if it cannot be read."""
+        if "from" not in given:
             return None
-        source = TaskSource(data["from"], self.folder, data.get("split"), data.get("config"))
+        source = TaskSource(given["from"], self.folder, given.get("split"), given.get("config"))
+        columns: dict[str, str] = given.get("columns", {})
+        header: dict[str, None] = {}
         try:
-            header: dict[str, None] = {}
             problems, rows = read_rows(source, self.problems, header)
         except InputError as error:
-            self.problems.add(line, f"tasks: {'; '.join(error.problems)}")
+            self.problems.add(line, f"{key}: {'; '.join(error.problems)}")
             return None
-        return TaskReader(rows, problems, columns=columns, header=header, limit=data.get("limit"))
+        return TaskReader(rows, problems, columns=columns, header=header, limit=given.get("limit"))
 
     def _made(self, make: Callable[[], tuple[Any, ...]], line: int) -> tuple[Any, ...]:
         """Call a reader; report it if its file turns out to be unreadable."""
@@ -253,14 +242,8 @@ class SuiteReader:
             return ()
         if isinstance(given, Node):
             return tuple(TaskReader(inline_rows(given), self.problems, inline=True).examples())
-        source = TaskSource(given, self.folder)
-        try:
-            problems, rows = read_rows(source, self.problems)
-        except InputError as error:
-            self.problems.add(line, f"examples: {'; '.join(error.problems)}")
-            return ()
-        table = TaskReader(rows, problems)
-        return self._made(lambda: tuple(table.examples()), line)
+        table = self._table("examples", {"from": given}, line)
+        return self._made(lambda: tuple(table.examples()), line) if table else ()
 
     def subjects(self, given: list[Any], *path: str) -> tuple[Subject, ...]:
         """Read models and commands with their settings; `path` leads to them."""
@@ -289,10 +272,8 @@ class SuiteReader:
         """Read a command and its settings."""
         for name in ("base_url", "key_env"):
             if name in table:
-                what = (
-                    "a command calls its model itself; list the variables it may see under 'env'."
-                )
-                self.problems.add(self.root.line_at(*path, name), f"{name}: {what}")
+                what = "a command calls its model itself; list its variables under 'env'."
+                self._tell_at(*path)(name, what)
         return read_agent(table, self.folder, self._tell_at(*path))
 
     def _check_address(self, table: dict[str, Any], *path: str | int) -> None:
@@ -336,14 +317,9 @@ class SuiteReader:
         if "regex" not in {rule.kind, rule.each}:
             return
         for task in tasks:
-            several = (
-                targets(task.target or "", rule.separator)
-                if rule.kind == "any_of"
-                else [task.target]
-            )
-            for target in several:
-                wrong = regex_problem(target) if target is not None else None
-                if wrong:
+            text = task.target or ""
+            for target in targets(text, rule.separator) if rule.kind == "any_of" else [text]:
+                if wrong := regex_problem(target):
                     what = f"the target of task {task.id!r} is not a regular expression: {wrong}."
                     self.problems.add(line, f"match: {what}")
 

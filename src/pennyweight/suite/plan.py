@@ -163,8 +163,8 @@ def most_calls(script: Sequence[str]) -> int:
     if not script:
         return 1
     lines = [json.loads(line) for line in script]
-    said = 1 + sum("say" in line for line in lines)
-    return said * (ROUNDS if any("results" in line for line in lines) else 1)
+    replies = 1 + sum("say" in line for line in lines)
+    return replies * (ROUNDS if any("results" in line for line in lines) else 1)
 
 
 def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
@@ -182,8 +182,8 @@ def estimates(suite: Suite) -> list[UsageEstimate]:
     """Estimate the tokens of each subject in each tier from an even sample of the tasks."""
     step = max(1, len(suite.tasks) // SAMPLE)
     sample = suite.tasks[::step]
-    made = len(suite.tasks) * suite.runs
-    found = []
+    number = len(suite.tasks) * suite.runs
+    usages = []
     for subject in suite.subjects:
         for tier in suite.tiers:
             first = Attempt(sample[0], subject, tier, 1)
@@ -191,14 +191,14 @@ def estimates(suite: Suite) -> list[UsageEstimate]:
             limit = limit if isinstance(limit, int) else None
             tokens = sum(_sent(conversation(tier, task), limit or 0) for task in sample)
             calls = sum(most_calls(task.turns) for task in sample)
-            found.append(
+            usages.append(
                 UsageEstimate(
                     subject=subject,
                     tier=tier,
-                    attempts=made,
-                    prompt_tokens=round(tokens * made / len(sample)),
-                    output_tokens=None if limit is None else limit * calls * made // len(sample),
+                    attempts=number,
+                    prompt_tokens=round(tokens * number / len(sample)),
+                    output_tokens=None if limit is None else limit * calls * number // len(sample),
                     example=conversation(tier, sample[0]),
                 )
             )
-    return found
+    return usages

@@ -38,29 +38,30 @@ _TURN = Struct(
     only_with=(("else", "if"),),
 )
 
-EXPECTED = Field("expected_behaviors", _SEVERAL, "Behaviours that must be observed.").also(
-    "expected_behaviours", "expected_behavior"
-)
-MUST_NOT = Field("must_not", _SEVERAL, "Behaviours that must never be observed.").also("must_nots")
-CHECKS_ = Field(
-    "checks", _SEVERAL, "Further checks that must hold; they do not count in the score."
-)
-CRITERIA = Field(
-    "evaluation_criteria",
-    AnyOf((_SEVERAL, MapOf(_BEHAVIOUR))),
-    "Further checks that must hold: a list, or a mapping with a name for each.",
-)
-TURNS = Field(
+_TURNS = Field(
     "turns",
     ListOf(AnyOf((_TURN, _LINE)), "a list of turns", lone=True),
     "The user's turns after the first reply.",
 )
-RESULTS = Field(
+_RESULTS = Field(
     "tool_results",
     MapOf(Text()),
     "The result of each tool when the model calls it; the model then continues.",
 )
-FIELDS = (EXPECTED, MUST_NOT, CHECKS_, CRITERIA, TURNS, RESULTS)
+FIELDS = (
+    Field("expected_behaviors", _SEVERAL, "Behaviours that must be observed.").also(
+        "expected_behaviours", "expected_behavior"
+    ),
+    Field("must_not", _SEVERAL, "Behaviours that must never be observed.").also("must_nots"),
+    Field("checks", _SEVERAL, "Further checks that must hold; they do not count in the score."),
+    Field(
+        "evaluation_criteria",
+        AnyOf((_SEVERAL, MapOf(_BEHAVIOUR))),
+        "Further checks that must hold: a list, or a mapping with a name for each.",
+    ),
+    _TURNS,
+    _RESULTS,
+)
 
 
 def criteria(given: Any) -> tuple[Any, ...]:
@@ -131,10 +132,10 @@ def read_script(row: Mapping[str, Any], problems: Problems) -> tuple[str, ...]:
     """Read what follows the first reply, each line as JSON: results of tools, then turns."""
     lines: list[dict[str, Any]] = []
     if row.get("tool_results") is not None:
-        results = RESULTS.kind.read(Node.of(parsed(row["tool_results"])), "tool_results", problems)
+        results = _RESULTS.kind.read(Node.of(parsed(row["tool_results"])), "tool_results", problems)
         lines += [] if results is WRONG else [{"results": results}]
     if row.get("turns") is not None:
-        turns = TURNS.kind.read(Node.of(parsed(row["turns"])), "turns", problems)
+        turns = _TURNS.kind.read(Node.of(parsed(row["turns"])), "turns", problems)
         for number, turn in enumerate([] if turns is WRONG else turns, 1):
             table: dict[str, Any] = {"say": turn} if isinstance(turn, str) else turn
             if "if" in table:

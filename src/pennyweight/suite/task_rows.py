@@ -45,13 +45,12 @@ def inline_rows(node: Node) -> Iterator[Row]:
 
 
 def read_rows(
-    source: TaskSource, problems: Problems, header: dict[str, None] | None = None
+    source: TaskSource, problems: Problems, header: dict[str, None]
 ) -> tuple[Problems, Iterable[Row]]:
     """Return the rows of a table without their empty cells, and a collector of their problems.
 
     `header` receives the names of all columns if the file states them before its rows.
     """
-    header = {} if header is None else header
     if source.name.startswith(HUB):
         return problems.within(source.name, "row"), _hub(source)
     if Path(source.path).is_dir():

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.errors import unknown
 from pennyweight.schema.kinds import NOT_STORABLE, WRONG, Kind
@@ -16,14 +16,12 @@ from pennyweight.schema.spelling import near_miss
 from pennyweight.schema.structs import Struct
 from pennyweight.schema.tree import Node
 from pennyweight.suite import scenarios
-from pennyweight.suite.agent_declaration import FILES, WORK
+from pennyweight.suite.agents import FILES, WORK
 from pennyweight.suite.declaration import EXAMPLE, TASK
+from pennyweight.suite.task_rows import Row
 from pennyweight.suite.values import NO_EXTRA, Example, Task, Turn, Workspace
+from pennyweight.suite.workspaces import WorkspaceReader
 from pennyweight.text.safe import storable
-
-if TYPE_CHECKING:
-    from pennyweight.suite.task_rows import Row
-    from pennyweight.suite.workspaces import WorkspaceReader
 
 HIDDEN = frozenset(
     name

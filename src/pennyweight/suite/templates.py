@@ -83,14 +83,7 @@ def always_fits(source: str, known: Collection[str]) -> bool:
     return pieces is not None and set(known).issuperset(pieces[1::2])
 
 
-def _hint(why: str) -> str:
-    """Return how to write a variable that only some tasks have."""
-    name = _UNDEFINED.fullmatch(why)
-    if name is None:
-        return ""
-    return f" If only some tasks have it, write '{{% if {name[1]} is defined %}}…{{% endif %}}'."
-
-
+_HINT = " If only some tasks have it, write '{{% if {} is defined %}}…{{% endif %}}'."
 _UNDEFINED = re.compile(r"'([^\W\d]\w*)' is undefined")
 
 
@@ -111,6 +104,7 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
         return "".join(template.root_render_func(context))
     except jinja2.TemplateError as error:
         why = (error.message or str(error)).rstrip(".")
-        raise TemplateError(f"{why}.{_hint(why)}") from None
+        name = _UNDEFINED.fullmatch(why)
+        raise TemplateError(f"{why}.{_HINT.format(name[1]) if name else ''}") from None
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise TemplateError(f"{type(error).__name__}: {error}.") from None

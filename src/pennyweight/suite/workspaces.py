@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pennyweight.suite.agent_declaration import FILES, WORK
+from pennyweight.suite.agents import FILES, WORK
 from pennyweight.suite.values import Workspace
 
 Tell = Callable[[str, str], None]
@@ -84,7 +84,8 @@ class WorkspaceReader:
                 what = "a path must stay inside the workspace, and outside of its .git folder."
                 tell(key, f"{name!r} cannot be used: {what}")
             elif content is None:
-                files = {k: v for k, v in files.items() if not _under(k, path)}
+                below = f"{path}/"
+                files = {k: v for k, v in files.items() if not f"{k}/".startswith(below)}
             elif isinstance(content, str):
                 files[path] = content.encode("utf-8", "replace")
             elif "from" in content:
@@ -122,10 +123,6 @@ def _inside(name: str) -> str | None:
     return None if ".." in path.parts else str(path)
 
 
-def _under(name: str, folder: str) -> bool:
-    return name == folder or name.startswith(f"{folder}/")
-
-
 def tree(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the files in a folder in a fixed order, without following links."""
     waiting = [""]
@@ -158,16 +155,16 @@ def tree_hash(folder: Path) -> str:
 
 def _commit(repository: Path, name: str) -> tuple[str, str]:
     """Return the hash of a commit, or a problem."""
-    asked = ["git", "-C", str(repository), "rev-parse", "--verify", "--end-of-options"]
-    own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    words = ["git", "-C", str(repository), "rev-parse", "--verify", "--end-of-options"]
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     try:
         done = subprocess.run(  # noqa: S603
-            [*asked, f"{name}^{{commit}}"], capture_output=True, text=True, env=own, check=False
+            [*words, f"{name}^{{commit}}"], capture_output=True, text=True, env=env, check=False
         )
     except FileNotFoundError:
         return "", "git is not installed; a workspace of a commit needs it."
-    found = done.stdout.split()
-    if done.returncode or not found:
-        said = (done.stderr.strip().splitlines() or ["no such commit"])[-1]
-        return "", f"the commit {name!r} is not in {repository}: {said}."
-    return found[-1], ""
+    hashes = done.stdout.split()
+    if done.returncode or not hashes:
+        reason = (done.stderr.strip().splitlines() or ["no such commit"])[-1]
+        return "", f"the commit {name!r} is not in {repository}: {reason}."
+    return hashes[-1], ""

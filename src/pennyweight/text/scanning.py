@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pennyweight.errors import UsageError
@@ -62,6 +63,20 @@ def json_path(path: str, *, whole: bool = False) -> tuple[str | int, ...]:
     if not (steps or whole):
         raise UsageError("A path into JSON names at least one key, as in $.answer.")
     return tuple(steps)
+
+
+def at_path(value: Any, steps: Iterable[str | int], missing: Any = None) -> Any:
+    """Follow the steps of a path; return `missing` if it leads nowhere.
+
+    >>> at_path({"items": [1, 2]}, json_path("items[-1]")), at_path({"a": None}, ("a", "b"))
+    (2, None)
+    """
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return missing
+    return value
 
 
 class _Number(str):

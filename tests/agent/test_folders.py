@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
-from pennyweight.agent.scratch import Scratch, clean
+from pennyweight.agent.folders import RunFolder, clean
 from pennyweight.models.failure import CallError
 from pennyweight.suite.values import Workspace
 
@@ -46,21 +46,23 @@ def repository(tmp_path):
 
 def test_a_commit_with_a_history_of_its_own(repository):
     folder, first = repository
-    scratch = Scratch()
+    run_folder = RunFolder()
     try:
-        cell = scratch.cell(Workspace(git=str(folder), mark=first, files={"code.py": b"tier\n"}))
-        plain = scratch.cell(Workspace(git=str(folder), mark=first))
+        folders = run_folder.attempt(
+            Workspace(git=str(folder), mark=first, files={"code.py": b"tier\n"})
+        )
+        plain = run_folder.attempt(Workspace(git=str(folder), mark=first))
         names = {".git", ".gitattributes", ".gitignore", "hidden", "ignored", "code.py"}
         assert {p.name for p in plain.work.iterdir()} == names
         assert (plain.work / "code.py").read_text() == "first\n"
-        assert (cell.work / "code.py").read_text() == "tier\n"
+        assert (folders.work / "code.py").read_text() == "tier\n"
         assert git(plain.work, "status", "--porcelain") == ""
         assert "solution" not in git(plain.work, "log", "--all", "-p")
         assert git(plain.work, "remote") == ""
         (plain.work / "code.py").write_text("mine\n")
         git(plain.work, "commit", "-qam", "three")
     finally:
-        scratch.close()
+        run_folder.close()
     assert git(folder, "log", "--format=%s") == "two\none"
     assert git(folder, "status", "--porcelain") == ""
     assert git(folder, "worktree", "list").count("\n") == 0
@@ -72,16 +74,16 @@ def test_a_folder_that_changes_meanwhile_does_not_change_attempts(tmp_path):
     (begin / "a").write_text("one")
     os.mkfifo(begin / "pipe")
     (begin / "link").symlink_to("a")
-    scratch = Scratch()
+    run_folder = RunFolder()
     try:
-        first = scratch.cell(Workspace(str(begin)))
+        first = run_folder.attempt(Workspace(str(begin)))
         (begin / "a").write_text("two")
-        second = scratch.cell(Workspace(str(begin)))
+        second = run_folder.attempt(Workspace(str(begin)))
         assert (first.work / "a").read_text() == (second.work / "a").read_text() == "one"
         assert (second.work / "link").is_symlink()
         assert not (second.work / "pipe").exists()
     finally:
-        scratch.close()
+        run_folder.close()
 
 
 def test_files_replace_links_instead_of_following_them(tmp_path):
@@ -90,19 +92,19 @@ def test_files_replace_links_instead_of_following_them(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (begin / "notes").symlink_to(tmp_path / "mine")
     (begin / "folder").symlink_to(tmp_path)
-    scratch = Scratch()
+    run_folder = RunFolder()
     try:
-        cell = scratch.cell(
+        folders = run_folder.attempt(
             Workspace(str(begin), files={"notes": b"tier", "run.sh": b"#!/bin/sh\n"})
         )
-        assert (cell.work / "notes").read_text() == "tier"
-        assert os.access(cell.work / "run.sh", os.X_OK)
+        assert (folders.work / "notes").read_text() == "tier"
+        assert os.access(folders.work / "run.sh", os.X_OK)
         assert (tmp_path / "mine").read_text() == "mine"
         with pytest.raises(CallError, match="leads out of the workspace"):
-            scratch.cell(Workspace(str(begin), files={"folder/mine": b"tier"}))
+            run_folder.attempt(Workspace(str(begin), files={"folder/mine": b"tier"}))
         assert (tmp_path / "mine").read_text() == "mine"
     finally:
-        scratch.close()
+        run_folder.close()
 
 
 KILLED = """
@@ -126,16 +128,16 @@ def test_what_a_killed_run_leaves_is_cleaned_at_the_next_start(tmp_path, sandbox
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), mark, sandbox])
     try:
         _wait_for(lambda: list(above.glob("*/*/work/begun")))
-        own = Scratch()  # another run at the same time takes nothing away
+        own = RunFolder()  # another run at the same time takes nothing away
         own.close()
         assert list(above.glob("*/*/work/begun"))
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert list(above.glob("*/*/work/begun"))
-    scratch = Scratch()
-    assert [p.name for p in above.iterdir()] == [scratch.root.name]
-    scratch.close()
+    run_folder = RunFolder()
+    assert [p.name for p in above.iterdir()] == [run_folder.root.name]
+    run_folder.close()
     _wait_for(lambda: not alive(mark))
 
 
@@ -164,7 +166,7 @@ def test_a_folder_whose_lock_is_gone_is_a_leftover_too(tmp_path):
 def test_the_lock_goes_last(tmp_path, monkeypatch):
     folder = _left(tmp_path, lock=True)
     removed = []
-    monkeypatch.setattr("pennyweight.agent.scratch.remove", lambda path: removed.append(path.name))
+    monkeypatch.setattr("pennyweight.agent.folders.remove", lambda path: removed.append(path.name))
     clean(tmp_path)
     assert removed == ["1-abc", folder.name]
 
@@ -196,7 +198,7 @@ def test_a_run_inside_an_attempt_does_not_end_itself(tmp_path):
     folder = _left(tmp_path, lock=True)
     code = (
         "import subprocess, sys; from pathlib import Path\n"
-        "from pennyweight.agent.scratch import clean\n"
+        "from pennyweight.agent.folders import clean\n"
         "child = subprocess.Popen(['sleep', '600'])\n"
         "print(clean(Path(sys.argv[1])), child.poll()); child.kill()"
     )

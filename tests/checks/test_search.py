@@ -1,4 +1,4 @@
-"""The words of a refusal."""
+"""Searching: the words of a refusal."""
 
 import pytest
 
