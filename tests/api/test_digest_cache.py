@@ -43,7 +43,7 @@ def test_a_process_makes_it_and_says_how_far_it_is(store):
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
     state = kept.state(store, RUN)
-    assert state.kept == state.stamp
+    assert state.digest_stamp == state.stamp
     assert look.value(store, AttemptKey(RUN, "m", "T0", "t01", 1), "correct") is False
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from api.test_digest import SETTINGS
 from pennyweight.api import records
-from pennyweight.api.records import Filter, RubricMark, Sort
+from pennyweight.api.records import RubricMark
 from pennyweight.errors import NotFoundError
 from pennyweight.record import AttemptKey
+from pennyweight.store.queries import Filter, Sort
 from pennyweight.store.store import JUDGMENT_COLUMNS, Store
 from store.samples import RUN, record, run
 

@@ -6,7 +6,6 @@ Tested elsewhere:
     judge.py: tests/api/test_run.py
     report.py: tests/api/test_agreement.py
     review.py: tests/runs/test_observations.py
-    run_verdicts.py: tests/web/test_gates.py
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py
     side_by_side.py: tests/web/test_comparison.py

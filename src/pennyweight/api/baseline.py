@@ -21,12 +21,11 @@ from pennyweight.gates.baseline import (
     save,
 )
 from pennyweight.gates.records import GateRecords, narrowed, one_side, read_records
+from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import Source
 
 if TYPE_CHECKING:
-    from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Store
-
 
 __all__ = ["SetBaseline", "baseline_records", "baselines", "remove", "set_baseline"]
 
@@ -51,18 +50,18 @@ def baseline_records(
     options: Mapping[str, Any],
     *,
     where: Mapping[str, str] | None = None,
-    beside: Mapping[str, str] | None = None,
+    side: Mapping[str, str] | None = None,
     run: str | None = None,
     store: str | Store | None = None,
 ) -> GateRecords:
     """Read what a gate compares with: a file, a baseline by its name, or a run.
 
     `where` picks records. Without it, they are of the subject and the tier that is decided on
-    (`beside`), where the baseline has several; but not of `run`, which would be compared with
+    (`side`), where the baseline has several; but not of `run`, which would be compared with
     itself.
     """
     where = where or {}
-    same_side = {} if where else beside or {}
+    same_side = {} if where else side or {}
     if isinstance(baseline, str) and not Path(baseline).exists() and is_baseline(baseline):
         baseline = described(baseline)
     if isinstance(baseline, Baseline):
@@ -94,20 +93,20 @@ def set_baseline(
     old: Baseline | None = None
     replaces = is_baseline(name)
     if replaces:
-        with suppress(InputError):  # a damaged one is replaced all the same
+        with suppress(InputError):  # a damaged one is also replaced
             old = described(name)
     label = ", ".join(f"run {run.run.id}" for run in runs) or sources[0].origin
-    made = save(name, records, label, runs[0].run if len(runs) == 1 else None)
-    return SetBaseline(made, old, replaces, records.run, records.planned, records.to_come)
+    baseline = save(name, records, label, runs[0].run if len(runs) == 1 else None)
+    return SetBaseline(baseline, old, replaces, records.run, records.planned, records.to_come)
 
 
 def _source(name: str, store: str | Store | None) -> list[Source]:
-    """Find a file or a run; where there is neither, tell how a baseline is set."""
+    """Find a file or a run; otherwise the error says how to set a baseline."""
     try:
         return unmixed(resolve([name], store))
     except InputError as error:
         known = names()
-        there = f"There are {', '.join(known)}." if known else "There is none yet."
-        hint = f"'pennyweight baseline set {name} RUN' keeps one. {there}"
+        existing = f"There are {', '.join(known)}." if known else "There is none yet."
+        hint = f"'pennyweight baseline set {name} RUN' keeps one. {existing}"
         what = unknown("Baseline", name, known, "No file or run has that name either.")
         raise InputError([what], hint=hint) from error

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -31,8 +30,7 @@ from pennyweight.scoring.pipeline import Measured, Scoring
 from pennyweight.scoring.scores import Group
 from pennyweight.sources.source import Source, copied
 
-if TYPE_CHECKING:
-    Progress = Callable[[str, int], None]
+Progress = Callable[[str, int], None]
 
 SIDE_COLUMNS = ("run", "subject", "tier")
 
@@ -53,25 +51,21 @@ def digest(
     if not all(source.rereadable for source in sources):
         raise UsageError("Standard input can be read only once; write it to a file and name that.")
     step: Progress = progress or (lambda *_: None)
-    with copied(sources, partial(step, "read")) as copies:
-        return _digest(copies, confidence, take, step)
-
-
-def _digest(
-    sources: Sequence[Source],
-    confidence: float,
-    take: Callable[[pl.LazyFrame], None] | None,
-    step: Progress,
-) -> RecordsDigest:
-    with _measured(sources, confidence, partial(step, "measure")) as (measured, frame):
+    with (
+        copied(sources, partial(step, "read")) as copies,
+        _measured(copies, confidence, partial(step, "measure")) as (measured, frame),
+    ):
         step("score", 0)
         whole = measured.scored([])[0]
         by = [n for n in SIDE_COLUMNS if data.distinct(frame, n) > 1]
         metric = headline(whole)
         groups = measured.scored(by) if by else []
         step("compare", 0)
-        paired = comparison(sources, confidence) if len(groups) > 1 else None
-        found: RecordsDigest = {
+        paired = None
+        if len(groups) > 1:
+            with suppress(UsageError, InputError):  # sides that cannot be compared
+                paired = compared(copies, confidence)
+        made: RecordsDigest = {
             "version": VERSION,
             "confidence": confidence,
             "by": by,
@@ -97,23 +91,13 @@ def _digest(
         }
         if take:
             take(frame)
-    return found
-
-
-def comparison(
-    sources: Sequence[Source], confidence: float, by: Sequence[str] = ()
-) -> ComparisonDigest | None:
-    """Compare the sides on the same tasks; None where they cannot be compared."""
-    try:
-        return compared(sources, confidence, by)
-    except (UsageError, InputError):
-        return None
+    return made
 
 
 def compared(
     sources: Sequence[Source],
     confidence: float,
-    by: Sequence[str],
+    by: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
 ) -> ComparisonDigest:
     """Compare the sides on the same tasks, in sentences and numbers.

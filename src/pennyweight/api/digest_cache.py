@@ -15,13 +15,17 @@ from typing import Any
 
 import polars as pl
 
+from pennyweight.api.digest import digest
 from pennyweight.errors import PennyweightError, StoreError
+from pennyweight.runs.source import RunSource
+from pennyweight.scoring.digest import VERSION
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Run, Store
+from pennyweight.store.tables import MEASURED
 
 MAX_INLINE_ATTEMPTS = 20_000
-"""The digest of a larger run is computed by a process of its own, to keep the server small."""
+"""The digest of a larger run is computed by a separate process, to keep the server small."""
 MAX_CACHED = 16
 DONE = "done "
 """How the lines begin in which a process reports its progress."""
@@ -40,10 +44,6 @@ def compute(
     store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
 ) -> dict[str, Any]:
     """Compute the digest of a run and store it with the measures of its records."""
-    from pennyweight.api.digest import digest  # noqa: PLC0415
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-    from pennyweight.store.tables import MEASURED  # noqa: PLC0415
-
     began, stamp = time.monotonic(), cache.stamp(store, run)
     names = [c.name for c in MEASURED.c if c.name != "run"]
 
@@ -108,10 +108,12 @@ class DigestCache:
         state = state or cache.state(self.store, run.id)
         if state is None:  # it was removed in the meantime
             return CachedDigest(None, current=True)
-        found = self._stored(run.id, state.kept)
-        if found is not None and state.kept == state.stamp:
+        found = self._stored(run.id, state.digest_stamp)
+        if found is not None and state.digest_stamp == state.stamp:
             return CachedDigest(found, current=True)
-        if problem := self.problem(run.id, state.stamp):
+        with self._lock:
+            problem = self._problems.get((run.id, state.stamp))
+        if problem:
             return CachedDigest(found, current=True, problem=problem)
         small = run.status != "running" and run.attempts <= MAX_INLINE_ATTEMPTS
         if wait and small and not self._busy.locked():
@@ -120,13 +122,7 @@ class DigestCache:
         self.ask(run)
         return CachedDigest(found, current=False)
 
-    def problem(self, run: str, stamp: str) -> str:
-        """Return why the digest of a state of a run could not be computed, or an empty text."""
-        with self._lock:
-            return self._problems.get((run, stamp), "")
-
     def _stored(self, run: str, stamp: str | None) -> dict[str, Any] | None:
-        from pennyweight.scoring.digest import VERSION  # noqa: PLC0415
 
         if stamp is None:
             return None
@@ -216,8 +212,8 @@ class DigestCache:
         last = ""
         assert self._process.stdout
         with self._process.stdout as lines:
-            for said in lines:
-                line = said.decode("utf-8", "replace").strip()
+            for written in lines:
+                line = written.decode("utf-8", "replace").strip()
                 if line.startswith(DONE):
                     self._done[run.id] = float(line.removeprefix(DONE))
                 else:

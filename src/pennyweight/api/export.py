@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import polars as pl
 
@@ -16,10 +16,8 @@ from pennyweight.catalogue import MEASURES
 from pennyweight.define import add_measures, measure_passes
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.plain import csv_table
-
-if TYPE_CHECKING:
-    from pennyweight.runs.source import RunSource
-    from pennyweight.store.store import Store
+from pennyweight.runs.source import RunSource
+from pennyweight.store.store import Store
 
 EXTRACTED = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
 """Columns that scoring extracts from a response, with their types."""
@@ -36,7 +34,7 @@ def export(
 
     The name of `output` tells the format; without one, JSONL goes to standard output. The answers
     are found by the rules of the run's suite, so a score of the file is the score of the run. With
-    `judgments` what each judge said is written in place of the records.
+    `judgments`, the judgments are written in place of the records.
     """
     found = run_source(source, store) if isinstance(source, str) else source
     run, path = found.run, Path(output) if output is not None else None
@@ -45,15 +43,14 @@ def export(
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
     frames: Iterator[pl.DataFrame] = (_with_answers(f, found) for f in found.frames())
     if judgments:
-        said = found.store.judgments(run.id)
-        if said.is_empty():
+        judged = found.store.judgments(run.id)
+        if judged.is_empty():
             raise InputError([f"run {run.id} has no judgments; 'pennyweight judge' makes them."])
-        frames = iter([said])
+        frames = iter([judged])
     if kind == ".parquet":
-        beside = path.parent if path else None
         with (
             _replacing(path) as file,
-            TemporaryDirectory(prefix=".pennyweight", dir=beside) as folder,
+            TemporaryDirectory(prefix=".pennyweight", dir=path.parent if path else None) as folder,
         ):
             parts = []
             for number, frame in enumerate(frames):  # the whole table need not fit in memory
@@ -81,7 +78,7 @@ def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
 
 @contextmanager
 def _replacing(path: Path | None) -> Iterator[IO[bytes]]:
-    """Write a file under another name first, so that it is there whole or not at all."""
+    """Write a file under another name first, so that it is complete or absent."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""Decide a policy. Every verdict of Pennyweight is made here, so that all of them agree."""
+"""Decide a policy. All verdicts are made here, so that every skin shows the same one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pennyweight.api.baseline import baseline_records
 from pennyweight.api.sources import Given, open_store, resolve, runs_of, unmixed
-from pennyweight.errors import UsageError
-from pennyweight.gates.baseline import Baseline
+from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.gates.baseline import Baseline, described, is_baseline, names
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.loader import load_policies
@@ -20,11 +20,16 @@ from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import Verdict, VerdictEvidence
 from pennyweight.runs.plan import early_stop_plan
+from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import Source
 
 if TYPE_CHECKING:
-    from pennyweight.runs.source import RunSource
-    from pennyweight.store.store import Store
+    from pennyweight.store.store import Run, Store
+
+MAX_SHOWN_ATTEMPTS = 200_000
+"""Larger runs are decided in the terminal, not on the page."""
+SAVED, RUN = "kept", "run"
+"""Kinds of baselines, as a choice names them: a saved baseline, or a run."""
 
 
 def gate(
@@ -59,7 +64,7 @@ def gate(
     before = baseline
     if before is not None and not isinstance(before, GateRecords):
         before = baseline_records(
-            before, metrics, loaded.options, where=baseline_where, beside=where,
+            before, metrics, loaded.options, where=baseline_where, side=where,
             run=run.run.id if run else None, store=run.store if run else store,
         )  # fmt: skip
     evidence = VerdictEvidence(
@@ -88,14 +93,8 @@ def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
         return False
     from pennyweight.store import cache  # noqa: PLC0415
 
-    cache.save_decision(
-        open_store(store),
-        about.run,
-        policy=verdict.policy,
-        side=about.side,
-        verdict=verdict.verdict,
-        stamp=about.stamp,
-    )
+    decided = {"policy": verdict.policy, "verdict": verdict.verdict}
+    cache.save_decision(open_store(store), about.run, side=about.side, stamp=about.stamp, **decided)
     return True
 
 
@@ -133,3 +132,49 @@ def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> EarlyStopPlan 
             "Name one run, or pick it with --where run=ID."
         )
     return plans[0] if plans else None
+
+
+def baseline_choices(runs: Sequence[Run], run: Run | None) -> dict[str, str]:
+    """List what a policy can compare a run with: choices and their titles."""
+    saved = {f"{SAVED}:{name}": f"{name} · saved baseline" for name in names()}
+    others = (other for other in runs if run is None or other.id != run.id)
+    return saved | {f"{RUN}:{other.id}": f"{other.suite} · {other.id}" for other in others}
+
+
+def first_side(run: Run) -> dict[str, str]:
+    """Return the first subject and tier of a run that has several: a policy decides on one."""
+    return {name: values[0] for name, values in run.sides.items() if len(values) > 1}
+
+
+def gate_run(
+    store: Store, run: Run, policy: Path, *, where: Mapping[str, str], baseline: str = ""
+) -> Verdict:
+    """Decide a policy on a side of a run that is not too large for a page.
+
+    `baseline` is one of `baseline_choices`; a policy that compares requires it.
+    """
+    if run.attempts > MAX_SHOWN_ATTEMPTS:
+        raise PennyweightError(
+            f"This run is too large to decide here. Use the terminal: "
+            f"pennyweight gate {run.id} --policy {policy}"
+        )
+    loaded = load_policies([policy])
+    if loaded.paired and not baseline:
+        raise UsageError("This policy compares with a baseline. Choose one, then decide.")
+    before = _chosen_baseline(store, baseline) if loaded.paired else None
+    return gate(RunSource(run, store), loaded, baseline=before, where=where)
+
+
+def _chosen_baseline(store: Store, choice: str) -> Baseline | RunSource:
+    kind, _, name = choice.partition(":")
+    if kind == SAVED and is_baseline(name):
+        return described(name)
+    if kind != RUN:
+        raise UsageError("There is no such baseline. Choose one from the list.")
+    run = store.find(name)
+    if run.attempts > MAX_SHOWN_ATTEMPTS:
+        raise UsageError(
+            f"The baseline is too large to compare with here. Use the terminal: "
+            f"pennyweight gate --baseline {run.id}"
+        )
+    return RunSource(run, store)

@@ -51,15 +51,15 @@ def _chosen(
     run: Run, rubric: str | Path | None, models: Sequence[str]
 ) -> tuple[Judging, Limits, Mapping[str, Price]]:
     """Combine the suite's judges with the options, which take precedence."""
-    own, limits, prices = load_judging(run.path, None if Path(run.path).is_file() else run.text)
-    if not own and not models:
+    named, limits, prices = load_judging(run.path, None if Path(run.path).is_file() else run.text)
+    if not named and not models:
         raise UsageError(
             f"The suite of run {run.id} names no judge. Name one with --model, or add 'judge:' "
             f"to {run.place}."
         )
-    known = {s.name: s for s in (*own.judges, *own.more)} if own else {}
+    known = {s.name: s for s in (*named.judges, *named.more)} if named else {}
     judges = tuple(known.get(name) or Subject(name, name) for name in models)
-    judging = own or Judging(judges, DEFAULT)
+    judging = named or Judging(judges, DEFAULT)
     if judges:
         more = tuple(s for s in judging.more if s not in judges)
         judging = replace(judging, judges=judges, more=more)

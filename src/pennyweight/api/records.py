@@ -8,47 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
+from pennyweight.catalogue import MEASURES
+from pennyweight.define import add_measures, dtype, measure_passes
 from pennyweight.errors import NotFoundError, UsageError
-from pennyweight.record import STATUSES, AttemptKey
-from pennyweight.store import queries
-from pennyweight.store.queries import (
-    FLAGS,
-    LIST_FILTERS,
-    ORDER,
-    RANGES,
-    RESULT,
-    SORTS,
-    TEXT_FILTERS,
-    Filter,
-    Place,
-    Sort,
-    page,
-    siblings,
-)
-from pennyweight.store.remarks import Remark, add_remark, remarks
-from pennyweight.store.store import Run, Store
+from pennyweight.record import BY_NAME
+from pennyweight.record import STATUSES as STATUSES  # noqa: PLC0414 - skins use it
+from pennyweight.record import AttemptKey as AttemptKey  # noqa: PLC0414
+from pennyweight.runs.source import RunSource
+from pennyweight.store import queries as queries  # noqa: PLC0414 - skins use it
+from pennyweight.store.queries import Filter, Place, Sort
+from pennyweight.store.remarks import Remark, add_remark
+from pennyweight.store.remarks import remarks as remarks  # noqa: PLC0414
+from pennyweight.store.store import RECORD_COLUMNS, Run, Store
 from pennyweight.store.tables import MEASURED
+from pennyweight.text.extraction import KINDS, AnswerRule
 
 if TYPE_CHECKING:
     from pennyweight.runs.observations import Observer
     from pennyweight.text.extraction import AnswerRule
-
-__all__ = [
-    "FLAGS",
-    "LIST_FILTERS",
-    "ORDER",
-    "RANGES",
-    "SORTS",
-    "STATUSES",
-    "TEXT_FILTERS",
-    "AttemptKey",
-    "Filter",
-    "Place",
-    "Sort",
-    "page",
-    "remarks",
-    "siblings",
-]
 
 ROLES = {"expected": "expected", "must_not": "must not", "checks": "check"}
 MAX_JUDGED_ATTEMPTS = 20_000
@@ -63,7 +42,7 @@ _CHANGING = threading.Lock()
 
 def value_kind(column: str) -> type | tuple[type, ...]:
     """Return the Python type of the values of a column that records can be sorted by."""
-    if column == RESULT:
+    if column == queries.RESULT:
         return bool
     kind: type = MEASURED.c[column].type.python_type
     return (int, float) if kind is float else kind
@@ -145,8 +124,6 @@ def row(store: Store, key: AttemptKey) -> Mapping[str, Any]:
 
 def detail(store: Store, run: Run, key: AttemptKey) -> RecordDetail:
     """Read one record and compute its measures and checks."""
-    from pennyweight.text.extraction import KINDS, AnswerRule  # noqa: PLC0415
-
     stored = row(store, key)
     observer = _observer(run, store, key)
     points = rubric_points(run.settings)
@@ -171,19 +148,18 @@ class Neighbours:
 
 def neighbours(store: Store, key: AttemptKey, wanted: Filter, sort: Sort | None) -> Neighbours:
     """Find the records next to one in a list; it does not have to be in the list itself."""
-    at: Place = tuple(key._asdict()[name] for name in ORDER)
+    at: Place = tuple(key._asdict()[name] for name in queries.ORDER)
     if sort is not None:
         at = (queries.value(store, key, sort.name), *at)
-    following = page(store, key.run, wanted, after=at, limit=1, sort=sort).rows
-    preceding = page(store, key.run, wanted, before=at, limit=1, sort=sort).rows
-    return Neighbours(preceding[0] if preceding else None, following[0] if following else None)
+    following = queries.page(store, key.run, wanted, after=at, limit=1, sort=sort).rows
+    preceding = queries.page(store, key.run, wanted, before=at, limit=1, sort=sort).rows
+    return Neighbours(next(iter(preceding), None), next(iter(following), None))
 
 
 def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:
     """Make an observer for this one record, without reading the rest of the run."""
     from pennyweight.checks.scenario import Scenario  # noqa: PLC0415
     from pennyweight.runs.observations import Observer  # noqa: PLC0415
-    from pennyweight.text.extraction import AnswerRule  # noqa: PLC0415
 
     text = queries.scenario(store, run.id, key.task_id)
     if text is None:
@@ -196,14 +172,7 @@ def _measures(
     run: Run, store: Store, stored: Mapping[str, Any], observer: Observer | None
 ) -> dict[str, Any]:
     """Compute every measure of one record by the rules of its run."""
-    import polars as pl  # noqa: PLC0415
-
-    from pennyweight.catalogue import MEASURES  # noqa: PLC0415
-    from pennyweight.define import add_measures, dtype, measure_passes  # noqa: PLC0415
-    from pennyweight.record import BY_NAME  # noqa: PLC0415
     from pennyweight.runs.panel import Panel  # noqa: PLC0415
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-    from pennyweight.store.store import RECORD_COLUMNS  # noqa: PLC0415
 
     schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
     series = [pl.Series(n, [stored[n]], dtype=kind, strict=False) for n, kind in schema.items()]
@@ -264,10 +233,9 @@ def remark_on_record(
     """Store a person's verdict or note about a record."""
     row(store, key)
     if not verdict and not (note or "").strip():
-        raise UsageError("Give a verdict, a note, or both.")
-    add_remark(
-        store, key, who=_storable(who) or ANONYMOUS, verdict=verdict, note=_stored_note(note)
-    )
+        raise UsageError("Add a verdict, a note, or both.")
+    author = _storable(who) or ANONYMOUS
+    add_remark(store, key, who=author, verdict=verdict, note=_stored_note(note))
 
 
 def remark_on_run(
@@ -289,7 +257,7 @@ def remark_on_run(
         if tags is not None or add or remove:
             changed = _changed(tags_of(store, run) if tags is None else tags, add, remove)
         if changed is None and not (note or "").strip():
-            raise UsageError("Give a tag, a note, or both.")
+            raise UsageError("Add a tag, a note, or both.")
         author = _storable(who) or ANONYMOUS
         add_remark(store, run, who=author, note=_stored_note(note), tags=changed)
 

@@ -46,25 +46,19 @@ def report(
     `baseline`, `baseline_where` and `version`; `where` restricts it to some of the records.
     """
     sources = resolve(source, store)
-    made = digest(sources, confidence=confidence)
+    digested = digest(sources, confidence=confidence)
     verdicts: list[dict[str, Any]] = []
+    versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
     if policy:
         loaded = read_policy(policy, version)
-        for side in _sides(made, where or {}):
-            verdict = gate(
-                sources,
-                loaded,
-                baseline=baseline,
-                where=side,
-                baseline_where=baseline_where,
-                store=store,
-            )
+        for side in _sides(digested, where or {}):
+            verdict = gate(sources, loaded, where=side, store=store, **versus)
             verdicts.append({**shown(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     names = list(dict.fromkeys(r.run.suite for r in runs)) or [Path(s.name).name for s in sources]
     found = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
-        made,
+        digested,
         [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
         " ".join(dict.fromkeys(s.origin or s.name for s in sources)),
         verdicts,
@@ -84,11 +78,11 @@ def write(
     return WrittenReport(output, pictures, written)
 
 
-def _sides(made: RecordsDigest, where: Mapping[str, str]) -> list[dict[str, str]]:
+def _sides(digested: RecordsDigest, where: Mapping[str, str]) -> list[dict[str, str]]:
     """List the sides to decide on: gates decide on one subject in one tier."""
     groups = [
         {name: str(value) for name, value in side["group"].items() if value is not None}
-        for side in made["sides"]
+        for side in digested["sides"]
     ]
     sides = [{**g, **where} for g in groups if all(g[n] == where.get(n, g[n]) for n in g)]
     return sides or [dict(where)]

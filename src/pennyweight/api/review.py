@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError
 from pennyweight.runs.reviews import ReviewQuestion, review_questions
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
+from pennyweight.store.store import Store
 
 
 def questions(

@@ -26,13 +26,12 @@ from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_j
 from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import keep
-from pennyweight.store.store import Row, Run, Store
+from pennyweight.store.store import Row, Run, Spending, Store
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import Suite, Task
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
-    from pennyweight.store.settings import Spending
 
 T = TypeVar("T")
 
@@ -137,9 +136,8 @@ def run(
     watch = watch or Watcher()
     whole = open_suite(suite, text, by)
     chosen = whole if tasks is None else replace(whole, tasks=_chosen(whole, tasks))
-    return _outside_a_loop(
-        lambda: _Job.prepared(chosen, new_run(chosen), store, watch, record).carry_out(until)
-    )
+    job = _Job(chosen, new_run(chosen), open_store(store), watch, record)
+    return _outside_a_loop(lambda: job.prepared().carry_out(until))
 
 
 def resume(
@@ -159,9 +157,8 @@ def resume(
     """
     watch, at = watch or Watcher(), open_store(store)
     found, suite = _resumed(run, at, by, watch, as_stored=as_stored)
-    return _outside_a_loop(
-        lambda: _Job.prepared(suite, found, at, watch, record, fresh=False).carry_out(until)
-    )
+    job = _Job(suite, found, at, watch, record, fresh=False)
+    return _outside_a_loop(lambda: job.prepared().carry_out(until))
 
 
 def plan(
@@ -233,37 +230,26 @@ class _Job:
     store: Store
     watch: Watcher
     record: Path | None
-    fresh: bool
-    began: float
+    fresh: bool = True
+    began: float = 0.0
     """When it began, for a limit of seconds that covers attempts and judges."""
 
-    @classmethod
-    def prepared(
-        cls,
-        suite: Suite,
-        run: Run,
-        store: str | Store | None,
-        watch: Watcher,
-        record: Path | None,
-        *,
-        fresh: bool = True,
-    ) -> _Job:
-        """Check what can be checked before the first call."""
-        for note in warnings(suite, model_of):
-            watch.note(note)
-        at = open_store(store)
-        if record:
-            if record.resolve() == Path(at.address).resolve():
-                raise UsageError(f"--record {record}: this is the store. Name another file.")
-            Recorder(record).close()  # fails where it cannot be written
+    def prepared(self) -> _Job:
+        """Check what can be checked before the first call; the time counts from here on."""
+        for note in warnings(self.suite, model_of):
+            self.watch.note(note)
+        if self.record:
+            if self.record.resolve() == Path(self.store.address).resolve():
+                raise UsageError(f"--record {self.record}: this is the store. Name another file.")
+            Recorder(self.record).close()  # fails where it cannot be written
         try:
-            _ = at.engine
+            _ = self.store.engine
         except StoreError as error:
             advice = "Nothing was called; --store names another."
             raise StoreError(error.problem, advice) from error
-        for note in fetched(suite):
-            watch.note(note)
-        return cls(suite, run, at, watch, record, fresh, time.monotonic())
+        for note in fetched(self.suite):
+            self.watch.note(note)
+        return replace(self, began=time.monotonic())
 
     def carry_out(self, until: Until | None) -> RunResult:
         """Make the attempts and ask the judges, until all is done or the policy is decided."""

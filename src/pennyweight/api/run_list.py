@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
 
@@ -13,6 +13,7 @@ from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import PolicyVerdict, RunState
+from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: PLC0414
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Run, Store
 
@@ -21,7 +22,6 @@ __all__ = ["Run", "RunState", "Store"]
 MAX_COUNTED_RECORDS = 50_000
 """In a larger run, errors and cost are not counted while it is being written."""
 COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd")
-PLAIN = ("id", "suite", "status", "attempts", "created", "ended", *COMPUTED)
 WORST_FIRST = ("fail", "inconclusive", "pass")
 _RECORDS, _STATUS = cache.LISTED.index("records"), cache.LISTED.index("status")
 
@@ -88,13 +88,8 @@ class RunListing:
 
     def runs(self) -> list[RunRow]:
         """Return the runs, the newest first."""
-        notes: dict[str, str] = {}
-        tags: dict[str, tuple[str, ...]] = {}
-        for run, note, tags_json in self.remarks:
-            if note:
-                notes[run] = note
-            if tags_json is not None:
-                tags[run] = tuple(json.loads(tags_json))
+        notes = {run: note for run, note, _ in self.remarks if note}
+        tags = {run: json.loads(tags) for run, _, tags in self.remarks if tags is not None}
         decided: dict[str, list[PolicyVerdict]] = {}
         for decision in self.decisions:
             decided.setdefault(decision.run, []).append(decision)
@@ -110,11 +105,11 @@ class RunListing:
                 row |= dict.fromkeys(COMPUTED)
             rows.append(
                 RunRow(
-                    **{name: row[name] for name in PLAIN},
+                    **{f.name: row[f.name] for f in fields(RunRow) if f.name in row},
                     subjects=tuple(settings.get("subjects", ())),
                     tiers=tuple(settings.get("tiers", ())),
                     problem=problems.get(run),
-                    tags=tags.get(run, ()),
+                    tags=tuple(tags.get(run, ())),
                     note=notes.get(run),
                     verdicts=tuple(_worst_first(decided.get(run, ()))),
                 )
@@ -146,7 +141,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[Run], str]) ->
         current = status(now.run)
         if current == INTERRUPTED:
             interrupted.add(row[0])
-        if current != "running" and now.kept != now.stamp:
+        if current != "running" and now.digest_stamp != now.stamp:
             old.add(row[0])
             problem = digests.get(now.run, wait=False, state=now).problem
             problems += [(row[0], problem)] if problem else []

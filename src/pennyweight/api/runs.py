@@ -11,12 +11,14 @@ import polars as pl
 
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError, unknown
+from pennyweight.runs.source import RunSource
 from pennyweight.store import lease
+from pennyweight.store.store import Run, Spending, Store
+from pennyweight.text.extraction import answer
+from pennyweight.text.matching import matches
 
 if TYPE_CHECKING:
     from pennyweight.scoring.scores import Scores
-    from pennyweight.store.settings import Spending
-    from pennyweight.store.store import Run, Store
 
 INTERRUPTED = "interrupted"
 owner_of = lease.owner_of
@@ -76,7 +78,6 @@ def show_run(run: str = "latest", store: str | Store | None = None) -> RunDetail
     """Describe a run: its settings, its cost, its judgments and what its checks observed."""
     from pennyweight.render.scenarios import NEEDED  # noqa: PLC0415
     from pennyweight.runs.panel import judgment_facts  # noqa: PLC0415
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
     at = open_store(store)
     found = at.find(run)
@@ -96,18 +97,14 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
 
 def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> list[pl.DataFrame]:
     """Read the attempts of a run at one task, with their answers; unknown tasks are refused."""
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-    from pennyweight.text.extraction import answer  # noqa: PLC0415
-    from pennyweight.text.matching import matches  # noqa: PLC0415
-
     at = open_store(store)
     run = at.find(name)
     source = RunSource(run, at)
     rules = source.options()
     extracted = answer(pl.col("response"), rules["answer_rule"])
     right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
-    own = (frame.filter(pl.col("task_id") == task) for frame in source.frames())
-    frames = [f.with_columns(answer=extracted).with_columns(correct=right) for f in own if len(f)]
+    tried = (frame.filter(pl.col("task_id") == task) for frame in source.frames())
+    frames = [f.with_columns(answer=extracted).with_columns(correct=right) for f in tried if len(f)]
     if not frames:
         known = {id_ for frame in at.records(run.id, {"task_id"}) for id_ in frame["task_id"]}
         where = f"Run {run.id} has {len(known):,} tasks; 'pennyweight export {run.id}' lists them."
@@ -123,7 +120,6 @@ def scores_of_run(
     Also returns notes about responses without an answer. There are no scores without records.
     """
     from pennyweight.api.score import score, unanswered  # noqa: PLC0415
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
 
     at = open_store(store)
     if not at.statuses(run.id):

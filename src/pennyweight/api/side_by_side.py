@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.digest import compared
@@ -59,12 +60,10 @@ class SideBySide:
 
     def shared_columns(self, first: RunSide, second: RunSide) -> list[str]:
         """Name the columns in which compared attempts must agree, as `pennyweight compare` does."""
-        shared = []
-        for name in SIDE_COLUMNS:
-            a, b = (_values(side, self.inside, name) for side in (first, second))
-            if not a or not b or a & b:
-                shared.append(name)
-        return shared
+        both = {
+            n: [_values(side, self.inside, n) for side in (first, second)] for n in SIDE_COLUMNS
+        }
+        return [name for name, (a, b) in both.items() if not a or not b or a & b]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +77,20 @@ class ChangedTasks:
 
 @dataclass(frozen=True, slots=True)
 class ShownReply:
-    """A reply with its differences marked; `record` is None where a side has no such attempt."""
+    """A reply, and what is different in the other one; no `record` without such an attempt."""
 
     run: str
     record: Mapping[str, Any] | None
     pieces: MarkedWords
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyPair:
-    """The replies of two sides; not `marked` where finding the differences takes too long."""
-
-    replies: tuple[ShownReply, ShownReply]
     marked: bool
+    """False where finding the differences takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReplies:
-    """The replies of two sides to one task."""
+    """The replies of two sides to one task, in pairs."""
 
-    pairs: Sequence[ReplyPair]
+    pairs: Sequence[tuple[ShownReply, ...]]
     more: bool
     """Whether there are more attempts than are shown."""
     record: Mapping[str, Any] | None
@@ -117,7 +110,6 @@ class RunComparisons:
         Several runs are named by letters, because ids are too long for charts; the first run is
         the baseline. Where runs differ in subjects or tiers, only what all have in common counts.
         """
-        sides: list[tuple[RunSide, str]] = []
         groups: list[tuple[RunSide, dict[str, Any]]] = []
         waiting: list[str] = []
         first: dict[str, Any] | None = None
@@ -200,25 +192,20 @@ class RunComparisons:
     def replies(self, first: RunSide, second: RunSide, task: str) -> TaskReplies:
         """Read the replies of two sides to one task, attempt by attempt, differences marked."""
         sides = (first, second)
+        cut = {"limit": MAX_REPLIES + 1, "longest": MAX_REPLY_CHARACTERS}
         attempts = [
-            queries.siblings(
-                *(self.store, side.run, task, dict(side.chosen)),
-                limit=MAX_REPLIES + 1,
-                longest=MAX_REPLY_CHARACTERS,
-            )
-            for side in sides
+            queries.siblings(self.store, side.run, task, dict(side.chosen), **cut) for side in sides
         ]
         pairs, diff = [], WordDiff()
-        most = max(map(len, attempts))
-        for index in range(min(MAX_REPLIES, most)):
-            a, b = (tries[index] if index < len(tries) else None for tries in attempts)
-            texts = [(record or {}).get("response") or "" for record in (a, b)]
+        for pair in islice(zip_longest(*attempts), MAX_REPLIES):
+            texts = [(record or {}).get("response") or "" for record in pair]
             marked = diff.mark(*texts)
-            pieces = marked or ([(texts[0], False)], [(texts[1], False)])
-            replies = (ShownReply(first.run, a, pieces[0]), ShownReply(second.run, b, pieces[1]))
-            pairs.append(ReplyPair(replies, marked is not None))
+            pieces = marked or [[(text, False)] for text in texts]
+            shown = zip(sides, pair, pieces, strict=True)
+            pairs.append(tuple(ShownReply(s.run, r, p, marked is not None) for s, r, p in shown))
         example = queries.page(self.store, first.run, queries.Filter({"task_id": task}), limit=1)
-        return TaskReplies(pairs, most > MAX_REPLIES, next(iter(example.rows), None))
+        more = max(map(len, attempts)) > MAX_REPLIES
+        return TaskReplies(pairs, more, next(iter(example.rows), None))
 
 
 def digest_sides(run: str, digest: Mapping[str, Any]) -> list[tuple[RunSide, str]]:
@@ -240,11 +227,8 @@ def _values(side: RunSide, inside: Mapping[str, Inside], name: str) -> frozenset
 
 def _inside(run: Run, groups: Sequence[Mapping[str, Any]]) -> Inside:
     """Return the subjects and tiers of a run: those of its records, else those of its suite."""
-    inside: dict[str, frozenset[str]] = {}
-    for name in SIDE_COLUMNS:
-        seen = {str(g["group"][name]) for g in groups if name in g["group"]}
-        inside[name] = frozenset(seen or run.sides[name])
-    return inside
+    seen = {n: {str(g["group"][n]) for g in groups if n in g["group"]} for n in SIDE_COLUMNS}
+    return {name: frozenset(values or run.sides[name]) for name, values in seen.items()}
 
 
 def _in_all_runs(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pennyweight.errors import InputError, UsageError
+from pennyweight.runs.source import RunSource
 from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.source import (
     FileSource,
@@ -20,7 +21,6 @@ from pennyweight.sources.source import (
 )
 
 if TYPE_CHECKING:
-    from pennyweight.runs.source import RunSource
     from pennyweight.store.store import Store
 
 Named = str | Path | Source
@@ -34,21 +34,21 @@ def resolve(source: Given, store: str | Store | None = None) -> list[Source]:
     A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
     unique prefix of it, or `latest`. A Polars frame and an iterable of mappings are sources too.
     """
-    found: list[Source] = []
+    sources: list[Source] = []
     problems: list[str] = []
     for item in _items(source):
         try:
-            found += _named(item, store) if isinstance(item, str | Path) else [item]
+            sources += _named(item, store) if isinstance(item, str | Path) else [item]
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    refuse_repeats(one.name for one in found if isinstance(one, FileSource))
-    return found
+    refuse_repeats(source.name for source in sources if isinstance(source, FileSource))
+    return sources
 
 
 def _items(source: Given) -> list[Named]:
-    """Put what is no name into a source."""
+    """Make a source of each value that is neither a name nor a source."""
     if isinstance(source, str | Path) or is_source(source):
         return [source]
     if isinstance(source, pl.LazyFrame):
@@ -57,7 +57,7 @@ def _items(source: Given) -> list[Named]:
         return [FrameSource(source)]
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         kind = type(source).__name__
-        raise UsageError(f"A {kind} is not a source: give a path, a frame or a list of dicts.")
+        raise UsageError(f"A {kind} is not a source: pass a path, a frame or a list of dicts.")
     items = list(source)
     names = [item for item in items if isinstance(item, str | Path) or is_source(item)]
     return names if len(names) == len(items) else [RowsSource(items)]
@@ -76,16 +76,12 @@ def _named(name: str | Path, store: str | Store | None) -> Sequence[Source]:
 
 def run_source(name: str, store: str | Store | None = None) -> RunSource:
     """Find a run by its id, a unique prefix of it, or `latest`."""
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-
     opened = open_store(store)
     return RunSource(opened.find(name), opened)
 
 
 def runs_of(sources: Iterable[Source]) -> list[RunSource]:
     """Return the sources that are runs."""
-    from pennyweight.runs.source import RunSource  # noqa: PLC0415
-
     return [source for source in sources if isinstance(source, RunSource)]
 
 

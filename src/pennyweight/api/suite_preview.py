@@ -1,4 +1,4 @@
-"""Read, check and plan a suite as a person chose it; an upload in a process of its own.
+"""Read, check and plan a suite as a person chose it; an upload in a separate process.
 
 Reading a stranger's suite may take for ever (a prompt is a small program), so a process with
 limits of time and memory reads it. An uploaded suite is data: it may name models of known providers

@@ -16,7 +16,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import yaml
 
@@ -28,9 +28,7 @@ from pennyweight.api.suite_preview import (
     read_tree,
 )
 from pennyweight.errors import InputError, PennyweightError, UsageError
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run
+from pennyweight.store.store import Run
 
 __all__ = ["SuiteChoice", "SuitePreview"]
 
@@ -49,7 +47,7 @@ POLICY_KEYS = {
 }
 """A policy has at least one of these keys."""
 OTHER_KEYS = {"suite", "tasks", "subjects", "properties"}
-"""Keys of suites and schemas: a file with one of them is no policy."""
+"""Keys of suites and schemas: a file with one of them is not a policy."""
 _SUITE = re.compile(rb"(?m)^suite\s*:")
 _POLICY = re.compile(rb'(?m)^\s*"?(%s)"?\s*:' % "|".join(sorted(POLICY_KEYS)).encode())
 
@@ -63,20 +61,18 @@ class AnswerRequest:
 
 
 ANSWER_RULES = {
-    "marker": AnswerRequest(
-        "a line FINAL_ANSWER: …",
-        '{{ input }}\nThink step by step and end with a line "FINAL_ANSWER: <answer>".',
-    ),
-    "last_number": AnswerRequest(
-        "the last number", "{{ input }}\nEnd with the answer as a number."
-    ),
-    "last_line": AnswerRequest(
-        "the last line", "{{ input }}\nWrite only the answer on the last line."
-    ),
-    "boxed": AnswerRequest(r"\boxed{…}", "{{ input }}\n" r"Put the answer into \boxed{}."),
-    "choice": AnswerRequest(
-        "a letter", "{{ input }}\nAnswer with the letter of the correct choice."
-    ),
+    kind: AnswerRequest(title, f"{{{{ input }}}}\n{request}")
+    for kind, title, request in (
+        (
+            "marker",
+            "a line FINAL_ANSWER: …",
+            'Think step by step and end with a line "FINAL_ANSWER: <answer>".',
+        ),
+        ("last_number", "the last number", "End with the answer as a number."),
+        ("last_line", "the last line", "Write only the answer on the last line."),
+        ("boxed", r"\boxed{…}", r"Put the answer into \boxed{}."),
+        ("choice", "a letter", "Answer with the letter of the correct choice."),
+    )
 }
 """The rules that can be chosen for an uploaded data set."""
 
@@ -150,7 +146,7 @@ class SuiteLibrary:
         return self._add({f"tasks{suffix}": file, "suite.yaml": suite})
 
     def _add(self, files: Mapping[str, IO[bytes]]) -> str:
-        """Store files in a folder of their own, unless they cannot be read as a suite."""
+        """Store files in a new folder, unless they cannot be read as a suite."""
         name = f"upload-{secrets.token_hex(6)}"
         folder = self.uploads / name
         folder.mkdir(parents=True)
@@ -280,9 +276,8 @@ def _distinguished(listed: Sequence[KnownFile]) -> list[KnownFile]:
         same = [other.path.resolve() for other in listed if other.name == file.name]
         if len(same) > 1:
             below = file.path.resolve().relative_to(os.path.commonpath(same))
-            result.append(replace(file, name=f"{suite_name(file.path)} ({below})"))
-        else:
-            result.append(file)
+            file = replace(file, name=f"{suite_name(file.path)} ({below})")  # noqa: PLW2901
+        result.append(file)
     return result
 
 

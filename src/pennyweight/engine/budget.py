@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import Spending
+    from pennyweight.store.store import Spending
     from pennyweight.suite.values import Limits
 
 TURN = 16

@@ -17,8 +17,7 @@ from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import RunSettings
-    from pennyweight.store.store import Run, Store
+    from pennyweight.store.store import Run, RunSettings, Store
     from pennyweight.suite.values import Suite
 
 FIRST = 10

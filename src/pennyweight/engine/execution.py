@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import TakenOver
@@ -25,13 +24,10 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import settle
 from pennyweight.runs.observations import keep
-from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Store
+from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Spending, Store
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import Attempt, count
 from pennyweight.suite.values import Subject, Suite
-
-if TYPE_CHECKING:
-    from pennyweight.store.settings import Spending
 
 STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
 

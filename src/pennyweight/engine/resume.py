@@ -23,8 +23,7 @@ from pennyweight.suite.values import Suite, Task
 from pennyweight.text.safe import clean, storable
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import RunSettings
-    from pennyweight.store.store import Run, Store
+    from pennyweight.store.store import Run, RunSettings, Store
 
 EVERY = 5.0
 """Seconds from one sign of life to the next."""

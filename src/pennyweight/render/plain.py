@@ -11,7 +11,7 @@ from pennyweight.text.format import money
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import Spending
+    from pennyweight.store.store import Spending
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[-+]\$?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?")

@@ -28,7 +28,7 @@ from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.runs.failures import Failure
-    from pennyweight.store.settings import Spending
+    from pennyweight.store.store import Spending
 
 _MESSAGE_WIDTH = 300
 

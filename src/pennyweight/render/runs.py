@@ -12,8 +12,7 @@ from pennyweight.render.plain import cost_text, csv_table, markdown_table, one_l
 from pennyweight.render.terminal import Terminal, borderless
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import Spending
-    from pennyweight.store.store import Run
+    from pennyweight.store.store import Run, Spending
 
 Entry = "tuple[Run, dict[str, int], dict[str, Any]]"
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 
 if TYPE_CHECKING:
-    from pennyweight.store.settings import RunSettings
-    from pennyweight.store.store import Run
+    from pennyweight.store.store import Run, RunSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Tested elsewhere:
     bills.py: tests/judges/test_judging.py
     bulk_insert.py: tests/store/test_store.py
     remarks.py: tests/api/test_remarks.py
-    settings.py: tests/store/test_store.py
     tables.py: tests/store/test_migrations.py
     verdicts.py: tests/runs/test_observations.py
 """

@@ -9,18 +9,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, select
+from sqlalchemy import BindParameter, Connection, Table, bindparam, func, select
 
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
-from pennyweight.store.read_connection import fetch
+from pennyweight.store.read_connection import Row, fetch
 from pennyweight.store.store import RUN_COLUMNS, Run, Store, now
 from pennyweight.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
-
-if TYPE_CHECKING:
-    Row = tuple[Any, ...]
 
 SQLITE_BATCH = 5_000
 """Rows per transaction in SQLite, small enough that a run does not wait long for it."""
@@ -61,9 +58,8 @@ class RunState:
 
     run: Run
     stamp: str
-    kept: str | None
-    said: int | None
-    """The id of the newest remark about the run."""
+    digest_stamp: str | None
+    newest_remark: int | None
 
 
 def state(store: Store, name: str) -> RunState | None:
@@ -73,15 +69,16 @@ def state(store: Store, name: str) -> RunState | None:
     rows = fetch(store, _STATE, {"run": name})
     if not rows:
         return None
-    *values, newest, spoken, kept, said = rows[0]
-    told: dict[str, Any] = dict(zip((c.name for c in RUN_COLUMNS), values, strict=True))
-    run = Run(**{**told, "settings": json.loads(told["settings"])})
+    *values, newest, spoken, digest_stamp, remark = rows[0]
+    names = (c.name for c in RUN_COLUMNS)
+    run = Run.of(dict(zip(names, values, strict=True)))
     first, last = _stamped(run.status, run.ended, run.settings)
-    return RunState(run, f"{first}{json.dumps([newest, spoken])[1:-1]}{last}", kept, said)
+    stamp = f"{first}{json.dumps([newest, spoken])[1:-1]}{last}"
+    return RunState(run, stamp, digest_stamp, remark)
 
 
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the start and the end of a stamp; the newest call and verdict stand between them."""
+    """Return the start and the end of a stamp; the newest call and verdict are between them."""
     rules = [settings.get(n) for n in ("answer", "match", "confidence", "judge")]
     return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
 
@@ -186,10 +183,12 @@ def analyze(store: Store) -> None:
 
 def save_digest(store: Store, run: str, **values: Any) -> None:
     """Store the digest of a run."""
-    names = tuple(DIGEST.c.keys())
-    row = tuple({**values, "run": run}[n] for n in names)
+    _save(store, DIGEST, {**values, "run": run})
+
+
+def _save(store: Store, table: Table, values: Mapping[str, Any]) -> None:
     with guarded(store.address), store.engine.begin() as connection:
-        insert(connection, DIGEST, names, [row])
+        insert(connection, table, tuple(values), [tuple(values.values())])
 
 
 def digest(store: Store, run: str) -> str | None:
@@ -202,8 +201,5 @@ def save_decision(
     store: Store, run: str, *, policy: str, side: str, verdict: str, stamp: str
 ) -> None:
     """Store the verdict of a policy on a side of a run, with the stamp of the run's state."""
-    names = tuple(DECISION.c.keys())
-    values: dict[str, Any] = {"run": run, "policy": policy, "side": side, "at": now()}
-    values |= {"verdict": verdict, "stamp": stamp}
-    with guarded(store.address), store.engine.begin() as connection:
-        insert(connection, DECISION, names, [tuple(values[n] for n in names)])
+    values = {"run": run, "policy": policy, "side": side, "verdict": verdict, "stamp": stamp}
+    _save(store, DECISION, {**values, "at": now()})

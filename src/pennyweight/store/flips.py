@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import text
 
 from pennyweight.store.queries import TEXT_FILTERS, known_name
 from pennyweight.store.read_connection import reading
+from pennyweight.store.store import Store
 from pennyweight.store.tables import MEASURED
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
-
-    Chosen = tuple[str, Mapping[str, str]]
-    """A run, with the column values that select some of its records."""
+Chosen = tuple[str, Mapping[str, str]]
+"""A run, with the column values that select some of its records."""
 
 MIN_DIFFERENCE = 1e-9
 """A smaller difference between two shares is a rounding error."""

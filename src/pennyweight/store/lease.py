@@ -190,10 +190,10 @@ def _started(pid: int) -> str | None:
     if not Path("/proc/self/stat").exists():
         return _lives(pid)
     try:
-        told = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return ""
-    state, *rest = told[told.rindex(")") + 2 :].split()
+    state, *rest = stat[stat.rindex(")") + 2 :].split()
     return "" if state in {"Z", "X"} else rest[18]
 
 

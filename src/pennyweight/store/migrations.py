@@ -9,29 +9,16 @@ from sqlalchemy import Connection, Table, inspect, select, update
 from sqlalchemy.schema import CreateColumn
 
 from pennyweight.errors import UsageError
-from pennyweight.store.tables import (
-    ASIDE,
-    CALL,
-    DECISION,
-    DIGEST,
-    JUDGMENT,
-    MEASURED,
-    META,
-    RECORD,
-    REMARK,
-    RUN,
-    SCENARIO,
-    VERDICT,
-)
+from pennyweight.store import tables
 
 Step = Callable[[Connection], None]
 
 
-def _create(*tables: Table) -> Step:
+def _create(*wanted: Table) -> Step:
     """Create tables, unless they exist."""
 
     def step(connection: Connection) -> None:
-        for table in tables:
+        for table in wanted:
             table.create(connection, checkfirst=True)
 
     return step
@@ -73,33 +60,34 @@ def _add_to_key(table: Table, column: str) -> Step:
 
 def _index_newest(connection: Connection) -> None:
     """Index the newest call and verdict of a run."""
-    for table, name in ((CALL, "pennyweight_call_newest"), (VERDICT, "pennyweight_verdict_newest")):
+    for table in (tables.CALL, tables.VERDICT):
+        name = f"{table.name}_newest"
         existing = {index["name"] for index in inspect(connection).get_indexes(table.name)}
-        wanted = table is VERDICT or connection.dialect.name == "postgresql"
+        wanted = table is tables.VERDICT or connection.dialect.name == "postgresql"
         if wanted and name not in existing:
             next(index for index in table.indexes if index.name == name).create(connection)
 
 
 STEPS: tuple[tuple[Step, ...], ...] = (
-    (_create(RUN, RECORD, CALL),),
-    (_create(JUDGMENT), _add_columns(RECORD, "passed", "work", "price_source")),
-    (_create(MEASURED, DIGEST, REMARK),),
-    (_create(SCENARIO, VERDICT),),
-    (_add_columns(CALL, "held_usd", "held_tokens"),),
-    (_add_columns(RUN, "owner", "beat"),),
-    (_add_to_key(JUDGMENT, "fingerprint"),),
-    (_create(DECISION), _index_newest),
-    (_add_to_key(DECISION, "side"),),
-    (_create(ASIDE),),
+    (_create(tables.RUN, tables.RECORD, tables.CALL),),
+    (_create(tables.JUDGMENT), _add_columns(tables.RECORD, "passed", "work", "price_source")),
+    (_create(tables.MEASURED, tables.DIGEST, tables.REMARK),),
+    (_create(tables.SCENARIO, tables.VERDICT),),
+    (_add_columns(tables.CALL, "held_usd", "held_tokens"),),
+    (_add_columns(tables.RUN, "owner", "beat"),),
+    (_add_to_key(tables.JUDGMENT, "fingerprint"),),
+    (_create(tables.DECISION), _index_newest),
+    (_add_to_key(tables.DECISION, "side"),),
+    (_create(tables.ASIDE),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 
 
 def is_current(connection: Connection) -> bool:
     """Whether a store is at the newest version. A store of a later version is refused."""
-    if not inspect(connection).has_table(META.name):
+    if not inspect(connection).has_table(tables.META.name):
         return False
-    version = connection.scalar(select(META.c.version))
+    version = connection.scalar(select(tables.META.c.version))
     if version is not None and version > len(STEPS):
         raise UsageError(
             f"The store has version {version}, but this Pennyweight supports up to {len(STEPS)}. "
@@ -112,11 +100,11 @@ def migrate(connection: Connection) -> None:
     """Upgrade a store or create a new one. Another process may have done so in the meantime."""
     if is_current(connection):
         return
-    META.create(connection, checkfirst=True)
-    version = connection.scalar(select(META.c.version))
+    tables.META.create(connection, checkfirst=True)
+    version = connection.scalar(select(tables.META.c.version))
     if version is None:
-        connection.execute(META.insert().values(version=0))
+        connection.execute(tables.META.insert().values(version=0))
         version = 0
     for step in chain.from_iterable(STEPS[version:]):
         step(connection)
-    connection.execute(update(META).values(version=len(STEPS)))
+    connection.execute(update(tables.META).values(version=len(STEPS)))

@@ -6,17 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, and_, func, select
 
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.read_connection import fetch, reading
+from pennyweight.store.store import Store
 from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
 from pennyweight.store.verdicts import BehaviourVerdict
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
 
 ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
@@ -269,23 +267,28 @@ def known_name(name: str, names: Sequence[str]) -> str:
 
 def record(store: Store, key: AttemptKey) -> dict[str, Any] | None:
     """Read one record in full."""
-    query = select(RECORD).where(*_at(RECORD, key))
-    with reading(store) as connection:
-        found = connection.execute(query).mappings().first()
-        return dict(found) if found else None
+    return next(iter(_rows(store, select(RECORD).where(*_at(RECORD, key)))), None)
 
 
 def value(store: Store, key: AttemptKey, name: str) -> Any:
     """Read one measure of a record."""
     both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
     column = both if known_name(name, SORTS) == RESULT else MEASURED.c[name]
-    query = select(column).where(*_at(MEASURED, key))
-    with reading(store) as connection:
-        return connection.scalar(query)
+    return _scalar(store, select(column).where(*_at(MEASURED, key)))
 
 
 def _at(table: Any, key: AttemptKey) -> list[Any]:
     return [table.c[name] == value for name, value in zip(KEY, key, strict=True)]
+
+
+def _rows(store: Store, query: Select[Any]) -> list[dict[str, Any]]:
+    with reading(store) as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _scalar(store: Store, query: Select[Any]) -> Any:
+    with reading(store) as connection:
+        return connection.scalar(query)
 
 
 def siblings(
@@ -309,48 +312,41 @@ def siblings(
         select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
         .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
         .add_columns(func.length(c.response).label("length"))
-        .select_from(RECORD.outerjoin(MEASURED, on[0] & on[1] & on[2] & on[3] & on[4]))
+        .select_from(RECORD.outerjoin(MEASURED, and_(*on)))
         .where(c.run == run, c.task_id == task, *same)
         .order_by(c.subject, c.tier, c.attempt)
         .limit(limit)
     )
-    with reading(store) as connection:
-        return [dict(r) for r in connection.execute(query).mappings()]
+    return _rows(store, query)
 
 
 def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
     """Read the judgments of a record."""
     query = select(JUDGMENT).where(*_at(JUDGMENT, key))
-    with reading(store) as connection:
-        ordered = query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at)
-        return [dict(r) for r in connection.execute(ordered).mappings()]
+    return _rows(store, query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at))
 
 
 def scenario(store: Store, run: str, task: str) -> str | None:
     """Read the scenario of a task, as JSON."""
     query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
-    with reading(store) as connection:
-        found: str | None = connection.scalar(query)
-        return found
+    found: str | None = _scalar(store, query)
+    return found
 
 
 def verdicts(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
     """Read the verdicts about a record's behaviours."""
     query = select(VERDICT).where(*_at(VERDICT, key))
-    with reading(store) as connection:
-        return [BehaviourVerdict.of({**r}) for r in connection.execute(query).mappings()]
+    return [BehaviourVerdict.of(row) for row in _rows(store, query)]
 
 
 def total(store: Store, run: str) -> int:
     """Count the records of a run, using the index only."""
     query = select(func.count()).select_from(RECORD).where(RECORD.c.run == run)
-    with reading(store) as connection:
-        return int(connection.scalar(query) or 0)
+    return int(_scalar(store, query) or 0)
 
 
 def distinct(store: Store, run: str, name: str, most: int = 100) -> list[str]:
     """List the values of a column of the measures."""
     column = MEASURED.c[known_name(name, TEXT_FILTERS)]
     query = select(column).where(MEASURED.c.run == run, column.is_not(None)).distinct().limit(most)
-    with reading(store) as connection:
-        return sorted(str(v) for (v,) in connection.execute(query))
+    return sorted(str(row[name]) for row in _rows(store, query))

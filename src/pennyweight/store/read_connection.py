@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, Select
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.exc import DBAPIError
 
 from pennyweight.store.connection import guarded
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
+from pennyweight.store.store import Store
 
 Row = tuple[Any, ...]
 

@@ -7,19 +7,16 @@ They have a table of their own, so that code that reads records does not need to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlalchemy import select, text
 
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.connection import guarded
+from pennyweight.store.store import Store
 from pennyweight.store.tables import ASIDE, MEASURED, RECORD
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
-
-    Mark = tuple[AttemptKey, str]
-    """An attempt, and the fingerprint of what was sent."""
+Mark = tuple[AttemptKey, str]
+"""An attempt, and the fingerprint of what was sent."""
 
 _COLUMNS = ", ".join(c.name for c in RECORD.c)
 _AT = " AND ".join(f"{name} = :{name}" for name in KEY)

@@ -6,10 +6,10 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypedDict, cast
 
 import polars as pl
 from sqlalchemy import (
@@ -27,31 +27,9 @@ from sqlalchemy import (
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
-from pennyweight.store.connection import (
-    DEFAULT,
-    connect,
-    connect_reader,
-    file_of,
-    guarded,
-    shown,
-)
+from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
 from pennyweight.store.lease import Lease, shared_clock
-from pennyweight.store.tables import (
-    ASIDE,
-    CALL,
-    DECISION,
-    DIGEST,
-    JUDGMENT,
-    MEASURED,
-    RECORD,
-    REMARK,
-    RUN,
-    SCENARIO,
-    VERDICT,
-)
-
-if TYPE_CHECKING:
-    from pennyweight.store.settings import RunSettings, Spending
+from pennyweight.store.tables import CALL, JUDGMENT, METADATA, RECORD, RUN
 
 READ_BATCH = 2_000
 """Records read at a time. Their texts are in memory twice, as Python objects and in Polars."""
@@ -69,6 +47,41 @@ CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
 _TYPES: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 
 
+class RunSettings(TypedDict, total=False):
+    """What a run stores about its suite, in addition to the suite's text."""
+
+    pennyweight: str
+    """The version that created the run."""
+    python: str
+    seed: int | None
+    runs: int
+    tasks: int
+    subjects: list[str]
+    tiers: list[str]
+    limits: Mapping[str, Any]
+    answer: Mapping[str, Any]
+    match: Mapping[str, Any]
+    confidence: str | None
+    judge: Mapping[str, Any]
+    """The judges that count, their rubric and their consensus."""
+    until_decided: Mapping[str, Any]
+    """The plan of a run that stops early."""
+
+
+class Spending(TypedDict):
+    """The sums of a run's ledger. A sum is null if no call has the value."""
+
+    calls: int
+    usd: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    held_usd: float | None
+    """Reserved for calls whose cost is not known."""
+    held_tokens: int | None
+    unpriced: int
+    """The number of calls whose cost is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a suite, with everything needed to repeat it."""
@@ -84,6 +97,11 @@ class Run:
     created: float
     ended: float | None
     settings: RunSettings
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Run:
+        """Make a run from a row of the table."""
+        return cls(**{**row, "settings": json.loads(row["settings"])})
 
     @property
     def sides(self) -> dict[str, list[str]]:
@@ -139,10 +157,8 @@ class Store:
 
     def add_run(self, run: Run) -> None:
         """Add a new run."""
-        values = {
-            **{c.name: getattr(run, c.name) for c in RUN_COLUMNS},
-            "settings": json.dumps(run.settings),
-        }
+        values = {c.name: getattr(run, c.name) for c in RUN_COLUMNS}
+        values["settings"] = json.dumps(run.settings)
         with guarded(self.address), self.engine.begin() as connection:
             connection.execute(RUN.insert().values(values))
 
@@ -172,7 +188,7 @@ class Store:
             rows = connection.execute(
                 select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
             ).mappings()
-            return [Run(**{**row, "settings": json.loads(row["settings"])}) for row in rows]
+            return [Run.of({**row}) for row in rows]
 
     def find(self, name: str) -> Run:
         """Find a run by its id, an unambiguous prefix of it, or `latest`."""
@@ -221,10 +237,8 @@ class Store:
         if lease is None or lease.is_fresh:
             return True
         query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
-        if (
-            lease.lost
-            or not connection.execute(query.values(beat=shared_clock(self.engine))).rowcount
-        ):
+        beat = query.values(beat=shared_clock(self.engine))
+        if lease.lost or not connection.execute(beat).rowcount:
             lease.lose()
         return not lease.lost
 
@@ -338,9 +352,9 @@ class Store:
     def remove(self, run_id: str) -> None:
         """Delete a run with everything that belongs to it."""
         with guarded(self.address), self.engine.begin() as connection:
-            beside = (REMARK, DECISION, DIGEST, MEASURED, VERDICT, SCENARIO, JUDGMENT)
-            for table in (*beside, CALL, ASIDE, RECORD):
-                connection.execute(delete(table).where(table.c.run == run_id))
+            for table in METADATA.tables.values():
+                if "run" in table.c:
+                    connection.execute(delete(table).where(table.c.run == run_id))
             connection.execute(delete(RUN).where(RUN.c.id == run_id))
 
 

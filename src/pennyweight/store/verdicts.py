@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete, select
 
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
+from pennyweight.store.store import Store
 from pennyweight.store.tables import SCENARIO, VERDICT
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,9 @@ def scenarios_of(store: Store, run: str) -> dict[str, str]:
 _COLUMNS = tuple(column.name for column in VERDICT.c)
 
 
-def save_verdicts(store: Store, given: Iterable[BehaviourVerdict]) -> None:
+def save_verdicts(store: Store, verdicts: Iterable[BehaviourVerdict]) -> None:
     """Store verdicts. The previous verdict by the same author is replaced."""
-    tables = [{**one.key._asdict(), **asdict(one)} for one in given]
+    tables = [{**verdict.key._asdict(), **asdict(verdict)} for verdict in verdicts]
     rows = [tuple(table[name] for name in _COLUMNS) for table in tables]
     with guarded(store.address), store.engine.begin() as connection:
         insert(connection, VERDICT, _COLUMNS, rows)

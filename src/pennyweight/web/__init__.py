@@ -3,6 +3,7 @@
 Tested elsewhere:
     access.py: tests/web/test_guard.py
     api_docs.py: tests/web/test_openapi.py
+    assets.py: tests/web/test_pages.py
     forms.py: tests/web/test_rest.py
     jobs.py: tests/web/test_live.py
     run_list.py: tests/web/test_pages.py

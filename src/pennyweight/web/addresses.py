@@ -9,19 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from pennyweight.api.records import (
-    FLAGS,
-    LIST_FILTERS,
-    ORDER,
-    RANGES,
-    SORTS,
-    TEXT_FILTERS,
-    AttemptKey,
-    Filter,
-    Place,
-    Sort,
-    value_kind,
-)
+from pennyweight.api.records import AttemptKey, queries, value_kind
 from pennyweight.errors import NotFoundError, UsageError
 
 PAGE_SIZE = 50
@@ -45,19 +33,19 @@ def run_url(run: str, *rest: str, **query: Any) -> str:
     return url("/".join(["/runs", quote(run, safe=""), *rest]), **query)
 
 
-def read_sort(query: Mapping[str, str]) -> Sort | None:
+def read_sort(query: Mapping[str, str]) -> queries.Sort | None:
     """Read the column that records are sorted by."""
     name, order = query.get("sort", ""), query.get("order", "") or "up"
     if not name:
         return None
-    if name not in SORTS:
-        raise UsageError(f"sort: {name[:40]!r} is not one of {', '.join(SORTS)}.")
+    if name not in queries.SORTS:
+        raise UsageError(f"sort: {name[:40]!r} is not one of {', '.join(queries.SORTS)}.")
     if order not in {"up", "down"}:
         raise UsageError(f"order: {order[:40]!r} is neither up nor down.")
-    return Sort(name, order == "down")
+    return queries.Sort(name, order == "down")
 
 
-def read_place(text: str, sort: Sort | None) -> Place:
+def read_place(text: str, sort: queries.Sort | None) -> queries.Place:
     """Read a place in a list: a key, in a sorted list with the value before it."""
     if sort is None:
         return _read_order(text)
@@ -74,11 +62,11 @@ def read_place(text: str, sort: Sort | None) -> Place:
     return value, *_read_order(json.dumps(key))
 
 
-def write_place(row: Mapping[str, Any], sort: Sort | None) -> str:
+def write_place(row: Mapping[str, Any], sort: queries.Sort | None) -> str:
     """Write the place of a record in a list."""
     if sort is None:
         return write_key(row)
-    return json.dumps([row[sort.name], *(row[n] for n in ORDER)], separators=(",", ":"))
+    return json.dumps([row[sort.name], *(row[n] for n in queries.ORDER)], separators=(",", ":"))
 
 
 def first_number(
@@ -97,24 +85,24 @@ def first_number(
     return int(start) if start.isdecimal() and len(start) < 12 else None
 
 
-def read_filter(query: Mapping[str, str]) -> Filter:
+def read_filter(query: Mapping[str, str]) -> queries.Filter:
     """Read a filter; a value that makes no sense is an error."""
-    same = {n: query[n] for n in TEXT_FILTERS if query.get(n)}
+    same = {n: query[n] for n in queries.TEXT_FILTERS if query.get(n)}
     flags: dict[str, bool | None] = {}
-    for name in FLAGS:
+    for name in queries.FLAGS:
         if value := query.get(name):
             if value not in FLAG_WORDS:
                 raise UsageError(f"{name}: {value[:40]!r} is not yes, no or known.")
             flags[name] = FLAG_WORDS[value]
     ranges: dict[str, tuple[float | None, float | None]] = {}
-    for name in RANGES:
+    for name in queries.RANGES:
         low, high = (_number(query, name, end) for end in RANGE_ENDS)
         if low is not None and high is not None and low >= high:
             raise UsageError(f"{name}: the range from {low:g} to below {high:g} is empty.")
         if (low, high) != (None, None):
             ranges[name] = (low, high)
-    among = {n: _listed(query, f"{n}_in") for n in LIST_FILTERS if query.get(f"{n}_in")}
-    return Filter(same, flags, ranges, query.get("q", "")[:500], among)
+    among = {n: _listed(query, f"{n}_in") for n in queries.LIST_FILTERS if query.get(f"{n}_in")}
+    return queries.Filter(same, flags, ranges, query.get("q", "")[:500], among)
 
 
 def listed_texts(written: str) -> list[str | None]:
@@ -191,7 +179,7 @@ def _read_order(text: str) -> tuple[str, str, str, int]:
 
 def write_key(row: Mapping[str, Any]) -> str:
     """Write the key of a record."""
-    return json.dumps([row[n] for n in ORDER], ensure_ascii=True, separators=(",", ":"))
+    return json.dumps([row[n] for n in queries.ORDER], ensure_ascii=True, separators=(",", ":"))
 
 
 def is_storable(text: str) -> bool:

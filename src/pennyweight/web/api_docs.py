@@ -7,8 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from pennyweight.web.site import Site
-from pennyweight.web.views import Shown
+from pennyweight.web.site import Shown, Site
 
 
 def docs(request: Request, site: Site) -> Shown:  # noqa: ARG001
@@ -27,7 +26,7 @@ def docs(request: Request, site: Site) -> Shown:  # noqa: ARG001
             entry |= {"text": operation.get("description", ""), "fields": fields}
             entry |= {"body": _body(described, shape), "codes": sorted(operation["responses"])}
             groups.setdefault(operation["tags"][0], []).append(entry)
-    return "docs.html", {"groups": groups, "told": described["info"]}
+    return "docs.html", {"groups": groups, "info": described["info"]}
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

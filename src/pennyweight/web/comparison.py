@@ -21,9 +21,8 @@ from pennyweight.errors import UsageError
 from pennyweight.render.charts import charts
 from pennyweight.render.view import side_rows
 from pennyweight.web.addresses import run_url, write_filter, write_key
-from pennyweight.web.site import Site
+from pennyweight.web.site import Shown, Site
 
-Shown = tuple[str, dict[str, Any]]
 MAX_CHOICES = 200
 """Runs to choose from."""
 _SIDE_FORM = 'A side has the form ["run", {"tier": "T0"}].'

@@ -10,10 +10,9 @@ from typing import Any
 
 from starlette.requests import Request
 
-from pennyweight.api.gate import keep
-from pennyweight.api.run_list import Run
-from pennyweight.api.run_verdicts import baseline_choices, decide_run, first_side, policy_verdicts
-from pennyweight.api.suites import KnownFile, policy_files
+from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
+from pennyweight.api.run_list import Run, policy_verdicts
+from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict_scales import shown
 from pennyweight.web.addresses import run_url
@@ -51,7 +50,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         where |= first_side(run)
     path = policies[policy].path
     try:
-        verdict = decide_run(site.store, run, path, where=where, baseline=baseline)
+        verdict = gate_run(site.store, run, path, where=where, baseline=baseline)
     except PennyweightError as error:
         return {**page, "problem": str(error)}
 
@@ -66,8 +65,8 @@ def save(
     site: Site, run: Run, policy: str, where: Mapping[str, str | None], baseline: str = ""
 ) -> None:
     """Decide on a side of a run, and save the verdict with it."""
-    file: KnownFile | None = policy_files(site.suites.folders).get(policy)
+    file = policy_files(site.suites.folders).get(policy)
     if file is None:
         raise UsageError(NO_POLICY)
     chosen = {name: value for name, value in where.items() if value}
-    keep(decide_run(site.store, run, file.path, where=chosen, baseline=baseline), site.store)
+    keep(gate_run(site.store, run, file.path, where=chosen, baseline=baseline), site.store)

@@ -1,4 +1,4 @@
-"""Runs that this server started, each in a process of its own."""
+"""Runs that this server started, each in a separate process."""
 
 from __future__ import annotations
 

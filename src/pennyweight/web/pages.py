@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from collections.abc import Callable
 from functools import cache, lru_cache
 from http.cookies import SimpleCookie
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pennyweight import __version__
-from pennyweight.render.format import estimate, quantity, unit_of
-from pennyweight.render.page import environment, stylesheet
-from pennyweight.web import api_docs as described
-from pennyweight.web import comparison as comparing
-from pennyweight.web import run_list as listing
-from pennyweight.web import views as looking
+from pennyweight.web import api_docs, comparison, run_list, views
 from pennyweight.web.access import TooMany
-from pennyweight.web.addresses import run_url, url
+from pennyweight.web.assets import rendered, static
 from pennyweight.web.guard import COOKIE
+from pennyweight.web.site import Shown, Site
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from jinja2 import Environment
-    from starlette.requests import Request
-
-    from pennyweight.api.run_list import RunRow
-    from pennyweight.web.site import Site
-
-HERE = Path(__file__).parent
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAYS = {
     "/": "Runs", "/compare": "Compare", "/gates": "Gates", "/new": "New run", "/docs": "API",
@@ -43,27 +27,6 @@ WAYS = {
 CACHED_TEMPLATES = ("runs.html",)
 """Large pages that rarely change, and whose few values are quick to compare."""
 MAX_FORM_BYTES = 4_096
-
-View = "Callable[[Request, Site], tuple[str, dict[str, Any]]]"
-
-
-@cache
-def templates() -> Environment:
-    """Return the templates of all pages."""
-    made = environment(HERE / "templates")
-    made.globals.update(version=__version__, marks=_marks(), run_url=run_url, url=url)
-    made.filters["json"] = json.dumps
-    made.filters["estimated"] = _estimated
-    made.globals["links"] = Markup(made.get_template("links.html").render())  # noqa: S704
-    return made
-
-
-def _estimated(run: RunRow) -> tuple[str, str]:
-    """Write the value and the interval of a run's metric."""
-    unit = unit_of(run.metric or "")
-    if run.value is None or run.low is None or run.high is None:
-        return quantity(run.value, unit), ""
-    return estimate(run.value, run.low, run.high, unit)
 
 
 def _here(path: str) -> str | None:
@@ -75,49 +38,33 @@ def _here(path: str) -> str | None:
 @cache
 def _ways(here: str | None) -> Markup:
     """Write the navigation; `here` is the current entry."""
-    text = templates().get_template("ways.html").render(ways=WAYS.items(), here=here)
-    return Markup(text)  # noqa: S704
-
-
-@cache
-def _static() -> dict[str, tuple[bytes, str]]:
-    scripts = {n: (HERE / "static" / n).read_bytes() for n in ("app.js", "new.js")}
-    return {
-        "style.css": (stylesheet().encode(), "text/css; charset=utf-8"),
-        **{n: (held, "text/javascript; charset=utf-8") for n, held in scripts.items()},
-        "icon.svg": ((HERE / "static" / "icon.svg").read_bytes(), "image/svg+xml"),
-    }
-
-
-def _marks() -> dict[str, str]:
-    """Return a hash of each file, so that browsers cache it until it changes."""
-    return {n: hashlib.sha256(held).hexdigest()[:12] for n, (held, _) in _static().items()}
+    return rendered("ways.html", {"ways": WAYS.items(), "here": here})
 
 
 def pages() -> list[Route]:
     """List the routes of all pages."""
-    views = {
-        "/": listing.runs,
-        "/runs/{run}": looking.run,
-        "/runs/{run}/records": looking.records,
-        "/runs/{run}/record": looking.record,
-        "/compare": comparing.compare,
-        "/compare/task": comparing.compare_task,
-        "/gates": looking.gates,
-        "/new": looking.new,
-        "/docs": described.docs,
+    shown: dict[str, Callable[[Request, Site], Shown]] = {
+        "/": run_list.runs,
+        "/runs/{run}": views.run,
+        "/runs/{run}/records": views.records,
+        "/runs/{run}/record": views.record,
+        "/compare": comparison.compare,
+        "/compare/task": comparison.compare_task,
+        "/gates": views.gates,
+        "/new": views.new,
+        "/docs": api_docs.docs,
     }
     return [
-        *(Route(path, _page(view), methods=["GET"]) for path, view in views.items()),
-        Route("/runs/{run}/raw", looking.raw, methods=["GET"]),
-        Route("/runs/{run}/report.html", looking.report, methods=["GET"]),
+        *(Route(path, _page(view), methods=["GET"]) for path, view in shown.items()),
+        Route("/runs/{run}/raw", views.raw, methods=["GET"]),
+        Route("/runs/{run}/report.html", views.report, methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
         Route("/enter", _enter, methods=["GET", "POST"]),
         Route("/leave", _leave, methods=["POST"]),
     ]
 
 
-def _page(view: Any) -> Callable[[Request], Response]:
+def _page(view: Callable[[Request, Site], Shown]) -> Callable[[Request], Response]:
     def show(request: Request) -> Response:
         template, values = view(request, request.app.state.site)
         return _shown(request, template, values)
@@ -138,29 +85,24 @@ def _shown(request: Request, template: str, values: dict[str, Any], status: int 
     }
     if template in CACHED_TEMPLATES:
         return HTMLResponse(_written(template, *common.items(), *values.items()), status)
-    return HTMLResponse(templates().get_template(template).render({**common, **values}), status)
+    return HTMLResponse(rendered(template, {**common, **values}), status)
 
 
 @lru_cache(8)
 def _written(template: str, *values: tuple[str, Any]) -> bytes:
     """Write a page, cached by its values."""
-    return templates().get_template(template).render(dict(values)).encode()
+    return rendered(template, dict(values)).encode()
 
 
 def error_page(request: Request, status: int, text: str) -> Response:
     """Show an error to a person."""
-    titles = {
-        404: "Not found",
-        405: "Method not allowed",
-        500: "Internal error",
-        503: "Store unavailable",
-    }
-    values = {"title": titles.get(status, "Request failed"), "text": text}
-    return _shown(request, "error.html", values, status)
+    known = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
+    title = known.get(status, "Store unavailable" if status == 503 else "Request failed")
+    return _shown(request, "error.html", {"title": title, "text": text}, status)
 
 
 async def _file(request: Request) -> Response:
-    held = _static().get(request.path_params["name"])
+    held = static().get(request.path_params["name"])
     if held is None:
         return error_page(request, 404, "No such file.")
     return Response(held[0], media_type=held[1], headers=FOREVER)

@@ -17,9 +17,11 @@ from starlette.responses import StreamingResponse
 from pennyweight.api import records as api_records
 from pennyweight.api.digest_cache import CachedDigest
 from pennyweight.api.models import provider_keys
+from pennyweight.api.records import queries
 from pennyweight.api.run_list import RunRow
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
+from pennyweight.render.catalogue import metric_facts
 from pennyweight.web import forms
 from pennyweight.web.addresses import read_filter, read_key, read_place, read_sort, write_place
 from pennyweight.web.site import RunProgress, Site
@@ -108,7 +110,7 @@ def records(
 ) -> forms.RecordsAnswer:
     """List records in the order of their keys, or sorted by a measure."""
     by = read_sort({"sort": sort, "order": order})
-    found = api_records.page(
+    found = queries.page(
         site.store,
         site.run(run).id,
         read_filter({**request.query_params, "q": q}),
@@ -215,7 +217,7 @@ def plan(site: Here, form: forms.RunForm) -> forms.PlanAnswer:
 
 @api.post("/runs", summary="Start a run", status_code=201, tags=["new runs"])
 def start(site: Here, form: forms.RunForm) -> forms.StartedAnswer:
-    """Start a run in a process of its own; it continues when the page is closed."""
+    """Start a run in a separate process; it continues when the page is closed."""
     preview = site.suites.preview(_choice(form), site.store.runs())
     return forms.StartedAnswer(run=site.jobs.start(preview.path, preview.text))
 
@@ -265,12 +267,12 @@ async def upload(
         if not size:
             raise UsageError("The upload is empty.")
         if kind == "suite":
-            made = await run_in_threadpool(site.suites.add_suite, file)
+            suite = await run_in_threadpool(site.suites.add_suite, file)
         else:
             given = {"name": name, "prompt": prompt, "answer": answer}
             add = partial(site.suites.add_data, file, f".{kind}", subjects=subject or [], **given)
-            made = await run_in_threadpool(add)
-    return forms.UploadAnswer(suite=made)
+            suite = await run_in_threadpool(add)
+    return forms.UploadAnswer(suite=suite)
 
 
 @api.get("/runs/{run}/events", summary="Stream progress", tags=["runs"],
@@ -303,8 +305,6 @@ async def events(
 @api.get("/metrics", summary="List metrics", tags=["catalogue"])
 def metrics() -> dict[str, dict[str, Any]]:
     """Return the meaning, formula, range and specification of each metric."""
-    from pennyweight.render.catalogue import metric_facts  # noqa: PLC0415
-
     return metric_facts()
 
 

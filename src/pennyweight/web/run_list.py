@@ -13,7 +13,8 @@ from pennyweight.api.run_list import RunListing, RunRow
 from pennyweight.render.charts import trend
 from pennyweight.render.view import when
 from pennyweight.web.addresses import run_url
-from pennyweight.web.site import Site
+from pennyweight.web.assets import rendered
+from pennyweight.web.site import Shown, Site
 
 VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
 RUN_SORTS: dict[str, Callable[[RunRow], Any]] = {
@@ -26,7 +27,7 @@ RUN_SORTS: dict[str, Callable[[RunRow], Any]] = {
 }
 
 
-def runs(request: Request, site: Site) -> tuple[str, dict[str, Any]]:
+def runs(request: Request, site: Site) -> Shown:
     """Show the runs."""
     names = ("q", "suite", "status", "tag", "sort", "order")
     asked = tuple((n, request.query_params.get(n, "")) for n in names)
@@ -41,8 +42,6 @@ def _listed(
     listing: RunListing, asked: tuple[tuple[str, str], ...], waiting: frozenset[str]
 ) -> Markup:
     """Render the list, cached by its content."""
-    from pennyweight.web.pages import templates  # noqa: PLC0415
-
     query, everything = dict(asked), listing.runs()
     wanted = {n: query[n] for n in ("q", "suite", "status", "tag")}
     found = [r for r in everything if _fits(r, wanted)]
@@ -51,7 +50,7 @@ def _listed(
     found.sort(key=RUN_SORTS.get(sort, RUN_SORTS["when"]), reverse=reverse)
     suites = sorted({r.suite for r in everything})
     line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
-    values = {
+    values: dict[str, Any] = {
         "runs": found[:500],
         "waiting": waiting,
         "wanted": wanted,
@@ -62,7 +61,7 @@ def _listed(
         "tags": sorted({t for r in everything for t in r.tags}),
         "trend": line,
     }
-    return Markup(templates().get_template("runs_list.html").render(values))  # noqa: S704
+    return rendered("runs_list.html", values)
 
 
 def _fits(run: RunRow, wanted: Mapping[str, str]) -> bool:
@@ -76,20 +75,13 @@ def _fits(run: RunRow, wanted: Mapping[str, str]) -> bool:
 
 
 def _trend(found: list[RunRow], suite: str) -> dict[str, str] | None:
-    known = [r for r in found if r.suite == suite and r.value is not None]
-    known = [r for r in known if r.status != "running"]
-    known = [r for r in known if known and r.metric == known[0].metric]
+    known = [r for r in found if r.suite == suite and r.value is not None and r.status != "running"]
+    known = [r for r in known if r.metric == known[0].metric]
     if len(known) < 2:
         return None
     rows = [
-        {
-            "id": r.id,
-            "value": r.value,
-            "low": r.low,
-            "high": r.high,
-            "href": run_url(r.id),
-            "when": when(r.created),
-        }
+        {n: getattr(r, n) for n in ("id", "value", "low", "high")}
+        | {"href": run_url(r.id), "when": when(r.created)}
         for r in sorted(known, key=lambda r: r.created)[-60:]
     ]
     metric = known[0].metric or ""

@@ -32,6 +32,8 @@ from pennyweight.web.access import Access
 from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import Jobs, left_behind
 
+Shown = tuple[str, dict[str, Any]]
+"""A page: the name of its template, and the values for it."""
 MAX_DRAWN = 8
 STARTING_SECONDS = 10.0
 """The time a process has to take over the run that it has just created."""
@@ -136,7 +138,7 @@ class Site:
             digest=run.id in self.digests.waiting,
             digest_done=self.digests.done(run.id),
             problem=digest.problem,
-            shown=state_mark(state.kept) if digest.digest is not None else "",
+            shown=state_mark(state.digest_stamp) if digest.digest is not None else "",
             said=self.jobs.said(run.id),
             took=time.monotonic() - began,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +12,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from pennyweight.api import records as api_records
-from pennyweight.api.records import FLAGS, LIST_FILTERS, RANGES, SORTS, STATUSES, TEXT_FILTERS, Sort
-from pennyweight.api.run_list import state_mark
+from pennyweight.api.records import queries
+from pennyweight.api.run_list import Run, state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.side_by_side import digest_sides
+from pennyweight.api.suites import ANSWER_RULES
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts
@@ -32,11 +33,11 @@ from pennyweight.web.addresses import (
     write_key,
     write_place,
 )
+from pennyweight.web.assets import rendered
 from pennyweight.web.comparison import chart_links
 from pennyweight.web.record_rows import TEXT, table_rows
-from pennyweight.web.site import RunProgress, Site
-
-Shown = tuple[str, dict[str, Any]]
+from pennyweight.web.rest import providers
+from pennyweight.web.site import Shown, Site
 
 COLUMNS = (
     *("subject", "tier", "attempt", "category", "input", "answer", "target", "prob_correct"),
@@ -45,71 +46,60 @@ COLUMNS = (
 MORE = ("capability", "response", "step_count", "self_correcting", "prompt_tokens",
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
 FILTERS = (
-    *TEXT_FILTERS,
-    *FLAGS,
+    *queries.TEXT_FILTERS,
+    *queries.FLAGS,
     "q",
-    *(f"{n}_in" for n in LIST_FILTERS),
-    *(f"{n}_{end}" for n in RANGES for end in ("min", "max")),
+    *(f"{n}_in" for n in queries.LIST_FILTERS),
+    *(f"{n}_{end}" for n in queries.RANGES for end in ("min", "max")),
 )
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
-UNDER_WAY = ("running", "stopped", "failed", INTERRUPTED)
+UNFINISHED = ("running", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
 
 
 def run(request: Request, site: Site) -> Shown:
     """Show one run: its metrics in families, its charts, its sides."""
     now = site.state(request.path_params["run"])
-    found, kept = now.run, site.digests.get(now.run, state=now)
-    told = kept.digest
-    statuses = told["statuses"] if told and kept.current else None
+    found, cached = now.run, site.digests.get(now.run, state=now)
+    digest = cached.digest
+    statuses = digest["statuses"] if digest and cached.current else None
     state, status = None, site.status(found)
     if statuses is None or status != "done":
         state = site.progress(site.state(found.id))  # a digest may just have been made
-    live = state is not None and (state.here or status in UNDER_WAY)
-    spent = told["spent"] if told else {}
-    counted = statuses or _statuses(state)
+    live = state is not None and (state.here or status in UNFINISHED)
+    spent = digest["spent"] if digest else {}
+    errors = state.errors or 0 if state else 0
+    counted = statuses or ({"ok": state.made - errors, "error": errors} if state else {})
+    remarks = api_records.remarks(site.store, found.id) if now.newest_remark else []
     values: dict[str, Any] = {
         "run": found,
         "status": status,
         "live": live,
-        "kept": kept,
+        "cached": cached,
         "shown": state.shown if state else "",
         "facts": run_facts(replace(found, status=status), counted, spent, live=live),
         "state": state,
-        "remarks": (said := api_records.remarks(site.store, found.id) if now.said else []),
-        "tags": next((r.tags for r in said if r.tags is not None), ()),
-        "digest": told,
+        "remarks": remarks,
+        "tags": next((r.tags for r in remarks if r.tags is not None), ()),
+        "digest": digest,
     }
-    if told:
-        values["drawn"] = site.drawn(told, lambda: _drawn(told, found.id))
+    if digest:
+        values["drawn"] = site.drawn(digest, lambda: _drawn(digest, found.id))
     return "run.html", values
 
 
-def _drawn(told: dict[str, Any], run: str) -> Markup:
+def _drawn(digest: dict[str, Any], run: str) -> Markup:
     """Render a digest."""
-    from pennyweight.web.pages import templates  # noqa: PLC0415
-
-    link = chart_links([run], digest_sides(run, told))
-    text = (
-        templates()
-        .get_template("digest.html")
-        .render(
-            digest=told,
-            failed=link({"status": "error"}),
-            figures=key_figures(told["whole"]),
-            charts=charts(told, link),
-            families=families(told["whole"]),
-            sides=side_rows(told),
-        )
-    )
-    return Markup(text)  # noqa: S704
-
-
-def _statuses(state: RunProgress | None) -> dict[str, int]:
-    if state is None:
-        return {}
-    errors = state.errors or 0
-    return {"ok": state.made - errors, "error": errors}
+    link = chart_links([run], digest_sides(run, digest))
+    values = {
+        "digest": digest,
+        "failed": link({"status": "error"}),
+        "figures": key_figures(digest["whole"]),
+        "charts": charts(digest, link),
+        "families": families(digest["whole"]),
+        "sides": side_rows(digest),
+    }
+    return rendered("digest.html", values)
 
 
 def records(request: Request, site: Site) -> Shown:
@@ -126,23 +116,20 @@ def _asked_again(request: Request, site: Site, problem: str) -> Shown:
     """Show the filter as it was filled in, and no records."""
     found, query = site.run(request.path_params["run"]), request.query_params
     keep, columns = _filter_of(query), query.get("columns", "")
-    names = tuple((f"{n}s", tuple(names)) for n, names in found.sides.items())
-    form, _ = _form(found.id, names, tuple(keep.items()), (), (), COLUMNS, columns, None, None)
-    nothing = dict.fromkeys(("rows", "head", "sort", "asked", "newer", "older", "first", "total"))
-    values = {"wanted": {}, "keep": {}, "filtered": False, "measured": True, "current": True}
-    told = {"run": found, "form": form, "problem": problem}
-    return "records.html", {**nothing, **values, **told}
+    form, _ = _form(FilterForm(found.id, _sides(found), tuple(keep.items()), COLUMNS, columns))
+    values = {"run": found, "form": form, "problem": problem, "filtered": False, "total": None}
+    return "records.html", values
 
 
 def _records(request: Request, site: Site) -> Shown:
     query = dict(request.query_params)
     now = site.state(request.path_params["run"])
-    found, kept = now.run, site.digests.get(now.run, wait=False, state=now)
+    found, cached = now.run, site.digests.get(now.run, wait=False, state=now)
     wanted, asked = read_filter(query), read_sort(query)
-    sort = asked if kept.digest is not None else None
+    sort = asked if cached.digest is not None else None
     after, before = query.get("after"), query.get("before")
     chosen = [c for c in query.get("columns", "").split(",") if c in {*COLUMNS, *MORE}]
-    page = api_records.page(
+    page = queries.page(
         site.store,
         found.id,
         wanted,
@@ -158,18 +145,12 @@ def _records(request: Request, site: Site) -> Shown:
     order = {"sort": sort.name, "order": "down" if sort.down else ""} if sort else {}
     given = {k: v for k, v in {**keep, **order}.items() if v}
     base = run_url(found.id, "record", **given) + ("&" if given else "?")
-    form, head = _form(
-        found.id,
-        tuple((f"{n}s", tuple(names)) for n, names in found.sides.items()),
-        tuple(keep.items()),
-        _capabilities(kept.digest),
-        tuple((kept.digest or {}).get("categories", [])),
-        tuple(names),
-        query.get("columns", ""),
-        asked,
-        sort,
-    )
-    total = (kept.digest or {}).get("whole", {}).get("records") if not any(keep.values()) else None
+    filled = (found.id, _sides(found), tuple(keep.items()), tuple(names), query.get("columns", ""))
+    digest = cached.digest or {}
+    coverage = digest.get("charts", {}).get("coverage") or {}
+    names_in = (tuple(digest.get("categories", ())), tuple(coverage.get("capabilities", ())))
+    form, head = _form(FilterForm(*filled, *names_in, asked, sort))
+    total = digest["whole"]["records"] if digest and not any(keep.values()) else None
     total = many if not page.before and not page.after else total
     first = first_number(query, many, total, newer=page.before, older=page.after)
     return "records.html", {
@@ -188,61 +169,56 @@ def _records(request: Request, site: Site) -> Shown:
         "asked": asked,
         "newer": write_place(_at(held, 0), sort) if many and page.before else None,
         "older": write_place(_at(held, -1), sort) if many and page.after else None,
-        "measured": kept.digest is not None,
-        "shown": state_mark(now.kept) if kept.digest is not None else "",
-        "current": kept.current,
+        "measured": cached.digest is not None,
+        "shown": state_mark(now.digest_stamp) if cached.digest is not None else "",
+        "current": cached.current,
         "total": total,
     }
 
 
-@lru_cache(64)
-def _form(
-    run: str,
-    names: tuple[tuple[str, tuple[str, ...]], ...],
-    wanted: tuple[tuple[str, str], ...],
-    capabilities: tuple[str, ...],
-    categories: tuple[str, ...],
-    columns: tuple[str, ...],
-    chosen: str,
-    asked: Sort | None,
-    sort: Sort | None,
-) -> tuple[Markup, Markup]:
-    """Render the filter and the table's head, which are the same on every page."""
-    from pennyweight.web.pages import templates  # noqa: PLC0415
+def _sides(run: Run) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((f"{column}s", tuple(names)) for column, names in run.sides.items())
 
-    given = dict(wanted)
-    used = [n for n in RANGES if given[f"{n}_min"] or given[f"{n}_max"]]
+
+@dataclass(frozen=True, slots=True)
+class FilterForm:
+    """What the filter and the head of the table show. Equal forms are rendered once."""
+
+    run: str
+    names: tuple[tuple[str, tuple[str, ...]], ...]
+    """The subjects and the tiers of the run."""
+    wanted: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+    chosen: str
+    """The columns as a person chose them."""
+    categories: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    asked: queries.Sort | None = None
+    sort: queries.Sort | None = None
+
+
+@lru_cache(64)
+def _form(form: FilterForm) -> tuple[Markup, Markup]:
+    """Render the filter and the table's head, which are the same on every page."""
+    given, chosen = dict(form.wanted), {"columns": form.chosen}
+    used = [n for n in queries.RANGES if given[f"{n}_min"] or given[f"{n}_max"]]
+    unused = [n for n in ("latency_ms", *queries.RANGES) if n not in used]
     values = {
-        "run": run,
-        "names": dict(names),
+        **{field.name: getattr(form, field.name) for field in fields(form)},
+        "names": dict(form.names),
         "wanted": given,
         "filtered": any(given.values()),
-        "categories": categories,
-        "capabilities": capabilities,
-        "columns": columns,
         "every": [*COLUMNS, *MORE],
-        "chosen": chosen,
-        "asked": asked,
-        "statuses": STATUSES,
-        "ranges": RANGES,
-        "used_ranges": [*used, next((n for n in ("latency_ms", *RANGES) if n not in used), "")],
+        "statuses": api_records.STATUSES,
+        "ranges": queries.RANGES,
+        "used_ranges": [*used, *unused[:1]],
         "answers": listed_texts(given["answer_in"]),
-        "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | {"columns": chosen},
-        "sort": sort,
-        "sorts": SORTS,
+        "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | chosen,
+        "sorts": queries.SORTS,
         "texts": TEXT,
-        "plain": {n: v for n, v in given.items() if v} | {"columns": chosen},
+        "plain": {n: v for n, v in given.items() if v} | chosen,
     }
-    form, head = (
-        templates().get_template(f"records_{part}.html").render(values) for part in ("form", "head")
-    )
-    return Markup(form), Markup(head)  # noqa: S704
-
-
-def _capabilities(digest: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """List the capabilities in a digest."""
-    seen = ((digest or {}).get("charts") or {}).get("coverage") or {}
-    return tuple(seen.get("capabilities", ()))
+    return rendered("records_form.html", values), rendered("records_head.html", values)
 
 
 def _at(held: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
@@ -276,7 +252,7 @@ def record(request: Request, site: Site) -> Shown:
     row, reply = detail.row, detail.row["response"] or ""
     wanted, sort = read_filter(query), read_sort(query)
     around = api_records.neighbours(site.store, key, wanted, sort)
-    siblings = api_records.siblings(site.store, run.id, key.task_id)
+    siblings = queries.siblings(site.store, run.id, key.task_id)
     shown_characters = record_texts.MAX_SHOWN_CHARACTERS
     answer = detail.measures["answer"]
     return "record.html", {
@@ -321,13 +297,13 @@ def report(request: Request) -> Response:
 
     site: Site = request.app.state.site
     found = site.run(request.path_params["run"])
-    kept = site.digests.get(found)
-    if kept.digest is None:
-        raise UsageError(kept.problem or "The metrics of this run are still being computed.")
-    facts = run_facts(found, kept.digest["statuses"], kept.digest["spent"])
+    cached = site.digests.get(found)
+    if cached.digest is None:
+        raise UsageError(cached.problem or "The metrics of this run are still being computed.")
+    facts = run_facts(found, cached.digest["statuses"], cached.digest["spent"])
     name = "".join(c for c in found.id if c.isascii() and (c.isalnum() or c in "-_"))[:80]
     return HTMLResponse(
-        html(Report(found.suite, kept.digest, [facts], found.id)),
+        html(Report(found.suite, cached.digest, [facts], found.id)),
         headers={"content-disposition": f'attachment; filename="pennyweight-{name or "run"}.html"'},
     )
 
@@ -341,9 +317,6 @@ def gates(request: Request, site: Site) -> Shown:
 
 def new(request: Request, site: Site) -> Shown:
     """Show the suites that can be run."""
-    from pennyweight.api.suites import ANSWER_RULES  # noqa: PLC0415
-    from pennyweight.web.rest import providers  # noqa: PLC0415
-
     known = site.suites.known(site.store.runs())
     return "new.html", {
         "suites": known,

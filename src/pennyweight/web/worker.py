@@ -1,4 +1,4 @@
-"""A run in a process of its own: `pennyweight run` for a suite that a page may have changed."""
+"""A run in a separate process: `pennyweight run` for a suite that a page may have changed."""
 
 from __future__ import annotations
 

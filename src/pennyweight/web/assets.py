@@ -1,0 +1,52 @@
+"""Templates and static files of the page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from pennyweight import __version__
+from pennyweight.api.run_list import RunRow
+from pennyweight.render.format import estimate, quantity, unit_of
+from pennyweight.render.page import environment, stylesheet
+from pennyweight.web.addresses import run_url, url
+
+HERE = Path(__file__).parent
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> Markup:
+    """Render a template."""
+    return Markup(_templates().get_template(template).render(values))  # noqa: S704
+
+
+@cache
+def _templates() -> Environment:
+    pages = environment(HERE / "templates")
+    marks = {name: hashlib.sha256(held).hexdigest()[:12] for name, (held, _) in static().items()}
+    pages.globals.update(version=__version__, marks=marks, run_url=run_url, url=url)
+    pages.filters.update(json=json.dumps, estimated=_estimated)
+    pages.globals["links"] = Markup(pages.get_template("links.html").render())  # noqa: S704
+    return pages
+
+
+def _estimated(run: RunRow) -> tuple[str, str]:
+    """Write the value and the interval of a run's metric."""
+    unit = unit_of(run.metric or "")
+    if run.value is None or run.low is None or run.high is None:
+        return quantity(run.value, unit), ""
+    return estimate(run.value, run.low, run.high, unit)
+
+
+@cache
+def static() -> dict[str, tuple[bytes, str]]:
+    """Return the content and the type of each static file; templates name them with a hash."""
+    types = {"app.js": "text/javascript", "new.js": "text/javascript", "icon.svg": "image/svg+xml"}
+    files = {name: ((HERE / "static" / name).read_bytes(), type_) for name, type_ in types.items()}
+    return {"style.css": (stylesheet().encode(), "text/css"), **files}
