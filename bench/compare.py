@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit
 
 from bench.measure import Result
-from pennyweight.stats.attempt_noise import Tries
-from pennyweight.stats.multiple import holm
-from pennyweight.stats.paired import Difference, Kind, Paired, compare
+from pennyweight.stats.paired import Difference, Kind, Paired, Tries, compare, holm
 from pennyweight.stats.power import Design
 
 Floats = NDArray[np.float64]

@@ -81,7 +81,7 @@ def test_bad_records_are_refused_or_told(tmp_path, policy):
 def test_one_side_is_picked(tmp_path, policy):
     rows = [*share(9, 9, tier="T0"), *share(2, 9, tier="T1")]
     mixed = write(tmp_path / "mixed.jsonl", rows)
-    assert "--where tier=T1 picks one" in refused("gate", mixed, "--policy", policy())
+    assert "Choose it: --where tier=T1." in refused("gate", mixed, "--policy", policy())
     assert pennyweight("gate", mixed, "--policy", policy(), "--where", "tier=T0").code == 0
     assert pennyweight("gate", mixed, "--policy", policy(), "--where", "tier=T1").code == 1
     assert "no records with tier=T7" in refused(

@@ -48,10 +48,10 @@ def test_mistakes_say_what_to_do():
     with pytest.raises(UsageError, match="Did you mean 'main'"):
         baseline.remove("mian")
     for name in ("../up", "latest", "", "a b"):
-        with pytest.raises(UsageError, match="is no name for a baseline"):
+        with pytest.raises(UsageError, match="cannot be the name of a baseline"):
             kept(name, share(1, 2))
     baseline.FOLDER.joinpath("broken.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"broken.parquet: no baseline, or a damaged one"):
+    with pytest.raises(InputError, match=r"broken.parquet: not a baseline, or damaged"):
         baseline.load("broken", {})
     found, problems = baseline.baselines()
     assert [b.name for b in found] == ["main"]
@@ -75,7 +75,7 @@ def test_one_that_lacks_what_a_gate_needs_is_refused():
         path, metadata={"pennyweight.baseline": told["pennyweight.baseline"]}
     )
     with pytest.raises(
-        InputError, match=r"lacks correct; Pennyweight .* kept it.\n'pennyweight baseline set"
+        InputError, match=r"has no correct; it was saved by .*\n'pennyweight baseline set"
     ):
         baseline.load("main", {}, ["accuracy"])
     made = policy({"gates": [{"metric": "pass_rate", "no_worse_than": "60%"}]})

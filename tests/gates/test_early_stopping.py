@@ -106,7 +106,7 @@ def test_a_plan_is_narrowed_as_the_records_are():
     assert [task.id for task in some.tasks][:2] == ["t1", "t3"]
     assert len(some.tasks) == 100
     assert [t.id for t in EarlyStopPlan(tuple(tasks), 1).where({"task_id": "t7"}).tasks] == ["t7"]
-    with pytest.raises(UsageError, match="--where difficulty=… cannot tell"):
+    with pytest.raises(UsageError, match="its plan does not have the column 'difficulty'"):
         some.where({"difficulty": "hard"})
 
 

@@ -106,7 +106,7 @@ def test_progressive_thresholds_follow_the_version(version, least):
 def test_a_version_below_all_has_no_threshold_and_none_must_be_named():
     found = verdict("progressive.json", answers(20, 20), version="0.9")
     assert found.verdict == "inconclusive"
-    assert "version 0.9 is below all" in found.gates[0].why
+    assert "version 0.9 is lower than all versions" in found.gates[0].why
     before = verdict("progressive.json", answers(20, 20), version="v1.0-rc1")
     assert before.verdict == "inconclusive"
     with pytest.raises(InputError, match="line 3: accuracy depends on the version"):

@@ -147,8 +147,8 @@ def test_what_cannot_be_raised_is_told(tmp_path):
     turned = ratchet(decided(path, answers(9, 10)), 0.01)
     assert turned.raised == ()
     assert [why.split(": ", 1)[1] for why in turned.left] == [
-        "accuracy stays at ≥ 50.0 %: its layout cannot be kept.",
-        "s stays at ≥ 0.5: it stands in a formula; raise it there.",
+        "accuracy stays at ≥ 50.0 %: its layout cannot be preserved.",
+        "s stays at ≥ 0.5: it is part of a formula; raise it by hand.",
     ]
     assert path.read_text() == before
 
@@ -158,5 +158,5 @@ def test_a_value_on_which_others_hang_is_left_alone(tmp_path):
     path.write_text("thresholds:\n  accuracy: &least 50\n  warning: {pass_rate: *least}\n")
     before = path.read_text()
     turned = ratchet(decided(path, rows(60)), 0.01)
-    assert ["other values hang on it" in why for why in turned.left] == [True, True]
+    assert ["which other values may use" in why for why in turned.left] == [True, True]
     assert path.read_text() == before

@@ -213,7 +213,7 @@ def test_a_run_beside_a_file_is_compared_by_source(tmp_path):
     class Run(Source):
         name, origin, run_id = "run abc", "abc", "abc"
 
-    sides = Sides.of([Run(), *resolve(path)], None)
+    sides = Sides.of([Run(), *resolve(path)], ())
     assert sides.sources == ("abc", "old.jsonl")
     assert (sides.side_of, sides.runs) == ((0, 1), True)
 
@@ -223,9 +223,9 @@ def test_the_files_of_a_folder_are_one_side(tmp_path):
     folder.mkdir()
     for path in (folder / "a.jsonl", folder / "b.jsonl", tmp_path / "after.jsonl"):
         path.write_text('{"task_id": "a", "passed": true}\n')
-    sides = Sides.of(resolve([folder, tmp_path / "after.jsonl"]), None)
+    sides = Sides.of(resolve([folder, tmp_path / "after.jsonl"]), ())
     assert (sides.sources, sides.side_of) == (("before", "after.jsonl"), (0, 0, 1))
-    assert Sides.of(resolve(folder), None).sources == ()
+    assert Sides.of(resolve(folder), ()).sources == ()
 
 
 def test_uneven_tries_of_numbers_are_averaged_by_configuration():

@@ -8,7 +8,6 @@ from pennyweight.scoring.tiers import (
     Dominated,
     Frontier,
     delta,
-    difference,
     frontier,
     steps,
     uplift,
@@ -28,11 +27,9 @@ def test_variance_of_the_worked_example():
     assert variance(MEDIANS.values()) == pytest.approx(0.00547, abs=0.000005)
 
 
-def test_uplift_over_nothing_is_not_known_but_the_difference_is():
+def test_uplift_over_nothing_is_not_known():
     assert uplift(0.5, 0.0) is None
-    assert difference(0.5, 0.0) == 0.5
     assert uplift(None, 0.5) is None
-    assert difference(0.5, None) is None
 
 
 def test_what_is_not_known_stays_out():

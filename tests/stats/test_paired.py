@@ -8,17 +8,20 @@ import pytest
 from bench.compare import Costs, Passes, Scores, paired, simulated
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
+from statsmodels.stats.multitest import multipletests
 
 from pennyweight.stats.interval import z_quantile
-from pennyweight.stats.multiple import holm
 from pennyweight.stats.paired import (
     Paired,
+    Tries,
     cliffs_delta,
     compare,
+    holm,
     interval,
     mcnemar,
     tango,
     touching,
+    weighted_interval,
     worth,
 )
 
@@ -210,3 +213,74 @@ def test_rounding_is_no_variation(kind):
         assert (found.low, found.high) == (None, None)
     else:
         assert found.high - found.low > 0.1
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_holm_is_that_of_statsmodels(count):
+    p_values = (np.random.default_rng(count).random(count) ** 3).tolist()
+    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1])
+
+
+def test_equal_and_no_p_values():
+    assert holm([0.02, 0.02, 0.9]) == pytest.approx([0.06, 0.06, 0.9])
+    assert holm([]) == []
+
+
+def test_noise_is_the_pooled_variance_of_each_unit_averaged_by_task():
+    tries = Tries(
+        values=np.array([1.0, 2.0, 4.0, 10.0, 20.0, 30.0, 5.0, 5.0, 8.0]),
+        first=np.array([1, 2, 1]),
+        second=np.array([2, 1, 2]),
+        tasks=np.array([0, 0, 1]),
+    )
+    units = [2.0 / 1 * (1 + 1 / 2), 50.0 / 1 * (1 / 2 + 1), 4.5 / 1 * (1 + 1 / 2)]
+    assert tries.noise == pytest.approx([(units[0] + units[1]) / 4, units[2]])
+
+
+def pair(a, b, kind="rate"):
+    flat = np.ones(len(a))
+    return Paired(np.asarray(a, float), np.asarray(b, float), flat, flat, kind)
+
+
+def test_equal_weights_give_hardly_more_than_none_do():
+    rng = np.random.default_rng(1)
+    a, b = rng.random(200) < 0.8, rng.random(200) < 0.7
+    plain = interval(pair(a, b), 0.9)
+    weighted = weighted_interval(pair(a, b), np.full(200, 3.0), 0.9)
+    assert weighted == pytest.approx(plain, abs=0.005)
+    assert weighted[0] <= plain[0] < plain[1] <= weighted[1]
+
+
+def test_tasks_of_weight_0_do_not_count():
+    a, b = np.ones(60), np.ones(60)
+    b[50:] = 0
+    weights = np.where(np.arange(60) < 50, 2.0, 0.0)
+    some = weighted_interval(pair(a[:50], b[:50]), weights[:50], 0.9)
+    assert weighted_interval(pair(a, b), weights, 0.9) == pytest.approx(some)
+
+
+def test_a_task_that_outweighs_the_others_leaves_it_open():
+    weights = np.ones(100)
+    weights[0] = 10_000
+    low, high = weighted_interval(pair(np.ones(100), np.ones(100)), weights, 0.9)
+    assert low < -0.7
+    assert high > 0.7
+
+
+@pytest.mark.parametrize("kind", ["rate", "score"])
+def test_each_end_is_wrong_as_seldom_as_stated(kind):
+    rng = np.random.default_rng(5)
+    tasks, times = 120, 600
+    weights = np.where(np.arange(tasks) < 30, 4.0, 1.0)
+    chance = np.where(np.arange(tasks) < 30, 0.7, 0.9)  # both sides, so the truth is 0
+    below = above = 0
+    for _ in range(times):
+        sides = [rng.random(tasks) < chance for _ in range(2)]
+        if kind == "score":
+            sides = [rng.beta(8 * chance, 8 * (1 - chance)) for _ in range(2)]
+        low, high = weighted_interval(pair(*sides, kind), weights, 0.9)
+        below += high < 0
+        above += low > 0
+    assert below <= 0.075 * times
+    assert above <= 0.075 * times
+    assert below + above >= 0.01 * times  # and it is not just wide

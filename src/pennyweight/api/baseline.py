@@ -97,7 +97,7 @@ def set_baseline(
             old = described(name)
     label = ", ".join(f"run {run.run.id}" for run in runs) or sources[0].origin
     baseline = save(name, records, label, runs[0].run if len(runs) == 1 else None)
-    return SetBaseline(baseline, old, replaces, records.run, records.planned, records.to_come)
+    return SetBaseline(baseline, old, replaces, records.run, records.planned, records.remaining)
 
 
 def _source(name: str, store: str | Store | None) -> list[Source]:

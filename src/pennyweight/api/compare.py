@@ -11,6 +11,7 @@ from pennyweight.api.score import rescored, rules
 from pennyweight.api.sources import Given, resolve
 from pennyweight.scoring import comparison
 from pennyweight.scoring.comparison import Comparison
+from pennyweight.scoring.pipeline import ScoreRequest
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store
@@ -48,18 +49,7 @@ def compare(
     """
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
     sources, unpriced = rescored(resolve(source, store), columns, prices=prices)
-    compared = comparison.compare(
-        sources,
-        by=columns,
-        baseline=baseline,
-        all_pairs=all_pairs,
-        metrics=metrics,
-        confidence=confidence,
-        seed=seed,
-        map=map,
-        skip_bad=skip_bad,
-        progress=progress,
-        **options,
-        **rules(answer, match),
-    )
+    options |= rules(answer, match)
+    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
+    compared = comparison.compare(sources, request, columns, baseline, all_pairs=all_pairs)
     return replace(compared, unpriced=unpriced)

@@ -26,7 +26,7 @@ from pennyweight.scoring.digest import (
     telling,
 )
 from pennyweight.scoring.per_task import PerTask
-from pennyweight.scoring.pipeline import Measured, Scoring
+from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.scores import Group
 from pennyweight.sources.source import Source, copied
 
@@ -105,7 +105,7 @@ def compared(
     `titles` gives sides other names in both. Raises UsageError or InputError where the sides
     cannot be compared.
     """
-    found = compare(sources, by=list(by), confidence=confidence, titles=titles)
+    found = compare(sources, ScoreRequest(confidence=confidence), by, titles=titles)
     pairs = found.to_dict()["pairs"]
     return {"words": list(sentences(found)), "pairs": pairs, "by": list(found.by)}
 
@@ -129,11 +129,12 @@ def _measured(
 ) -> Iterator[tuple[_MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
     also = (*SIDE_COLUMNS, "category")
-    work = Scoring.of(sources, [], None, confidence, 0, None, {}, everything=True, also=also)
+    request = ScoreRequest(confidence=confidence, progress=progress)
+    work = Scoring.of(sources, request, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
         path = Path(folder) / "records.parquet"
         with PerTask.open(path) as sink:
-            records = work.measure(sources, sink=sink, progress=progress)
+            records = work.measure(sources, sink)
             if sink:
                 sink.finish(records.doubles)
         if not path.exists():

@@ -15,7 +15,7 @@ from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.loader import load_policies
 from pennyweight.gates.policy import Policy
-from pennyweight.gates.ratchet import Ratcheted, ratchet
+from pennyweight.gates.ratchet import RatchetResult, ratchet
 from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import Verdict, VerdictEvidence
@@ -74,7 +74,7 @@ def gate(
         tasks=frozenset(records.frame["task_id"].drop_nulls()),
         left_out=records.left_out,
         baseline_planned=before.planned if before else None,
-        baseline_missing=before.to_come if before else 0,
+        baseline_missing=before.remaining if before else 0,
     )
     return replace(decide(loaded, records, before, plan), evidence=evidence)
 
@@ -111,7 +111,7 @@ def margin_share(margin: str) -> float:
     return amount.number / 100 if amount.unit or amount.number >= 1 else amount.number
 
 
-def raise_thresholds(verdict: Verdict, share: float) -> Ratcheted | None:
+def raise_thresholds(verdict: Verdict, share: float) -> RatchetResult | None:
     """Raise the thresholds in the policy's files; None if the policy did not pass."""
     return ratchet(verdict, share) if verdict.verdict == "pass" else None
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
-from pennyweight.scoring import pipeline
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
-from pennyweight.scoring.pipeline import Scoring
+from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
 from pennyweight.sources.source import FileSource, Source
 from pennyweight.text.extraction import AnswerRule
@@ -56,11 +55,11 @@ def score(
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     sources, unpriced = rescored(resolve(source, store), by, prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
-    asked = {**options, **rules(answer, match)}
-    everything = per_task is not None
-    work = Scoring.of(sources, by, metrics, confidence, seed, map, asked, everything=everything)
+    options |= rules(answer, match)
+    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
+    work = Scoring.of(sources, request, by, everything=per_task is not None)
     with PerTask.open(per_task) as sink:
-        measured = work.measure(sources, sink=sink, progress=progress, skip_bad=skip_bad)
+        measured = work.measure(sources, sink)
         groups, _ = work.score(measured.frame, by)
         if sink:
             sink.finish(measured.doubles)
@@ -84,15 +83,20 @@ def per_task_results(
     >>> per_task_results([{"answer": "4", "target": "4", "cot": "2 + 2"}])[0].cot_tokens
     3
     """
-    return pipeline.per_task_results(resolve(source), map=map)
+    fields = list(PerTaskResult.__dataclass_fields__)
+    return [PerTaskResult(**row) for row in measured_rows(source, fields, map=map)]
 
 
 def measured_rows(
-    source: Given, columns: Sequence[str], *, store: str | Store | None = None
+    source: Given,
+    columns: Sequence[str],
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    store: str | Store | None = None,
 ) -> list[dict[str, Any]]:
     """Return some columns and measures of each record."""
     sources = resolve(source, store)
-    scoring = Scoring.of(sources, (), "pass_rate", 0.9, 0, None, {}, also=columns)
+    scoring = Scoring.of(sources, ScoreRequest("pass_rate", map=map), also=columns)
     return scoring.measure(sources).frame.select(columns).to_dicts()
 
 

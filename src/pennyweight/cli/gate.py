@@ -19,7 +19,7 @@ from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.gates.ratchet import Ratcheted
+    from pennyweight.gates.ratchet import RatchetResult
     from pennyweight.gates.verdict import Verdict
 
 FORMATS = ("table", "json", "markdown", "junit", "github")
@@ -117,7 +117,7 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
             file.write(render(verdict, "markdown") + "\n")
 
 
-def note_raised(raised: Ratcheted | None) -> None:
+def note_raised(raised: RatchetResult | None) -> None:
     """Tell which thresholds were raised, and which could not be."""
     if raised is None:
         click.echo("No threshold was raised: the policy did not pass.", err=True)

@@ -6,6 +6,6 @@ Tested elsewhere:
     invariants.py: tests/gates/test_decision.py
     policy.py: tests/gates/test_loader.py
     records.py: tests/gates/test_decision.py
-    threshold_tests.py: tests/gates/test_decision.py
+    threshold_gate.py: tests/gates/test_decision.py
     verdict.py: tests/render/test_verdict.py
 """

@@ -1,4 +1,4 @@
-"""Gates about one metric, read from the thresholds and margins in a policy."""
+"""Read the gates of one metric from the thresholds and margins in a policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
-from pennyweight.gates.policy import Against, Formula, Gate, Level, Location, Margin, On
+from pennyweight.gates.policy import Formula, Gate, Level, Location, Margin, On
 from pennyweight.gates.threshold import Quantity, Threshold, kind_of
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
@@ -19,7 +19,7 @@ ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""
 NO_THRESHOLD = "the policy sets none"
 _MEANS = {"latency_p95_ms": "latency_mean_ms", "cost_usd_total": "cost_usd_mean"}
-"""Metrics that can be compared task by task, for those that cannot."""
+"""Metrics that can be compared task by task, in place of those that cannot."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class GateReader:
     problems: Problems
     on: On = "value"
     weighted: tuple[str, ...] = ()
-    """The metrics that `weighted_score` consists of."""
+    """The metrics in `weighted_score`."""
     composites: dict[str, Formula] = field(default_factory=dict)
 
     def parsed(self, node: Node, parse: Callable[[], Any]) -> Any:
@@ -42,15 +42,14 @@ class GateReader:
             return None
 
     def metric(self, name: str, line: int, *others: str) -> str | None:
-        """Find a metric; `others` are further words that are allowed in its place."""
+        """Return the name of a metric, or report a problem; `others` are also allowed there."""
         name = ALIASES.get(name, name)
         if name in self.composites:
             return name
         if name not in METRICS:
             known = [*METRICS, *ALIASES, *self.composites, *others]
-            kind = "Key" if others else "Metric"
-            what = unknown(kind, name, known, "'pennyweight metrics' lists all metrics.")
-            self.problems.add(line, what)
+            hint = "'pennyweight metrics' lists all metrics."
+            self.problems.add(line, unknown("Key" if others else "Metric", name, known, hint))
             return None
         if METRICS[name].range is None and METRICS[name].better is None:
             self.problems.add(line, f"{name} is not a number, so it cannot have a threshold.")
@@ -107,9 +106,7 @@ class GateReader:
             *self._threshold(base, table, node, path, explicit=own_on is not None),
             *self._against_baseline(base, table, on=own_on.value if own_on else "confident"),
         ]
-        better = table.get("better")
-        wants_better = better is not None and better.value is True
-        if not wants_better and not {"threshold", "no_worse_than"} & set(table):
+        if not _is_set(table.get("better")) and not {"threshold", "no_worse_than"} & set(table):
             what = "needs 'threshold', 'no_worse_than' or 'better: true'."
             self.problems.add(node.line, f"{base.name} {what}")
         yield from gates
@@ -142,9 +139,8 @@ class GateReader:
 
     def _against_baseline(self, base: Gate, table: Mapping[str, Node], *, on: On) -> Iterator[Gate]:
         metric, margin, better = base.metric, table.get("no_worse_than"), table.get("better")
-        must_be_better = better is not None and better.value is True
         node = margin or better
-        if node is None or (margin is None and not must_be_better):
+        if node is None or (margin is None and not _is_set(better)):
             return
         if metric in self.composites or METRICS[metric].better is None:
             what = "has no better direction or no value for each record"
@@ -155,21 +151,22 @@ class GateReader:
             instead = _MEANS.get(metric, "a metric that is")
             self.problems.add(node.line, f"{what}; use {instead}.")
             return
-        place = Location(self.file, node.line, ())
-        comparisons: list[tuple[str, Against, Margin | None]] = []
+        base = replace(base, on=on, place=Location(self.file, node.line, ()))
         if margin is not None:
             allowed = self.parsed(margin, lambda: Margin.parse(margin.value, metric, base.kind))
             allowed = allowed or Margin(0, False, base.kind)
-            comparisons.append(("no worse", "no_worse_than", allowed))
-        if must_be_better:
-            comparisons.append(("better", "better", None))
-        for words, against, allowed in comparisons:
-            name = f"{base.name} {words}"
-            yield replace(base, name=name, on=on, against=against, margin=allowed, place=place)
+            name = f"{base.name} no worse"
+            yield replace(base, name=name, against="no_worse_than", margin=allowed)
+        if _is_set(better):
+            yield replace(base, name=f"{base.name} better", against="better")
+
+
+def _is_set(flag: Node | None) -> bool:
+    return flag is not None and flag.value is True
 
 
 def _unprovable(threshold: Threshold) -> str:
-    """Return why no sample can prove a threshold, so that the value alone decides; else ""."""
+    """Return why no sample can prove a threshold; "" if one can."""
     if threshold.sign == "=":
         return f"no interval can show {threshold}"
     return f"no number of attempts can show {threshold}" if threshold.extreme else ""

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pennyweight.gates.early_stopping import EarlyStopPlan
+from pennyweight.gates.policy import Policy
 from pennyweight.gates.records import MUST_NOT, GateRecords
-from pennyweight.gates.verdict import Decider, Decision
+from pennyweight.gates.verdict import Decider, Decision, Word
 from pennyweight.text.format import plural
-
-if TYPE_CHECKING:
-    from pennyweight.gates.early_stopping import EarlyStopPlan
-    from pennyweight.gates.policy import Policy
 
 NAMES = ("must_not", "required_scenarios", "attempts", "verdict")
 """Names that no gate of a policy may have."""
 
 
 def must_nots(records: GateRecords) -> Iterator[Decision]:
-    """Fail on any violation: nothing can mask it. What nobody has looked at is not clean."""
+    """Fail on any violation; a must-not without a verdict is inconclusive."""
     frame = records.frame
     unknown = pl.col(MUST_NOT).list.len().fill_null(0) > 0
     violated = frame.filter(pl.col("violations") > 0)
-    open_ = frame.filter(unknown & (pl.col("violations").fill_null(0) == 0))
-    if not frame["violations"].count() and not open_.height:
+    undecided = frame.filter(unknown & (pl.col("violations").fill_null(0) == 0))
+    if not frame["violations"].count() and not undecided.height:
         return
-    named = (*_named(violated, "violated", ""), *_named(open_, MUST_NOT, "undecided: "))
+    verdict: Word = "pass"
     why = "no must-not was violated."
     if violated.height:
-        who = plural(violated.height, "attempt")
+        verdict, who = "fail", plural(violated.height, "attempt")
         why = f"{who} violated a must-not; this always fails the policy."
-    elif open_.height:
-        who = plural(open_.height, "attempt has", "attempts have")
+    elif undecided.height:
+        verdict, who = "inconclusive", plural(undecided.height, "attempt has", "attempts have")
         why = f"{who} must-nots without a verdict, so a violation cannot be ruled out."
     yield Decision(
         name="must_not",
         metric="violations",
-        verdict="fail" if violated.height else "inconclusive" if open_.height else "pass",
+        verdict=verdict,
         why=why,
         value=float(frame["violations"].fill_null(0).sum()),
         threshold=0.0,
@@ -47,100 +44,101 @@ def must_nots(records: GateRecords) -> Iterator[Decision]:
         effect=-float(violated["violations"].sum()),
         records=frame["violations"].count(),
         tasks=violated["task_id"].n_unique(),
-        scenarios=named,
+        scenarios=(
+            *_deciders(violated, "violated", ""),
+            *_deciders(undecided, MUST_NOT, "undecided: "),
+        ),
     )
 
 
-def _named(rows: pl.DataFrame, column: str, word: str) -> Iterator[Decider]:
-    """Name the tasks of some attempts with what a column lists of them."""
+def _deciders(rows: pl.DataFrame, column: str, prefix: str) -> Iterator[Decider]:
+    """Name the tasks of attempts, each with the must-nots that a column lists."""
     tasks = rows.group_by("task_id", maintain_order=True).agg(
         pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
     )
-    for row in tasks.iter_rows(named=True):
-        said = ", ".join(dict.fromkeys(row[column])) or "violated"
-        yield Decider(row["task_id"] or "without an id", word + said)
+    for task, names in tasks.iter_rows():
+        listed = ", ".join(dict.fromkeys(names)) or "violated"
+        yield Decider(task or "without an id", prefix + listed)
 
 
 def required(
     policy: Policy, records: GateRecords, plan: EarlyStopPlan | None
 ) -> Iterator[Decision]:
-    """Fail if a required scenario did not pass, each time it was tried, or was not tried."""
+    """Fail if a required scenario did not pass every attempt, or was not tried."""
     frame = records.frame
     flags = frame["required"].cast(pl.String).str.to_lowercase().is_in(["true", "1"])
-    own = frame.filter(flags)["task_id"].drop_nulls().unique(maintain_order=True).to_list()
-    every = dict.fromkeys((*policy.required, *own, *records.unseen))
-    names = [n for n in every if n not in set(policy.optional)]
+    flagged = frame.filter(flags)["task_id"].drop_nulls().unique(maintain_order=True).to_list()
+    every = dict.fromkeys((*policy.required, *flagged, *records.unseen))
+    names = [n for n in every if n not in policy.optional]
     if not names:
         return
-    coming = {task.id for task in plan.tasks} if plan is not None else set()
+    planned = {task.id for task in plan.tasks} if plan is not None else set()
     failed: list[Decider] = []
-    open_: list[Decider] = []
+    undecided: list[Decider] = []
     for name in names:
         rows = frame.filter(pl.col("task_id") == name)
         scored = rows.filter(pl.col("status").cast(pl.String).ne_missing("error"))
         bad = int((~scored["passed"]).sum()) if scored.height else 0
         if not rows.height:
-            later = name in coming or name in records.unseen or records.to_come > 0
-            (open_ if later else failed).append(Decider(name, "did not run"))
+            later = name in planned or name in records.unseen or records.remaining > 0
+            (undecided if later else failed).append(Decider(name, "did not run"))
         elif bad:
             times = f"{bad} of {scored.height} times" if scored.height > 1 else ""
             failed.append(Decider(name, f"did not pass {times}".strip()))
         elif scored.height < rows.height:
-            open_.append(Decider(name, "could not be tried"))
+            undecided.append(Decider(name, "could not be tried"))
         elif scored["passed"].null_count():
-            open_.append(Decider(name, "has no verdict"))
-    passed = len(names) - len(failed) - len(open_)
+            undecided.append(Decider(name, "has no verdict"))
+    deciders = (*failed, *undecided)
+    passed = len(names) - len(deciders)
     yield Decision(
         name="required_scenarios",
         metric="passed",
-        verdict="fail" if failed else "inconclusive" if open_ else "pass",
-        why=_said([*failed, *open_]) or f"all {len(names)} passed.",
+        verdict="fail" if failed else "inconclusive" if undecided else "pass",
+        why=_sentence(deciders) or f"all {len(names)} passed.",
         value=passed / len(names),
         threshold=1.0,
         sign=">=",
         effect=passed / len(names) - 1,
         records=frame.filter(pl.col("task_id").is_in(names)).height,
         tasks=len(names),
-        scenarios=(*failed, *open_),
+        scenarios=deciders,
     )
 
 
-def _said(deciders: Sequence[Decider], most: int = 3) -> str:
+def _sentence(deciders: Sequence[Decider], most: int = 3) -> str:
     """Write the first scenarios as a sentence, and how many more there are."""
-    said = "; ".join(f"{one.id} {one.why}" for one in deciders[:most])
+    listed = "; ".join(f"{one.id} {one.why}" for one in deciders[:most])
     more = len(deciders) - most
-    return f"{said}; and {more:,} more." if more > 0 else f"{said}." if said else ""
+    return f"{listed}; and {more:,} more." if more > 0 else f"{listed}." if listed else ""
 
 
 def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
-    """Decide nothing where attempts are to come, or too many could not be made.
+    """Be inconclusive while attempts remain to be made, or if too many failed with an error.
 
-    The subject did not fail in them. A policy may excuse those that could not be made, and never
-    those that nobody has tried.
+    A policy can allow errors, but not attempts that were never made.
     """
-    errors, coming, made = records.errors, records.to_come, records.frame.height
-    if not errors and not coming:
+    errors, remaining, made = records.errors, records.remaining, records.frame.height
+    if not errors and not remaining:
         return
     over = policy.errors.exceeded(errors, made)
     whys = []
     if errors:
         what = f"{errors:,} of {made:,} attempts could not be made"
         whys.append(f"{what}; the policy allows {policy.errors}.")
-    if coming:
-        have = "has" if coming == 1 else "have"
-        whys.append(f"{coming:,} of {records.planned:,} attempts {have} not been made yet.")
-    if over or coming:
-        whys.append(
-            f"Make them: 'pennyweight run --resume{f' {records.run}' if records.run else ''}'."
-        )
+    if remaining:
+        have = "has" if remaining == 1 else "have"
+        whys.append(f"{remaining:,} of {records.planned:,} attempts {have} not been made yet.")
+    if over or remaining:
+        whys.append(f"Make them: '{f'pennyweight run --resume {records.run}'.strip()}'.")
     rows = records.frame.filter(pl.col("status").cast(pl.String) == "error")
     names = rows["task_id"].drop_nulls().unique(maintain_order=True)
     yield Decision(
         name="attempts",
         metric="errors",
-        verdict="inconclusive" if over or coming else "pass",
+        verdict="inconclusive" if over or remaining else "pass",
         why=" ".join(whys),
-        value=float(errors + coming),
+        value=float(errors + remaining),
         threshold=policy.errors.value * (made if policy.errors.share else 1),
         sign="<=",
         kind="count",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import unknown
@@ -30,10 +30,6 @@ from pennyweight.schema.kinds import WRONG
 from pennyweight.schema.problems import DocumentError, Problems
 from pennyweight.schema.tree import Node
 
-if TYPE_CHECKING:
-    from pennyweight.schema.documents import Document
-
-
 BLOCKING_RISKS = ("critical", "high")
 _LEVELS: tuple[Level, ...] = ("blocking", "warning")
 _CRITERIA = {"by_category": "category", "by_capability": "capability"}
@@ -41,23 +37,13 @@ _CRITERIA = {"by_category": "category", "by_capability": "capability"}
 
 @dataclass(slots=True)
 class PolicyReader:
-    """Reads the keys of a policy, and checks what concerns more than one of them."""
+    """Reads a policy from its keys, and checks those that depend on each other."""
 
-    file: str
     root: Node
     given: dict[str, Any]
-    problems: Problems
     version: str | None
     reader: GateReader
-
-    @classmethod
-    def of(cls, document: Document, given: dict[str, Any], version: str | None) -> PolicyReader:
-        """Prepare reading a document whose keys were read into `given`."""
-        others = {*_CRITERIA, "description"}
-        weighted = tuple(name for name in given.get("weights") or {} if name not in others)
-        file, problems = document.file, document.problems
-        reader = GateReader(file, problems, given.get("on", "value"), weighted)
-        return cls(file, document.root, given, problems, version, reader)
+    problems: Problems
 
     def policy(self) -> Policy:
         """Read all parts."""
@@ -77,11 +63,11 @@ class PolicyReader:
             self.problems.add(line, f"scenario {both!r} is both required and optional.")
         rate = self._quantity("error_rate", lambda q: q.value("error_rate", "rate"))
         if rate is not None and not 0 < rate < 0.5:
-            what = "error_rate must be above 0 and below 50 %; no sample decides without error."
-            self.problems.add(self.root.line_at("error_rate"), what)
+            line = self.root.line_at("error_rate")
+            self.problems.add(line, "error_rate must be above 0 and below 50 %.")
         limit = self._quantity("errors", ErrorLimit.of)
         return Policy(
-            name=self.given.get("policy") or Path(self.file).name,
+            name=self.given.get("policy") or Path(self.reader.file).name,
             gates=tuple(gates),
             required=tuple(required),
             optional=tuple(optional),
@@ -95,7 +81,7 @@ class PolicyReader:
 
     def _places(self) -> dict[str, str]:
         def at(*path: str) -> str:
-            return f"{self.file}, line {self.root.line_at(*path)}"
+            return f"{self.reader.file}, line {self.root.line_at(*path)}"
 
         places = {key: at(key) for key in self.given if key in self.root.value}
         places |= {f"composite {name}": at("composite") for name in self.reader.composites}
@@ -110,12 +96,10 @@ class PolicyReader:
 
     def _quantity(self, key: str, read: Callable[[Quantity], Any]) -> Any:
         node = self.given.get(key)
-        if node is None:
-            return None
-        return self.reader.parsed(node, lambda: read(Quantity.parse(node.value)))
+        return node and self.reader.parsed(node, lambda: read(Quantity.parse(node.value)))
 
     def _fragment(self) -> Iterator[Gate]:
-        """Read a metric in the form of the specification."""
+        """Read a single metric, in the form of the specification."""
         name, node = self.given.get("name"), self.given.get("typical_threshold")
         if name is None:
             return
@@ -137,17 +121,15 @@ class PolicyReader:
             elif not below.is_mapping:
                 self.problems.add(below.line, f"thresholds.{key} must be a mapping of metrics.")
             else:
-                for name, one in below.items():
-                    yield from self._threshold(name, one, below, ("thresholds", key), level)
+                for name, value in below.items():
+                    yield from self._threshold(name, value, below, ("thresholds", key), level)
 
     def _threshold(
         self, name: str, node: Node, above: Node, path: tuple[str | int, ...], level: Level
     ) -> Iterator[Gate]:
-        if name == "description":
-            return
         line = above.key_line(name)
         others = _LEVELS if len(path) == 1 and node.is_mapping else ()
-        if self.reader.metric(name, line, *others) is not None:
+        if name != "description" and self.reader.metric(name, line, *others):
             yield from self.reader.read(
                 name, node, (*path, name), level=level, line=line, origin="thresholds"
             )
@@ -178,8 +160,7 @@ class PolicyReader:
                 self.problems.add(table.line, f"{name} must be a mapping of versions.")
                 continue
             if self.version is None:
-                what = f"{name} depends on the version; pass --version V."
-                self.problems.add(line, what)
+                self.problems.add(line, f"{name} depends on the version; pass --version V.")
                 continue
             chosen = self.reader.parsed(table, partial(in_force, table.value, self.version))
             if chosen is not None:
@@ -188,7 +169,7 @@ class PolicyReader:
                     name, table.value[chosen], path, line=line, origin="progressive"
                 )
             elif metric := self.reader.metric(name, line):
-                note = f"version {self.version} is below all that have one"
+                note = f"version {self.version} is lower than all versions in the table"
                 kind = self.reader.kind(metric)
                 yield Gate(metric, metric, kind=kind, note=note, origin="progressive")
 
@@ -219,8 +200,7 @@ class PolicyReader:
             return
         self._check_terms(formula, node)
         if formula.name in {*METRICS, *ALIASES, NORMALIZED} - {"final_score"}:
-            what = f"{formula.name} is the name of a metric; rename the composite."
-            self.problems.add(node.line, what)
+            self.problems.add(node.line, f"{formula.name} is a metric; rename the composite.")
             return
         self.reader.composites[formula.name] = formula
         on = given.get("on") if isinstance(given, dict) else None
@@ -233,14 +213,12 @@ class PolicyReader:
 
     def _check_terms(self, formula: Formula, node: Node) -> None:
         """Report parts of a composite that are not rates."""
-        rates = [name for name, metric in METRICS.items() if metric.range == (0, 1)]
-        for term in formula.terms:
-            name = ALIASES.get(term.metric, term.metric)
-            if name in METRICS and name not in rates:
+        rates = [NORMALIZED, *(name for name, m in METRICS.items() if m.range == (0, 1))]
+        for name in (ALIASES.get(term.metric, term.metric) for term in formula.terms):
+            if name not in rates:
                 what = f"{name} is not a rate, so it cannot be part of a composite."
-                self.problems.add(node.line, what)
-            elif name not in {*rates, NORMALIZED}:
-                self.problems.add(node.line, unknown("Metric", name, [*rates, NORMALIZED]))
+                known = name in METRICS
+                self.problems.add(node.line, what if known else unknown("Metric", name, rates))
 
     def _gates(self) -> Iterator[Gate]:
         for number, node in enumerate(self.given.get("gates", [])):
@@ -291,9 +269,6 @@ def _norm(text: str) -> str:
     return text.strip().lower()
 
 
-__all__ = ["ALIASES", "load_policies", "load_policy"]
-
-
 def load_policies(paths: Sequence[str | Path], version: str | None = None) -> Policy:
     """Load one or more policies, and join them."""
     return _complete(reduce(Policy.joined, (_read(path, version) for path in paths)), paths)
@@ -309,15 +284,19 @@ def load_policy(path: str | Path, version: str | None = None, text: str | None =
 
 def _read(path: str | Path, version: str | None, text: str | None = None) -> Policy:
     document = read_document(path, text)
-    given = POLICY.read(document.root, "", document.problems)
+    root, problems = document.root, document.problems
+    given = POLICY.read(root, "", problems)
     if given is not WRONG:
-        policy = PolicyReader.of(document, given, version).policy()
-    document.problems.stop()
+        others = {*_CRITERIA, "description"}
+        weighted = tuple(name for name in given.get("weights") or {} if name not in others)
+        reader = GateReader(document.file, problems, given.get("on", "value"), weighted)
+        policy = PolicyReader(root, given, version, reader, problems).policy()
+    problems.stop()
     return policy
 
 
 def _complete(policy: Policy, paths: Sequence[str | Path]) -> Policy:
-    """Add a gate that cannot pass for weights that no gate uses, and give gates unique names."""
+    """Add a gate that cannot pass for unused weights, and make the names of gates unique."""
     gates = list(policy.gates)
     used = {gate.metric for gate in gates}
     weights = policy.options.get("weights", {})
@@ -334,10 +313,10 @@ def _complete(policy: Policy, paths: Sequence[str | Path]) -> Policy:
 
 
 def _named_apart(gates: Sequence[Gate]) -> list[Gate]:
-    """Tell gates of one name apart by the shortest description of their place that does."""
+    """Add to equal names of gates the shortest description of their place that differs."""
     names = [gate.name for gate in gates]
     for name in [n for n, times in Counter(names).items() if times > 1]:
-        same = [i for i, one in enumerate(names) if one == name]
+        same = [i for i, other in enumerate(names) if other == name]
         descriptions = ([describe(gates[i]) for i in same] for describe in _PLACES)
         distinct = (d for d in descriptions if all(d) and len(set(d)) == len(d))
         labels = next(distinct, [str(number) for number in range(1, len(same) + 1)])
@@ -350,20 +329,19 @@ def _named_apart(gates: Sequence[Gate]) -> list[Gate]:
     return [replace(gate, name=name) for gate, name in zip(gates, names, strict=True)]
 
 
-def _file(gate: Gate) -> str:
-    return Path(gate.place.file).name if gate.place else ""
-
-
-def _with_file(part: str, gate: Gate) -> str:
-    return f"{part}, {_file(gate)}" if part and gate.place else ""
+def _file(gate: Gate, part: str | None = None) -> str:
+    """Return the name of the file, after a part of it; empty if the gate has no such part."""
+    if gate.place is None or part == "":
+        return ""
+    return f"{part}, {Path(gate.place.file).name}" if part else Path(gate.place.file).name
 
 
 _PLACES: tuple[Callable[[Gate], str], ...] = (
     lambda gate: gate.origin,
     _file,
-    lambda gate: _with_file(gate.origin, gate),
+    lambda gate: _file(gate, gate.origin),
     lambda gate: gate.entry,
-    lambda gate: _with_file(gate.entry, gate),
+    lambda gate: _file(gate, gate.entry),
     lambda gate: f"{gate.entry}, {gate.place.file}" if gate.place else "",
 )
 """Descriptions of the place of a gate, the shortest first."""

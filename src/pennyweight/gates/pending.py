@@ -1,22 +1,19 @@
-"""Attempts that wait for a verdict: how many a metric leaves out, and what they could change.
+"""Attempts without a verdict: how many a metric leaves out, and what they could change.
 
-A check broke, a person has not answered, a judge gave nothing valid: nobody knows yet. Such an
-attempt is no pass and no failure, so a gate holds only if it holds however they end.
+A check raised an error, a review is missing, or a judge's reply was invalid. Such an attempt has
+neither passed nor failed, so a gate passes only if it passes whatever their verdicts will be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.policy import NORMALIZED
-
-if TYPE_CHECKING:
-    from pennyweight.gates.records import GateRecords
+from pennyweight.gates.records import GateRecords
 
 _FILLED = {
     "passed": (pl.Boolean, True),
@@ -29,12 +26,12 @@ _FILLED = {
 
 
 def waiting(metric: str, records: GateRecords) -> int:
-    """Count the attempts that a metric leaves out because nobody knows how they ended."""
+    """Count the attempts that a metric leaves out for lack of a verdict."""
     return int(records.frame.select(_mask(metric, records).sum()).item() or 0)
 
 
 def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
-    """Return the records as if all pending attempts had ended well, or badly."""
+    """Return the records as if all attempts without a verdict had ended well, or badly."""
     mask = _mask(metric, records)
     frame = records.frame
     columns = [
@@ -52,21 +49,18 @@ def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
     return replace(records, frame=frame.with_columns(columns))
 
 
-def parts_of(metric: str, records: GateRecords) -> Sequence[str]:
-    """Name the metrics that another is made of."""
-    if metric in records.composites:
-        return [term.metric for term in records.composites[metric].terms]
-    return METRICS[metric].part_names(records.options) if metric in METRICS else ()
-
-
 def _mask(metric: str, records: GateRecords) -> pl.Expr:
-    """Pick the attempts that a metric, or a part of it, waits for."""
-    parts = parts_of(metric, records)
+    """Select the attempts without a verdict on which a metric, or a part of it, depends."""
+    never = pl.lit(value=False)
+    if metric in records.composites:
+        parts: Sequence[str] = [term.metric for term in records.composites[metric].terms]
+    elif metric in METRICS:
+        parts = METRICS[metric].part_names(records.options)
+    else:
+        return never
     if parts:
         masks = [_mask(part, records) for part in parts if part not in {NORMALIZED, metric}]
-        return pl.any_horizontal(masks) if masks else pl.lit(value=False)
-    if metric not in METRICS:
-        return pl.lit(value=False)
+        return pl.any_horizontal(never, *masks)
     made = pl.col("status").cast(pl.String).ne_missing("error")
     inputs = METRICS[metric].inputs
     if "passed" in inputs:
@@ -77,12 +71,8 @@ def _mask(metric: str, records: GateRecords) -> pl.Expr:
         return mask
     needs = METRICS[metric].needs
     if not needs or "correct" in needs:  # an answer is right or wrong, whatever else is open
-        return pl.lit(value=False)
-    mask = made & _open() & pl.any_horizontal(pl.col(name).is_null() for name in needs)
-    return mask & (pl.col("expected") > 0).fill_null(value=True) if "expected" in inputs else mask
-
-
-def _open() -> pl.Expr:
-    """Pick the attempts of which something is undecided, or which no judge has judged."""
+        return never
     undecided = (pl.col("undecided").list.len() > 0).fill_null(value=False)
-    return undecided | (pl.col("judge_scores").list.len() == 0).fill_null(value=False)
+    undecided |= (pl.col("judge_scores").list.len() == 0).fill_null(value=False)
+    mask = made & undecided & pl.any_horizontal(pl.col(name).is_null() for name in needs)
+    return mask & (pl.col("expected") > 0).fill_null(value=True) if "expected" in inputs else mask

@@ -1,10 +1,11 @@
-"""A policy as frozen values: its gates, what must pass, and what counts how much."""
+"""A policy as frozen values: its gates, required scenarios and weights."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 from pennyweight.errors import InputError, UsageError
@@ -18,8 +19,8 @@ NORMALIZED = "normalized_latency"
 _NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _FACTOR = rf"(?:(?P<name>{_NAME})|\(\s*1\s*[-−]\s*(?P<less>{_NAME})\s*\))"
-_TERM = re.compile(rf"\s*(?:{_FACTOR}\s*[×*·]\s*(?P<after>{_NUMBER}))\s*")
-_TURNED = re.compile(rf"\s*(?P<after>{_NUMBER})\s*[×*·]\s*{_FACTOR}\s*")
+_TERM = re.compile(rf"\s*(?:{_FACTOR}\s*[×*·]\s*(?P<weight>{_NUMBER}))\s*")
+_TURNED = re.compile(rf"\s*(?P<weight>{_NUMBER})\s*[×*·]\s*{_FACTOR}\s*")
 _ASSIGNED = re.compile(rf"^\s*({_NAME})\s*=(?!=)\s*", re.MULTILINE)
 _CONDITION = re.compile(rf"\s*({_NAME})\s*((?:>=|<=|==|[≥≤<>=]).*)")
 
@@ -40,7 +41,7 @@ class Formula:
     name: str
     terms: tuple[Term, ...]
     conditions: tuple[tuple[str, str], ...]
-    """Metrics, or the name of the score, with their thresholds as written."""
+    """Names of metrics, or of the score, with their thresholds as written."""
 
 
 def parse_formula(text: str) -> Formula:
@@ -59,7 +60,7 @@ def parse_formula(text: str) -> Formula:
     if len(named) != 1:
         raise UsageError("a composite needs exactly one formula; conditions follow 'pass ='.")
     ((name, body),) = named
-    conditions = (found for word, rule in lines if word == "pass" for found in parse_rule(rule))
+    conditions = (rule for word, rules in lines if word == "pass" for rule in parse_rules(rules))
     terms = _terms(body)
     total = sum(term.weight for term in terms)
     if total > 1 + 1e-9:
@@ -71,21 +72,21 @@ def read_formula(given: Any) -> Formula:
     """Read a composite: a formula, or a mapping with weights or a formula."""
     if isinstance(given, str):
         return parse_formula(given)
-    name, rule = given.get("name", "final_score"), given.get("pass", "")
+    name, rules = given.get("name", "final_score"), given.get("pass", "")
     if "formula" in given:
         body = given["formula"] if "=" in given["formula"] else f"{name} = {given['formula']}"
-        return parse_formula(body + (f"\npass = {rule}" if rule else ""))
+        return parse_formula(body + (f"\npass = {rules}" if rules else ""))
     weights: dict[str, float] = given.get("weights", {})
     if name == "pass":
         raise UsageError("a composite cannot be called 'pass', which introduces its conditions.")
-    if not sum(weights.values()):
-        raise UsageError("the weights of a composite sum to 0.")
     total = sum(weights.values())
+    if not total:
+        raise UsageError("the weights of a composite sum to 0.")
     terms = tuple(Term(n, w / total, less=n == NORMALIZED) for n, w in weights.items())
-    return Formula(name, terms, parse_rule(rule))
+    return Formula(name, terms, parse_rules(rules))
 
 
-def parse_rule(text: str) -> tuple[tuple[str, str], ...]:
+def parse_rules(text: str) -> tuple[tuple[str, str], ...]:
     """Read conditions joined by AND."""
     conditions = []
     for part in re.split(r"\s+(?:AND|and|∧|&&)\s+", text.strip()) if text.strip() else []:
@@ -106,20 +107,16 @@ def _terms(body: str) -> tuple[Term, ...]:
         if not found:
             raise UsageError(f"{part.strip()!r} is not a term; write it like 'metric × 0.3'.")
         name = found["name"] or found["less"]
-        terms.append(Term(name, float(found["after"]), found["name"] is None))
+        terms.append(Term(name, float(found["weight"]), found["name"] is None))
     if not sum(term.weight for term in terms):
         raise UsageError("the weights of a composite sum to 0.")
     return tuple(terms)
 
 
 def _one_pair(text: str) -> bool:
-    """Return whether the first bracket closes at the very end."""
-    depth = 0
-    for place, sign in enumerate(text):
-        depth += (sign == "(") - (sign == ")")
-        if depth == 0:
-            return place == len(text) - 1
-    return False
+    """Return whether the first parenthesis closes at the end."""
+    depths = accumulate((sign == "(") - (sign == ")") for sign in text)
+    return next((i for i, depth in enumerate(depths) if not depth), 0) == len(text) - 1
 
 
 Level = Literal["blocking", "warning"]
@@ -174,7 +171,7 @@ class Gate:
     level: Level = "blocking"
     on: On = "value"
     threshold: Threshold | None = None
-    """None if none was set: the gate is shown and cannot pass."""
+    """None if the policy sets none: the gate is shown, and cannot pass."""
     against: Against = "threshold"
     margin: Margin | None = None
     select: tuple[tuple[str, str], ...] = ()
@@ -190,7 +187,7 @@ class Gate:
 
     @property
     def paired(self) -> bool:
-        """Whether it compares with a baseline."""
+        """Whether the gate compares with a baseline."""
         return self.against != "threshold"
 
 
@@ -244,19 +241,14 @@ class Policy:
 
     def joined(self, other: Policy) -> Policy:
         """Join two policies. A setting in both must have the same value."""
-        clashes = list(self._clashes(other))
-        if clashes:
-            raise InputError(
-                clashes, hint="Policies that are joined must not contradict each other."
-            )
-        both: dict[str, Any] = {"error_rate": self.error_rate, "errors": self.errors}
-        first = {name: value for name, value in both.items() if name in self.set_in}
+        if clashes := list(self._clashes(other)):
+            raise InputError(clashes, hint="Policies used together must not contradict each other.")
         columns = {**self.weights, **other.weights}
         weights = {c: {**self.weights.get(c, {}), **other.weights.get(c, {})} for c in columns}
         metrics = {**self.options.get("weights", {}), **other.options.get("weights", {})}
         return replace(
             other,
-            **first,
+            **self._limits(),
             name=f"{self.name}, {other.name}",
             gates=self.gates + other.gates,
             required=tuple(dict.fromkeys(self.required + other.required)),
@@ -282,10 +274,11 @@ class Policy:
                         f"optional ({two.set_in['optional_scenarios']})."
                     )
 
+    def _limits(self) -> dict[str, Any]:
+        return {n: getattr(self, n) for n in ("error_rate", "errors") if n in self.set_in}
+
     def _settings(self) -> dict[str, Any]:
-        both: dict[str, Any] = {"error_rate": self.error_rate, "errors": self.errors}
-        settings = {n: v for n, v in both.items() if n in self.set_in}
-        settings |= {n: v for n, v in self.options.items() if n != "weights"}
+        settings = self._limits() | {n: v for n, v in self.options.items() if n != "weights"}
         settings |= {f"weights.{n}": v for n, v in self.options.get("weights", {}).items()}
         for column, weights in self.weights.items():
             settings |= {f"weights.by_{column}.{n}": v for n, v in weights.items()}

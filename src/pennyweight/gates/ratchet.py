@@ -1,4 +1,4 @@
-"""The ratchet: thresholds in a policy file rise to what was reached, and never fall."""
+"""The ratchet: thresholds in a policy file rise to the values reached, and never fall."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import InputError, PennyweightError, UsageError
-from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold, version_key
+from pennyweight.gates.policy import Gate
+from pennyweight.gates.threshold import FRACTIONS, MILLISECONDS, Quantity, Threshold, version_key
+from pennyweight.gates.verdict import Decision, Verdict
 
-if TYPE_CHECKING:
-    from pennyweight.gates.policy import Gate
-    from pennyweight.gates.verdict import Decision, Verdict
-
-_TIMES = {"s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _PLAIN = {None: "", "'": "'", '"': '"'}
 """The ways of quoting a scalar that can be rewritten."""
@@ -30,7 +27,7 @@ Path_ = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedThreshold:
     """A threshold that was raised."""
 
     gate: str
@@ -41,10 +38,10 @@ class Raised:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratcheted:
-    """The thresholds that were raised, and those that could not be written."""
+class RatchetResult:
+    """The thresholds that were raised, and why others could not be."""
 
-    raised: tuple[Raised, ...] = ()
+    raised: tuple[RaisedThreshold, ...] = ()
     left: tuple[str, ...] = ()
 
 
@@ -55,29 +52,29 @@ class _Edit:
     span: tuple[int, int]
     value: str
     written: str
-    told: Raised
+    raised: RaisedThreshold
 
 
-def ratchet(verdict: Verdict, margin: float) -> Ratcheted:
-    """Raise the thresholds of passed gates to what they reached, less a margin.
+def ratchet(verdict: Verdict, margin: float) -> RatchetResult:
+    """Raise the thresholds of passed gates to the values reached, less a margin.
 
-    The margin is in points of a rate, and a share of other values. A gate on an interval reaches
-    its worse end. Comments and layout stay: only the numbers are replaced. What was written is read
-    again, and nothing is kept unless it is stricter.
+    The margin is in points for a rate, and a share of other values. For a gate on an interval, the
+    value reached is the worse end. Only the numbers in the files change, and only if the file, read
+    again, is stricter.
     """
-    passed = [d for d in verdict.gates if d.verdict == "pass" and d.rule and d.rule.threshold]
-    places = [(d, d.rule.place.file) for d in passed if d.rule and d.rule.place]
-    found = [
-        _one_file(file, [d for d, own in places if own == file], margin)
-        for file in dict.fromkeys(file for _, file in places)
-    ]
-    return Ratcheted(
-        tuple(one for each in found for one in each.raised),
-        tuple(one for each in found for one in each.left),
+    files: dict[str, list[Decision]] = {}
+    for decision in verdict.gates:
+        rule = decision.rule
+        if decision.verdict == "pass" and rule and rule.threshold and rule.place:
+            files.setdefault(rule.place.file, []).append(decision)
+    results = [_raise_in(file, decisions, margin) for file, decisions in files.items()]
+    return RatchetResult(
+        tuple(raised for result in results for raised in result.raised),
+        tuple(left for result in results for left in result.left),
     )
 
 
-def _one_file(file: str, decisions: Sequence[Decision], margin: float) -> Ratcheted:
+def _raise_in(file: str, decisions: Sequence[Decision], margin: float) -> RatchetResult:
     path = Path(file).resolve()
     whole = path.read_bytes().decode("utf-8")
     text = whole.removeprefix("\ufeff")
@@ -92,29 +89,28 @@ def _one_file(file: str, decisions: Sequence[Decision], margin: float) -> Ratche
             continue
         try:
             for at, gate in _places(root, rule, new):
-                made = _edit(text, root, at, gate, new)
-                older = edits.get(at)
-                if made and (older is None or _stricter(made.value, older.value, gate)):
-                    edits[at] = made
+                edit, older = _edit(text, root, at, gate, new), edits.get(at)
+                if edit and (older is None or _stricter(edit.value, older.value, gate)):
+                    edits[at] = edit
         except UsageError as error:
             left.append(f"{file}: {rule.name} stays at {rule.threshold}: {error}")
-    for one in sorted(edits.values(), key=lambda e: e.span, reverse=True):
-        text = text[: one.span[0]] + one.written + text[one.span[1] :]
+    for edit in sorted(edits.values(), key=lambda e: e.span, reverse=True):
+        text = text[: edit.span[0]] + edit.written + text[edit.span[1] :]
     if edits:
-        _check(file, root, _composed(file, text), {at: one.value for at, one in edits.items()})
+        _check(file, root, _composed(file, text), {at: e.value for at, e in edits.items()})
         fresh = path.with_name(path.name + ".new")
         fresh.write_bytes(("\ufeff" * whole.startswith("\ufeff") + text).encode("utf-8"))
         shutil.copymode(path, fresh)
         fresh.replace(path)
-    return Ratcheted(tuple(one.told for one in edits.values()), tuple(left))
+    return RatchetResult(tuple(edit.raised for edit in edits.values()), tuple(left))
 
 
 def _composed(file: str, text: str) -> Any:
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
-        hint = "Indent it with spaces."
-        raise InputError([f"{file}: its layout cannot be kept."], hint=hint) from None
+        what = f"{file}: its layout cannot be preserved."
+        raise InputError([what], hint="Indent it with spaces.") from None
 
 
 def risen(decision: Decision, margin: float) -> float | None:
@@ -133,23 +129,22 @@ def risen(decision: Decision, margin: float) -> float | None:
 
 
 def _places(root: Any, rule: Gate, new: float) -> Iterator[tuple[Path_, Gate]]:
-    """Return the place of a threshold, and those of later versions that would be looser."""
+    """Yield the place of a threshold, and those of later versions that would be looser."""
     assert rule.place is not None
     path = rule.place.path
     if not path:
-        raise UsageError("it stands in a formula; raise it there.")
+        raise UsageError("it is part of a formula; raise it by hand.")
     yield path, rule
     if path[0] != "progressive_thresholds":
         return
     chosen = version_key(str(path[2]))
     table = _follow(root, path[:2])
     for key, node in table.value if isinstance(table, yaml.MappingNode) else ():
-        own = version_key(key.value)
-        if key.value == path[2] or (own and chosen and own < chosen):
+        version = version_key(key.value)
+        if key.value == path[2] or (version and chosen and version < chosen):
             continue
-        at: Path_ = (*path[:2], key.value)
-        if isinstance(node, yaml.MappingNode):
-            at = (*at, "threshold")
+        inner = ("threshold",) if isinstance(node, yaml.MappingNode) else ()
+        at: Path_ = (*path[:2], key.value, *inner)
         scalar = _follow(root, at)
         if not isinstance(scalar, yaml.ScalarNode):
             continue
@@ -159,25 +154,26 @@ def _places(root: Any, rule: Gate, new: float) -> Iterator[tuple[Path_, Gate]]:
 
 
 def _edit(text: str, root: Any, at: Path_, gate: Gate, new: float) -> _Edit | None:
-    """Write a threshold in the notation that was used; None if that makes it no stricter."""
+    """Write a threshold in the notation of the file; None if that does not make it stricter."""
     node, old, place = _follow(root, at), gate.threshold, gate.place
     assert old is not None
     assert place is not None
     if not isinstance(node, yaml.ScalarNode) or node.style not in _PLAIN:
-        raise UsageError("its layout cannot be kept.")
+        raise UsageError("its layout cannot be preserved.")
     if text[node.start_mark.index] in "&!":
-        raise UsageError("other values hang on it; raise it there.")
+        raise UsageError("it has an anchor or a tag, which other values may use; raise it by hand.")
     value = rewritten(node.value, new, old)
     if not _stricter(value, node.value, gate):
         return None
     span = node.start_mark.index, node.end_mark.index
     written = _quoted(value, text[slice(*span)], as_json=place.file.lower().endswith(".json"))
     line = node.start_mark.line + 1
-    return _Edit(span, value, written, Raised(gate.name, place.file, line, node.value, value))
+    raised = RaisedThreshold(gate.name, place.file, line, node.value, value)
+    return _Edit(span, value, written, raised)
 
 
 def rewritten(written: str, value: float, old: Threshold) -> str:
-    """Replace the number of a threshold by a value, rounded to the lenient side.
+    """Replace the number of a threshold with a value, rounded to the lenient side.
 
     >>> rewritten("< 1.5e-1 min", 4321.0, Threshold("<", 9000, "ms"))
     '< 0.073 min'
@@ -198,16 +194,16 @@ def rewritten(written: str, value: float, old: Threshold) -> str:
 
 
 def _scale(amount: Quantity, old: Threshold) -> tuple[float, int]:
-    """Return the unit of the notation, and how many decimals to keep."""
+    """Return the unit of the notation, and the number of decimal places."""
     if old.kind in FRACTIONS:
         return (0.01, 1) if amount.unit == "%" or amount.number > 1 else (1.0, 3)
-    scale = _TIMES.get(amount.unit.lower(), 1.0)
+    scale = MILLISECONDS.get(amount.unit.lower(), 1.0)
     size = abs(old.value / scale)
     return scale, 0 if size >= 100 else 2 - math.floor(math.log10(size)) if size > 0 else 3
 
 
 def _quoted(value: str, before: str, *, as_json: bool) -> str:
-    """Write a scalar with the quotes that it had; JSON has some around all but numbers."""
+    """Write a scalar with its original quotes; in JSON, all but numbers have quotes."""
     if before.startswith("'"):
         return "'" + value.replace("'", "''") + "'"
     if before.startswith('"') or (as_json and not _NUMBER.fullmatch(value)):
@@ -237,10 +233,10 @@ def _follow(node: Any, path: Sequence[str | int]) -> Any:
 
 
 def _check(file: str, before: Any, after: Any, edits: dict[Path_, str]) -> None:
-    """Refuse to write a file in which anything but these thresholds is another."""
+    """Raise an error if anything but these thresholds would change."""
     if dict(_scalars(before)) | edits != dict(_scalars(after)):
         raise PennyweightError(
-            f"{file}: raising its thresholds would change something else, so it was left alone; "
+            f"{file} was not changed, because raising its thresholds would change other values; "
             "raise them by hand."
         )
 

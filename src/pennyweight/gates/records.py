@@ -1,11 +1,11 @@
-"""The records that gates decide on: measured, of one side, each with its weight."""
+"""The measured records that gates decide on, each with its weight."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,26 +13,26 @@ import polars as pl
 from pennyweight.catalogue import METRICS
 from pennyweight.define import MEASURES
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.gates.policy import NORMALIZED, Formula
+from pennyweight.gates.policy import NORMALIZED, Formula, Policy
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, cluster, mean_values
-from pennyweight.scoring.pipeline import Scoring
+from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.sources.source import Source
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER, clustered_error
 
-if TYPE_CHECKING:
-    from pennyweight.gates.policy import Policy
-    from pennyweight.sources.source import Source
-
 WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
-_OWN = ("weight", "required", "violated", "undecided", "judge_scores")
-BESIDE = (*SIDES, "run", "attempt", "category", "capability", "violations", *_OWN)
-_TOLD = ("expected_behaviors", "checks")
-"""The columns that tell which undecided behaviours are must-nots."""
+CONTEXT = (
+    *(*SIDES, "run", "attempt", "category", "capability", "violations", "violated", "undecided"),
+    *("weight", "required", "judge_scores"),
+)
+"""The columns that gates need in addition to those of their metrics."""
+_ROLES = ("expected_behaviors", "checks")
+"""The columns that show which undecided behaviours are must-nots."""
 MUST_NOT = "\0must_not"
-"""The must-nots of an attempt about which nothing could be decided."""
+"""The column that lists the must-nots of an attempt without a verdict."""
 
 WEIGHTED = ("pass_rate", "behavior_coverage")
 """The rates in which scenarios count by their weight."""
@@ -48,49 +48,44 @@ class GateRecords:
     name: str = ""
     left_out: int = 0
     planned: int | None = None
-    """How many attempts a run was going to make; None for what is no run."""
-    to_come: int = 0
+    """How many attempts the run makes in all; None if the records are not those of a run."""
+    remaining: int = 0
     """How many of these attempts have no record yet."""
     run: str = ""
     unseen: tuple[str, ...] = ()
-    """Scenarios that the suite requires and that have no record."""
+    """Required scenarios of the suite without a record."""
 
     @property
     def scored(self) -> pl.DataFrame:
-        """The attempts that could be made."""
+        """The attempts without an error."""
         return self.frame.filter(pl.col("status").cast(pl.String).ne_missing("error"))
 
     @property
     def errors(self) -> int:
-        """How many attempts could not be made."""
+        """The number of attempts that failed with an error."""
         return self.frame.height - self.scored.height
 
     def under(self, policy: Policy) -> GateRecords:
-        """Weigh the scenarios, and take the options, as a policy says."""
-        own = pl.col("weight").cast(pl.Float64, strict=False).fill_null(1.0)
+        """Apply the weights, options and composites of a policy."""
+        weight = pl.col("weight").cast(pl.Float64, strict=False).fill_null(1.0)
         for column, weights in policy.weights.items():
             if weights:
-                key = pl.col(column).str.strip_chars().str.to_lowercase()
-                own *= key.replace_strict(weights, default=1.0, return_dtype=pl.Float64)
+                weight *= _key(column).replace_strict(weights, default=1.0, return_dtype=pl.Float64)
         return replace(
             self,
-            frame=self.frame.with_columns(own.alias(WEIGHT)),
+            frame=self.frame.with_columns(weight.alias(WEIGHT)),
             options={**self.options, **policy.options},
             composites=policy.composites,
         )
 
     def where(self, select: Sequence[tuple[str, str]]) -> GateRecords:
-        """Keep the records that have these values, but for case and space around them."""
-        frame = self.frame
-        for column, value in select:
-            key = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
-            frame = frame.filter(key == value.strip().lower())
-        return replace(self, frame=frame)
+        """Keep the records with these values, ignoring case and surrounding white space."""
+        keys = [_key(column) == value.strip().lower() for column, value in select]
+        return replace(self, frame=self.frame.filter(keys)) if keys else self
 
     def values_in(self, column: str) -> list[str]:
-        """List what records have in a column, but for case and space around it."""
-        key = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
-        return [str(v) for v in self.frame.select(key.unique().sort().drop_nulls()).to_series()]
+        """Return the distinct values of a column, in lower case and stripped."""
+        return self.frame.select(_key(column).unique().sort().drop_nulls()).to_series().to_list()
 
     def estimate(self, metric: str, confidence: float) -> Estimate:
         """Estimate a metric, or a composite of the policy."""
@@ -103,19 +98,19 @@ class GateRecords:
             names = declared.part_names(self.options)
             parts = {name: [self.estimate(name, confidence)] for name in names}
             return combine(declared, parts, 1, self.options)[0]
-        return estimates(self.frame, 1, [METRICS[metric]], self.options, confidence, 0)[0][metric]
+        return estimates(self.frame, 1, [declared], self.options, confidence, 0)[0][metric]
 
     def weighs(self, metric: str) -> bool:
-        """Whether scenarios count differently in a metric."""
+        """Whether scenarios have different weights in a metric."""
         return metric in WEIGHTED and self.weighted
 
     @property
     def weighted(self) -> bool:
-        """Whether scenarios count differently."""
+        """Whether scenarios have different weights."""
         return WEIGHT in self.frame.columns and self.frame[WEIGHT].n_unique() > 1
 
     def values(self, metric: str) -> pl.Expr | None:
-        """Return the values that a metric is the mean of; None if it is no mean."""
+        """Return the values whose mean is a metric; None if the metric is not a mean."""
         if metric in self.composites or metric not in METRICS:
             return None
         return mean_values(METRICS[metric], self.options)
@@ -156,14 +151,14 @@ class GateRecords:
         )
         error, clusters = clustered_error(pl.col("s"), pl.col("w"))
         mean = pl.col("s").sum() / pl.col("w").sum()
-        row = tasks.select(mean.alias("v"), error.alias("e"), clusters.alias("k")).row(0)
+        row = tasks.select(v=mean, e=error, k=clusters).row(0)
         value, spread, count = (np.array([0.0 if x is None else x]) for x in row)
         low, high = (float(end[0]) for end in bounded_interval(value, spread, count, confidence))
-        found = Estimate(float(value[0]), None, None, used.height, rows.height - used.height)
-        return found if np.isnan(low) else replace(found, low=low, high=high)
+        low_, high_ = (None, None) if np.isnan(low) else (low, high)
+        return Estimate(float(value[0]), low_, high_, used.height, rows.height - used.height)
 
     def _composite(self, formula: Formula, confidence: float) -> Estimate:
-        """Add the parts up; the ends of its interval are its values at the ends of theirs."""
+        """Add the parts up; the ends of the interval are the sums at the ends of the parts'."""
         parts = [(t, self.part(t.metric, confidence)) for t in formula.terms]
         sums: list[float | None] = [0.0, 0.0, 0.0]
         for term, part in parts:
@@ -200,73 +195,73 @@ def read_records(
     skip_bad: bool = False,
     name: str = "",
 ) -> GateRecords:
-    """Read and measure the records of sources; refuse none at all, and several sides.
+    """Read and measure the records of one side; refuse several sides, and an empty source.
 
-    `same_side` names a subject and a tier that are picked only where the records have several.
+    `same_side` selects a subject and a tier only if the records have several.
     """
     where = where or {}
-    columns = list(dict.fromkeys((*BESIDE, *_TOLD, *where)))
-    work = Scoring.of(sources, columns, list(metrics) if metrics else None, 0.9, 0, map, options)
-    work = replace(work, plan=replace(work.plan, by=[]))
-    measured = work.measure(sources, skip_bad=skip_bad)
+    columns = list(dict.fromkeys((*CONTEXT, *_ROLES, *where)))
+    request = ScoreRequest(metrics, map=map, skip_bad=skip_bad, options=options)
+    work = Scoring.of(sources, request, also=columns)
+    measured = work.measure(sources)
     if not measured.frame.height:
         raise InputError(["There are no records to decide on."])
+    present = {*measured.loaded.present, *MEASURES}
     for column in where:
-        known = {*measured.loaded.present, *BY_NAME, *MEASURES} - {column}
-        if column not in {*measured.loaded.present, *MEASURES} and not (
-            measured.frame[column].count()
-        ):
+        if column not in present and not measured.frame[column].count():
+            known = {*present, *BY_NAME} - {column}
             raise UsageError(unknown("Column", column, known, "No record has it."))
-    frame, taken = _open_must_nots(numbered(measured.frame)), {**work.options, **options}
-    every = GateRecords(frame, taken, name=name, left_out=measured.left_out)
+    frame = _with_open_must_nots(numbered(measured.frame))
+    every = GateRecords(frame, work.options, name=name, left_out=measured.left_out)
     where = narrowed(frame, where, same_side or {})
-    found = every.where(list(where.items()))
-    if not found.frame.height:
-        shown = ", ".join(f"{n}={v}" for n, v in where.items())
-        there = f"{name} has" if name else "There are"
-        raise InputError([f"{there} no records with {shown}."])
-    one_side(found.frame)
-    return _planned(found, frame, sources)
+    records = every.where(list(where.items()))
+    if not records.frame.height:
+        values = ", ".join(f"{n}={v}" for n, v in where.items())
+        raise InputError([f"{f'{name} has' if name else 'There are'} no records with {values}."])
+    one_side(records.frame)
+    return _planned(records, frame, sources)
 
 
-def _planned(found: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
+def _planned(records: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
+    """Add what the runs of a side planned, and what of it has no record yet."""
     runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
     if not runs:
-        return found
-    side = found.frame.select(SIDES).row(0)
-    alike = zip(SIDES, side, strict=True)
-    mine = every.filter(pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in alike)
-    made = dict(mine["run"].cast(pl.String).value_counts().iter_rows())
-    tried = set(mine["task_id"])
-    coming = {run: max(0, planned - made.get(run, 0)) for _, run, planned in runs}
+        return records
+    side = zip(SIDES, records.frame.select(SIDES).row(0), strict=True)
+    rows = every.filter(pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in side)
+    made = dict(rows["run"].cast(pl.String).value_counts().iter_rows())
+    tried = set(rows["task_id"])
+    remaining = {run: max(0, planned - made.get(run, 0)) for _, run, planned in runs}
     unseen = (name for source, *_ in runs for name in source.required if name not in tried)
     return replace(
-        found,
+        records,
         planned=sum(planned for *_, planned in runs),
-        to_come=sum(coming.values()),
-        run=next((run for run, left in coming.items() if left), ""),
+        remaining=sum(remaining.values()),
+        run=next((run for run, left in remaining.items() if left), ""),
         unseen=tuple(dict.fromkeys(unseen)),
     )
 
 
-def _open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
-    """Find the must-nots without a verdict.
+def _with_open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add a column with the must-nots without a verdict, according to the checks.
 
-    The checks say which they are. Where a record has none, whatever is undecided and is no expected
-    behaviour may be one.
+    In a record without checks, everything undecided may be one, except expected behaviours.
     """
-    names: list[list[str] | None] = [None] * frame.height
-    rows = frame.select("undecided", "expected_behaviors", "checks", "violations").with_row_index()
+    lists: list[list[str] | None] = [None] * frame.height
+    rows = frame.select("undecided", *_ROLES).with_row_index()
     for row in rows.filter(pl.col("undecided").list.len() > 0).iter_rows(named=True):
         try:
             checks = json.loads(row["checks"] or "null")
-            found = [c["name"] for c in checks if c["role"] == "must_not" and c["holds"] is None]
+            names = [c["name"] for c in checks if c["role"] == "must_not" and c["holds"] is None]
         except (ValueError, TypeError, KeyError):
             expected = set(row["expected_behaviors"] or ())
-            found = [name for name in row["undecided"] if name not in expected]
-        names[row["index"]] = found or None
-    column = pl.Series(MUST_NOT, names, dtype=pl.List(pl.String))
-    return frame.drop(_TOLD).with_columns(column)
+            names = [name for name in row["undecided"] if name not in expected]
+        lists[row["index"]] = names or None
+    return frame.drop(_ROLES).with_columns(pl.Series(MUST_NOT, lists, dtype=pl.List(pl.String)))
+
+
+def _key(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:
@@ -289,6 +284,6 @@ def one_side(frame: pl.DataFrame) -> None:
         if len(values) > 1:
             shown = ", ".join(values[:5]) + (", …" if len(values) > 5 else "")
             raise UsageError(
-                f"The records are of several {column}s ({shown}); a good one must not hide a bad "
-                f"one. --where {column}={values[-1]} picks one."
+                f"The records are of several {column}s ({shown}); a gate decides on one. "
+                f"Choose it: --where {column}={values[-1]}."
             )

@@ -1,50 +1,49 @@
-"""Tests that may be looked at after every task: their error rates hold however often that is.
+"""Sequential tests: their error rates hold even if the results are checked after every task.
 
-Each is a bet, against a claim about a mean, whose capital is expected not to grow while the claim
-is true. By Ville's inequality it then ever reaches 1/α with a chance of α at most, whenever one
-looks and however one stops. All that is asked of the values is that they lie between 0 and 1 and
-come in random order: each is the mean of one task's attempts, so repeats do not pass for tasks.
+Each test is a bet against a claim about a mean. If the claim is true, the capital of the bet is not
+expected to grow, so by Ville's inequality it reaches 1/α with probability at most α, whenever the
+test stops. The values must be between 0 and 1 and in random order. Each is the mean of one task's
+attempts, so repeated attempts do not count as tasks.
 
 On passes and failures the bet is Wald's sequential probability ratio test; on other values its size
-follows the variance of the tasks before.
+depends on the variance of the earlier tasks.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pennyweight.stats.interval import Floats
+from pennyweight.gates.verdict import Word
+from pennyweight.stats.interval import Floats
 
 PRIOR = 60
-"""For how many tasks the expected variance stands, until those seen take over."""
+"""How many tasks the expected variance counts as."""
 CAUTIOUS = 0.9
 GRID = 401
 CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """The state of a sequential test."""
+class SequentialState:
+    """The state of a sequential test after some tasks."""
 
-    verdict: Literal["pass", "fail", "inconclusive"]
+    verdict: Word
     tasks: int
-    """How many tasks it took, or has seen."""
+    """The number of tasks that decided it; all tasks so far while it is inconclusive."""
     for_pass: float
-    """How many to one the evidence stands against a mean of `bad` or worse."""
+    """The odds against a mean of `bad` or worse, as N in "N to 1"."""
     for_fail: float
-    """How many to one it stands against a mean of `good` or better."""
+    """The odds against a mean of `good` or better."""
 
 
 def bets(values: Floats, claim: float, instead: float, *, variance: float | None = None) -> Floats:
     """Return the log of the capital after each value, betting that the mean is above the claim.
 
-    `instead` is the mean that the bet is best for. Without a `variance` the values are taken for
-    passes and failures, and the capital is the likelihood ratio. The last axis holds the tasks.
+    The bet grows fastest if the mean is `instead`. Without a `variance` the values are passes and
+    failures, and the capital is the likelihood ratio. The last axis holds the tasks.
     """
     edge = instead - claim
     if variance is None:
@@ -57,16 +56,12 @@ def bets(values: Floats, claim: float, instead: float, *, variance: float | None
 
 
 def _variances(values: Floats, mean: float, variance: float) -> Floats:
-    """Estimate the variance before each value, from those that came earlier alone."""
+    """Estimate the variance before each value, from earlier values only."""
     before = np.arange(values.shape[-1]) + PRIOR
-    ones, squares = (_earlier(x) for x in (values, np.square(values)))
+    ones, squares = (np.cumsum(x, axis=-1) - x for x in (values, np.square(values)))
     middle = (ones + PRIOR * mean) / before
     spread: Floats = (squares + PRIOR * (mean**2 + variance)) / before - np.square(middle)
     return np.maximum(spread, 1e-9)
-
-
-def _earlier(values: Floats) -> Floats:
-    return np.cumsum(values, axis=-1) - values
 
 
 def look(
@@ -77,33 +72,33 @@ def look(
     fail_level: float,
     *,
     variance: float | None = None,
-) -> Looked:
-    """Decide whether the mean is `good` or better, or `bad` or worse; in between both are right.
+) -> SequentialState:
+    """Decide if the mean is `good` or better, or `bad` or worse; in between, both are right.
 
     >>> found = look(np.ones(40), good=0.9, bad=0.8, pass_level=0.05, fail_level=0.05)
     >>> found.verdict, found.tasks, round(found.for_pass, 1)
     ('pass', 26, 21.4)
     """
     if not len(values):
-        return Looked("inconclusive", 0, 1.0, 1.0)
+        return SequentialState("inconclusive", 0, 1.0, 1.0)
     rises = bets(values, bad, good, variance=variance)
     falls = bets(1 - values, 1 - good, 1 - bad, variance=variance)
     first_pass, first_fail = _first(rises, pass_level), _first(falls, fail_level)
     seen = min(first_pass, first_fail, len(values) - 1) + 1
     evidence = [math.exp(min(700.0, max(0.0, float(x[:seen].max())))) for x in (rises, falls)]
     if first_pass == first_fail:
-        return Looked("inconclusive", seen, *evidence)
-    return Looked("pass" if first_pass < first_fail else "fail", seen, *evidence)
+        return SequentialState("inconclusive", seen, *evidence)
+    return SequentialState("pass" if first_pass < first_fail else "fail", seen, *evidence)
 
 
 def _first(capital: Floats, level: float) -> int:
-    """Return where the capital first reaches 1/level; beyond the end if nowhere."""
+    """Return the index at which the capital first reaches 1/level; the length if it never does."""
     reached = capital >= math.log(1 / level)
     return int(reached.argmax()) if reached.any() else len(capital)
 
 
 def bounds(values: Floats, level: float) -> tuple[float, float]:
-    """Return ends for the mean that hold at every look, each but for a chance of `level`.
+    """Return ends for the mean, each wrong at any time with probability at most `level`.
 
     >>> low, high = bounds(np.tile([1.0, 1.0, 1.0, 0.0], 50), 0.05)
     >>> round(low, 2), round(high, 2)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from pennyweight.define import Metric
 from pennyweight.errors import UsageError
 from pennyweight.schema.tree import Written
 from pennyweight.text.format import declared, with_unit
 from pennyweight.text.notation import SHARE
-
-if TYPE_CHECKING:
-    from pennyweight.define import Metric
-
 
 Sign = Literal[">=", ">", "<=", "<", "="]
 
@@ -30,7 +27,7 @@ _FORM = re.compile(
     r"\s*(>=|=>|<=|=<|==|[≥≤<>=])?\s*(\$)?\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"\s*(%|[A-Za-z$]*)\s*"
 )
-_TIMES = {"ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
+MILLISECONDS = {"ms": 1.0, "s": 1e3, "sec": 1e3, "seconds": 1e3, "min": 6e4, "m": 6e4}
 _TINY = 1e-12
 """Rounding errors of sums of fractions are smaller than this."""
 
@@ -72,8 +69,8 @@ class Quantity:
                     f"{metric} is from 0 to 1; {self.number:g} is not between 0 and 100 %."
                 )
             return number
-        if kind == "ms" and unit in _TIMES:
-            return number * _TIMES[unit]
+        if kind == "ms" and unit in MILLISECONDS:
+            return number * MILLISECONDS[unit]
         allowed = {"US$": {"$", "usd"}, "tokens": {"tokens", "token"}}.get(kind, set())
         if unit and unit not in allowed:
             wanted = {"ms": "ms or s", "US$": "$"}.get(kind, "no unit")

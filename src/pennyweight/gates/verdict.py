@@ -1,19 +1,16 @@
-"""Verdicts: what each gate came to and why, as plain values."""
+"""Verdicts: the decision on each gate and the reason, as plain values."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from pennyweight.gates.policy import Gate
 from pennyweight.scoring.scores import json_value
-
-if TYPE_CHECKING:
-    from pennyweight.gates.policy import Gate
 
 Word = Literal["pass", "fail", "inconclusive"]
 TestKind = Literal["rule", "value", "interval", "sequential"]
-"""What decided a gate: a rule that holds for every policy, its value, its interval, or a test that
-is made task by task while a run goes on."""
+"""What decided a gate: a built-in rule, its value, its interval, or a sequential test."""
 
 _JSON = (
     *("name", "metric", "level", "on", "value"),
@@ -62,11 +59,11 @@ class Decision:
     evidence: float | None = None
     """Of a sequential test that ended: the odds against the other verdict, as N in "N to 1"."""
     planned_tasks: int | None = None
-    """Of a sequential test: how many tasks it would take at most; `tasks` were taken."""
+    """Of a sequential test: the most tasks it can use; it used `tasks`."""
 
     @classmethod
     def of(cls, gate: Gate, verdict: Word, why: str) -> Decision:
-        """Decide a gate of a policy; numbers are added by `replace`."""
+        """Return the decision on a gate, without numbers."""
         test: TestKind = "value" if gate.on == "value" else "interval"
         named = cls(gate.name, gate.metric, verdict, why, gate.level, gate.on)
         return replace(named, kind=gate.kind, rule=gate, test=test)
@@ -133,12 +130,9 @@ class Verdict:
 
     @property
     def deciding(self) -> tuple[Decision, ...]:
-        """The gates without which the verdict would be another."""
-        return tuple(
-            g
-            for g in self.gates
-            if g.level == "blocking" and g.verdict == self.verdict and g.verdict != "pass"
-        )
+        """The blocking gates that keep the policy from passing."""
+        blocking = (g for g in self.gates if g.level == "blocking" and g.verdict != "pass")
+        return tuple(g for g in blocking if g.verdict == self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `pennyweight gate --format json` prints."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pennyweight.catalogue import METRICS
-from pennyweight.stats.descriptive import Statistics
+from pennyweight.scoring.scores import Statistics
 
 _ENDLESS = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infinity"]}]}
 _COUNT = {"type": "integer", "minimum": 0}

@@ -15,11 +15,10 @@ from pennyweight.render.format import MISSING, count, estimate_cells, level, qua
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title
 from pennyweight.render.terminal import GAP, Terminal, borderless
-from pennyweight.scoring.scores import Group, Scores
+from pennyweight.scoring.scores import Group, Scores, Statistics
 
 if TYPE_CHECKING:
     from pennyweight.scoring.estimates import Estimate
-    from pennyweight.stats.descriptive import Statistics
 
 _MAX_WIDTH = 160
 _MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24

@@ -1,26 +1,23 @@
-"""The digest of records as plain data: what reports and pages show and the store keeps.
+"""The digest of records as plain data, for reports, pages and the store.
 
-`api/digest.py` computes it. Its keys are JSON that the page's API gives out.
+`api/digest.py` computes it. The page's API returns it as JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import polars as pl
 
 from pennyweight.record import KEY
+from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-if TYPE_CHECKING:
-    from pennyweight.scoring.estimates import Value
-
-
 VERSION = 3
-"""Changes when a stored digest can no longer be read."""
+"""Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
-"""The metrics that may stand for a whole run; the first that has a value does."""
+"""The first of these metrics that has a value is the headline of a run."""
 
 
 class GroupDigest(TypedDict):
@@ -36,7 +33,7 @@ class GroupDigest(TypedDict):
 
 
 class ChartRow(TypedDict):
-    """A value with its interval, and the filter or the two sides that find its records."""
+    """A value with its interval, and the filter or the two sides that select its records."""
 
     name: str
     value: float
@@ -57,7 +54,7 @@ class RowChart(TypedDict):
 
 
 class Bin(TypedDict):
-    """What lies between two values of a measure."""
+    """The records between two values of a measure."""
 
     low: float
     high: float
@@ -82,7 +79,7 @@ class Histogram(BinChart):
 
 
 class AnswerCount(TypedDict):
-    """How often an answer was given, how often it was right, and how it was spelt."""
+    """How often an answer was given, how often it was right, and its spellings."""
 
     answer: str | None
     n: int
@@ -108,14 +105,14 @@ class Coverage(TypedDict):
 
 
 class ErrorCount(TypedDict):
-    """Why attempts could not be made, and how many."""
+    """An error, and how many attempts failed with it."""
 
     error: str | None
     n: int
 
 
 class ChartData(TypedDict):
-    """The numbers behind each chart; None where there is nothing to draw."""
+    """The numbers behind each chart; None if there is nothing to draw."""
 
     sides: RowChart | None
     differences: RowChart | None
@@ -160,9 +157,9 @@ def group_name(group: Group) -> str:
 
 def group_digest(group: Group) -> GroupDigest:
     """Return the scores of a group as plain data."""
-    told = group.to_dict()
+    scores = group.to_dict()
     return {
-        "group": told["group"],
+        "group": scores["group"],
         "name": group_name(group),
         "records": group.records,
         "errors": group.errors,
@@ -170,30 +167,29 @@ def group_digest(group: Group) -> GroupDigest:
             n: [json_value(e.value), json_value(e.low), json_value(e.high), e.records, e.skipped]
             for n, e in group.estimates.items()
         },
-        "statistics": told["statistics"],
+        "statistics": scores["statistics"],
     }
 
 
 def headline(group: Group) -> str | None:
-    """Name the metric that stands for a group: the first headline metric that has a value."""
+    """Return the headline metric of a group."""
     known = (n for n in HEADLINES if n in group.estimates)
     return next((n for n in known if group[n].value is not None), None)
 
 
 LONGEST = 4_000
-"""Characters of a text that are kept."""
-
+"""The most characters of a text in a digest."""
 TEXTS = ("input", "response", "reasoning", "cot", "answer", "target", "error")
 VALUES = (
     *("status", "category", "capability", "correct", "passed", "prob_correct", "cot_tokens"),
     *("total_tokens", "latency_ms", "cost_usd", "scenario_score", "impl_rate", "violations"),
 )
-_PAGE = 2_000
-"""Rows among which a record is looked for."""
+_SEARCHED = 100_000
+"""The number of rows searched for a task that was solved in some attempts only."""
 
 
 def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
-    """Choose records, each for a reason; no record twice."""
+    """Choose noteworthy records, each with the reason; no record twice."""
     there = set(frame.collect_schema().names())
     texts = [pl.col(n).cast(pl.String).str.slice(0, LONGEST) for n in TEXTS if n in there]
     values = [pl.col(n) for n in (*KEY, *VALUES) if n in there]
@@ -239,13 +235,13 @@ def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[i
 
 
 def _undecided(frame: pl.LazyFrame, there: set[str]) -> list[int]:
-    """Find a task that one side solved in one attempt and not in another: one of each."""
+    """Return a right and a wrong attempt of one side at one task."""
     side = [n for n in ("run", "subject", "tier", "task_id") if n in there]
     if "task_id" not in side:
         return []
     mixed = (
-        frame.filter(pl.col("correct").is_not_null() & pl.col("task_id").is_not_null())
-        .head(_PAGE * 50)
+        frame.drop_nulls(["correct", "task_id"])
+        .head(_SEARCHED)
         .group_by(side)
         .agg(
             share=pl.col("correct").mean(),

@@ -9,17 +9,20 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from pennyweight.stats.interval import bounded_interval, quantile_ranks, rate_interval, t_interval
+from pennyweight.define import Metric
+from pennyweight.stats.interval import (
+    Floats,
+    bounded_interval,
+    quantile_ranks,
+    rate_interval,
+    t_interval,
+)
 from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample, clustered_error
-
-if TYPE_CHECKING:
-    from pennyweight.define import Metric
-    from pennyweight.stats.interval import Floats
 
 
 @dataclass(frozen=True, slots=True)

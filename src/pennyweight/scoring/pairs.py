@@ -1,4 +1,4 @@
-"""Pairs of sides on the tasks that both tried: what is compared, task by task."""
+"""Pairs of sides, compared task by task on the tasks that both tried."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ import polars as pl
 
 from pennyweight.define import METRICS
 from pennyweight.scoring.groups import GROUP, mean_values, sums
-from pennyweight.stats.attempt_noise import Tries
-from pennyweight.stats.multiple import holm
-from pennyweight.stats.paired import Kind, Paired, cliffs_delta, compare
+from pennyweight.stats.paired import Kind, Paired, Tries, cliffs_delta, compare, holm
 from pennyweight.stats.power import Design
 from pennyweight.stats.resample import CLUSTER
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """Values of a column that only one side has, and how many records stay out with them."""
+class UnsharedValues:
+    """Values of a column that only one side has, and how many records are left out with them."""
 
     side: str
     values: tuple[str, ...]
@@ -29,20 +27,20 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
-    """The values of a column that both sides have, where one has others too."""
+class SharedValues:
+    """The values of a column that both sides have, if one side has others too."""
 
     column: str
     values: tuple[str, ...]
-    alone: tuple[Alone, ...]
+    alone: tuple[UnsharedValues, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """The tasks that two sides both tried.
 
-    `passes`, `rates` and `costs` hold for both sides, on these tasks, what a pass costs, how often
-    they passed, and what an attempt cost.
+    `passes`, `rates` and `costs` are the cost of a pass, the pass rate and the cost of an attempt
+    of each side on these tasks.
     """
 
     a: str
@@ -53,81 +51,78 @@ class Overlap:
     passes: tuple[float | None, float | None]
     rates: tuple[float | None, float | None]
     costs: tuple[float | None, float | None]
-    common: tuple[Common, ...]
+    common: tuple[SharedValues, ...]
     clusters: pl.Series = field(repr=False, compare=False)
 
     @classmethod
     def of(
         cls, frame: pl.DataFrame, names: tuple[str, str], groups: tuple[int, int], key: list[str]
     ) -> Overlap:
-        """Find what two sides of the records have in common; errors are tries too."""
+        """Return what two sides of the records have in common; errors count as tries."""
         tried = frame.filter(pl.col("task_id").is_not_null())
         sides = [tried.filter(pl.col(GROUP) == group) for group in groups]
         units = [side.select(key).unique() for side in sides]
         both = units[0].join(units[1], on=key, how="semi", nulls_equal=True)
         clusters = both[CLUSTER].unique()
-        shared = [side.join(both, on=key, how="semi", nulls_equal=True) for side in sides]
+        scored = [
+            side.join(both, on=key, how="semi", nulls_equal=True)
+            .filter(pl.col("status").ne_missing("error"))
+            .select(pl.col("passed", "cost_usd").cast(pl.Float64))
+            for side in sides
+        ]
+        (rate_a, cost_a), (rate_b, cost_b) = (side.mean().row(0) for side in scored)
+        shared = (_shared_values(name, names, sides) for name in key if name != CLUSTER)
         return cls(
             *names,
             tasks=len(clusters),
-            whole=all(one.height == both.height for one in units),
-            passes=(_cost_of_pass(shared[0]), _cost_of_pass(shared[1])),
-            rates=(_mean(shared[0], "passed"), _mean(shared[1], "passed")),
-            costs=(_mean(shared[0], "cost_usd"), _mean(shared[1], "cost_usd")),
-            common=tuple(
-                one for name in key if name != CLUSTER and (one := _common(name, names, sides))
-            ),
+            whole=all(side.height == both.height for side in units),
+            passes=(_cost_of_pass(scored[0]), _cost_of_pass(scored[1])),
+            rates=(rate_a, rate_b),
+            costs=(cost_a, cost_b),
+            common=tuple(values for values in shared if values),
             clusters=clusters,
         )
 
     def better(self, name: str) -> bool:
-        """Whether a side passed more often than the other on what both tried."""
+        """Whether a side passed more often than the other on the shared tasks."""
         return _above(self.rates, first=name == self.a)
 
     def dearer(self, name: str) -> bool:
-        """Whether an attempt of a side cost more than the other's on what both tried."""
+        """Whether a side cost more per attempt than the other on the shared tasks."""
         return _above(self.costs, first=name == self.a)
 
 
 def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
-    """Whether one of two numbers is above the other by more than their last digits."""
+    """Whether the first or the second number is above the other by more than rounding."""
     own, other = values if first else values[::-1]
     if own is None or other is None:
         return False
     return own > other and not math.isclose(own, other, rel_tol=1e-9)
 
 
-def _cost_of_pass(frame: pl.DataFrame) -> float | None:
-    known = frame.filter(
-        pl.col("status").ne_missing("error"),
-        pl.col("cost_usd").is_not_null(),
-        pl.col("passed").is_not_null(),
-    )
+def _cost_of_pass(scored: pl.DataFrame) -> float | None:
+    known = scored.drop_nulls()
     if not known.height:
         return None
-    passes = float(known["passed"].cast(pl.Float64).sum())
-    return float(known["cost_usd"].sum()) / passes if passes else math.inf
+    passes, cost = known.sum().row(0)
+    return float(cost / passes) if passes else math.inf
 
 
-def _mean(frame: pl.DataFrame, column: str) -> float | None:
-    scored = frame.filter(pl.col("status").ne_missing("error"))
-    return scored.select(pl.col(column).cast(pl.Float64).mean()).item()  # type: ignore[no-any-return]
-
-
-def _common(column: str, names: tuple[str, str], sides: list[pl.DataFrame]) -> Common | None:
+def _shared_values(
+    column: str, names: tuple[str, str], sides: list[pl.DataFrame]
+) -> SharedValues | None:
     counts = [
         dict(side.group_by(pl.col(column).cast(pl.String)).len().iter_rows()) for side in sides
     ]
     alone = []
     for name, own, other in zip(names, counts, reversed(counts), strict=True):
-        if only := [value for value in own if value not in other]:
-            records = sum(own[value] for value in only)
-            alone.append(Alone(name, _texts(only), records))
-    both = [value for value in counts[0] if value in counts[1]]
-    return Common(column, _texts(both), tuple(alone)) if alone else None
+        if only := own.keys() - other.keys():
+            alone.append(UnsharedValues(name, _texts(only), sum(own[value] for value in only)))
+    both = counts[0].keys() & counts[1].keys()
+    return SharedValues(column, _texts(both), tuple(alone)) if alone else None
 
 
-def _texts(values: list[str | None]) -> tuple[str, ...]:
+def _texts(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted("none" if value is None else value for value in values))
 
 
@@ -135,8 +130,7 @@ PAIRED = (
     *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),
     *("latency_mean_ms", "duration_seconds", "total_tokens_mean"),
 )
-"""The default comparison: metrics that are means, and measures whose mean is compared."""
-
+"""The metrics that are compared by default, and measures whose mean is compared."""
 MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "number"}
 
 _JSON = (
@@ -145,9 +139,8 @@ _JSON = (
 )
 
 FIVE_POINTS = 0.05
-
 MOST_TRIES = 20_000
-"""Up to so many, single tries are kept; tasks tried that often have even differences."""
+"""The most single tries that are used; with more, the differences of tasks are nearly symmetric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +168,20 @@ class Pair:
 
     @property
     def interval(self) -> list[float | None] | None:
-        """The ends, where there are any."""
+        """The interval of the difference, if there is one."""
         return None if self.low is None else [self.low, self.high]
 
     @property
     def alike(self) -> bool:
-        """Whether the sides differ by the same number at every task, so nothing varied."""
+        """Whether the difference is the same at every task."""
         return self.tasks > 1 and self.low is None
 
     def shown(self, level: float) -> bool:
-        """Whether there is a difference, all comparisons of the report considered."""
+        """Whether the difference is significant, adjusted for all comparisons."""
         return self.p_adjusted is not None and self.p_adjusted <= level
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return one entry of `pairs` in what `pennyweight compare --format json` prints."""
         return {name: getattr(self, name) for name in _JSON}
 
 
@@ -202,7 +195,7 @@ class Compared:
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
-        """Find the values behind a metric that is a mean of the scored records; None for others."""
+        """Return the values whose mean is a metric; None if the metric is not a mean."""
         if name in MEASURED:
             return cls(name, pl.col(name), MEASURED[name])
         metric = METRICS[name]
@@ -217,10 +210,10 @@ class Compared:
     def by_task(
         self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame, tried: pl.Series
     ) -> tuple[Paired, int, int]:
-        """Pair two sides; also gives how many tasks only the one tried, and only the other.
+        """Pair two sides; also return how many tasks only the first tried, and only the second.
 
-        `tried` has the tasks that both tried, with a value or without. `frame` has the
-        records: where sides were tried unevenly, single tries are kept.
+        `tried` has the tasks that both tried, with or without a value. `frame` has the records, for
+        the single tries of sides that were tried unevenly.
         """
         total, count = f"{self.name}/s", f"{self.name}/n"
         a, b = (
@@ -237,14 +230,14 @@ class Compared:
         alone = ~pl.col(CLUSTER).is_in(tried.implode(), nulls_equal=True)
         only = [t.filter(alone)[CLUSTER].n_unique() for t in (a, b)]
         columns = (total, f"{total}/b", count, f"{count}/b")
-        a_, b_, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
+        mean_a, mean_b, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
         uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
         fits = tries_a.sum() + tries_b.sum() <= MOST_TRIES
         each = None
         if uneven and fits and self.kind != "rate":
             groups = [table[GROUP][0] for table in tables]
             each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
-        return Paired(a_, b_, tries_a, tries_b, self.kind, each), only[0], only[1]
+        return Paired(mean_a, mean_b, tries_a, tries_b, self.kind, each), only[0], only[1]
 
     def _each(
         self,
@@ -278,14 +271,16 @@ class Units:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
-        """Add up measured records; those with status `error` and those without a task stay out."""
-        fine = pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
-        scored, values = frame.filter(fine), {one.name: one.values for one in compared}
-        table = scored.group_by(GROUP, CLUSTER, *others).agg(sums(values))
+        """Add up measured records, without errors and records without a task."""
+        valid = pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
+        scored = frame.filter(valid)
+        table = scored.group_by(GROUP, CLUSTER, *others).agg(
+            sums({one.name: one.values for one in compared})
+        )
         return cls(table, compared, others, scored, frame)
 
     def overlap(self, names: Sequence[str], a: int, b: int) -> Overlap:
-        """Find what two sides, given by their numbers, both tried."""
+        """Return what two sides, given by their numbers, both tried."""
         key = self._key([self.table.filter(pl.col(GROUP) == g) for g in (a, b)])
         return Overlap.of(self.every, (names[a], names[b]), (a, b), key)
 
@@ -297,7 +292,7 @@ class Units:
         confidence: float,
         seed: int,
     ) -> list[Pair]:
-        """Compare pairs of sides, given by their numbers, in all that both have."""
+        """Compare pairs of sides, given by their numbers, in every value that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
         paired: list[tuple[str, str, Compared, Paired, int, int]] = []
         for a, b in which:
@@ -309,16 +304,16 @@ class Units:
                 if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
             ]
         how = confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired)
-        found = [
+        pairs = [
             _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), values, *how)
             for a, b, one, values, only_a, only_b in paired
         ]
-        adjusted = iter(holm([pair.p for pair in found if pair.p is not None]))
-        return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in found]
+        adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+        return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in pairs]
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
-        """Name the columns that a try of both sides must have in common."""
-        return [CLUSTER, *(n for n in self.others if _shared(n, *tables))]
+        """Return the columns in which compared tries must agree."""
+        return [CLUSTER, *(n for n in self.others if _overlapping(n, *tables))]
 
 
 def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparisons: int) -> Pair:
@@ -343,7 +338,7 @@ def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparison
     )
 
 
-def _shared(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    """Whether both sides share a value of a column; otherwise the column is what differs."""
-    there = b[name].unique().cast(pl.String).implode()
-    return bool(a[name].unique().cast(pl.String).is_in(there, nulls_equal=True).any())
+def _overlapping(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    """Whether both sides share a value of a column; otherwise it is what distinguishes them."""
+    values = [set(side[name].unique().cast(pl.String)) for side in (a, b)]
+    return bool(values[0] & values[1])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -22,14 +22,11 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
-from pennyweight.scoring.per_task import PerTask, PerTaskResult
-from pennyweight.scoring.scores import Group
+from pennyweight.scoring.per_task import PerTask
+from pennyweight.scoring.scores import Group, Statistics
 from pennyweight.sources.conversion import LINE, Conform, Mapped
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
-from pennyweight.stats.descriptive import describe, from_row
-
-if TYPE_CHECKING:
-    from pennyweight.sources.source import Source
+from pennyweight.sources.source import Source
 
 DESCRIBED = (
     *("passed", "impl_rate", "cost_usd", "duration_seconds", "cost_of_pass", "composite_score"),
@@ -62,63 +59,66 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """The metrics to compute, by name (all if None), and how to read and score the records."""
+
+    metrics: str | Sequence[str] | None = None
+    confidence: float = 0.95
+    seed: int = 0
+    map: Mapping[str, str] | None = None
+    skip_bad: bool = False
+    progress: Callable[[int], None] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Scoring:
-    """A checked request for metrics: which, with which options, from which columns."""
+    """A checked request: its metrics, their options, and the columns they need."""
 
     metrics: list[Metric]
     options: dict[str, Any]
-    confidence: float
-    seed: int
+    request: ScoreRequest
     plan: _Plan
 
     @classmethod
     def of(
         cls,
         sources: Sequence[Source],
-        by: Sequence[str],
-        metrics: str | Sequence[str] | None,
-        confidence: float,
-        seed: int,
-        map: Mapping[str, str] | None,  # noqa: A002
-        options: Mapping[str, Any],
+        request: ScoreRequest,
+        by: Sequence[str] = (),
         *,
         everything: bool = False,
         also: Collection[str] = (),
     ) -> Scoring:
-        """Check what was asked for; `also` names columns to keep beside what is grouped by."""
-        metrics = [metrics] if isinstance(metrics, str) else metrics
-        chosen = catalogue.chosen(list(metrics) if metrics else None)
-        options = {**_own_options(sources), **options}
-        check_options(options)
-        if seed < 0:
-            raise UsageError(f"The seed is {seed}; it must not be negative.")
-        if not 0 < confidence < 1:
-            raise UsageError(f"The confidence is {confidence:g}; it must lie between 0 and 1.")
-        mapped = Mapped.of(map or {})
+        """Check a request; `also` names columns to keep in addition to those grouped by."""
+        names = [request.metrics] if isinstance(request.metrics, str) else request.metrics
+        chosen = catalogue.chosen(list(names) if names else None)
+        options = {**_own_options(sources), **request.options}
+        _check_options(options)
+        if request.seed < 0:
+            raise UsageError(f"The seed is {request.seed}; it must not be negative.")
+        if not 0 < request.confidence < 1:
+            raise UsageError(
+                f"The confidence is {request.confidence:g}; it must be between 0 and 1."
+            )
+        mapped = Mapped.of(request.map or {})
         plan = _Plan.of(chosen, list(by), mapped, options, everything=everything, also=also)
-        return cls(chosen, options, confidence, seed, plan)
+        return cls(chosen, options, request, plan)
 
-    def measure(
-        self,
-        sources: Sequence[Source],
-        *,
-        sink: PerTask | None = None,
-        progress: Callable[[int], None] | None = None,
-        skip_bad: bool = False,
-    ) -> Measured:
+    def measure(self, sources: Sequence[Source], sink: PerTask | None = None) -> Measured:
         """Read the records and compute their measures."""
         plan = self.plan
-        loaded = load(sources, plan.wanted, plan.measure, plan.taker(sink), progress)
-        frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
+        loaded = load(sources, plan.wanted, plan.measure, plan.taker(sink), self.request.progress)
+        frame, doubles = _gather(loaded, plan, skip_bad=self.request.skip_bad)
         unused = () if _own_options(sources) else _unused(loaded, plan)
         return Measured(frame, loaded, doubles, unused)
 
     def score(
         self, frame: pl.DataFrame, by: Sequence[str]
     ) -> tuple[tuple[Group, ...], pl.DataFrame]:
-        """Score measured records by group; also gives them with their group and cluster."""
+        """Score measured records by group; also return them with their group and cluster."""
         groups, frame = _number_groups(frame, by)
-        asked = self.metrics, self.options, self.confidence, self.seed
+        asked = self.metrics, self.options, self.request.confidence, self.request.seed
         found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
         counted = _counted(frame, len(groups))
         return tuple(Group(g, estimates=e, **counted[i]) for i, (g, e) in enumerate(found)), frame
@@ -129,20 +129,6 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
     return tuple(sorted(loaded.present - known - set(plan.by) - own))
-
-
-def per_task_results(
-    sources: Sequence[Source],
-    *,
-    map: Mapping[str, str] | None = None,  # noqa: A002
-) -> list[PerTaskResult]:
-    """Return what each record gives, as plain values."""
-    fields = list(PerTaskResult.__dataclass_fields__)
-    plan = _Plan.of([], fields, Mapped.of(map or {}), {}, everything=False)
-    plan = replace(plan, by=[])
-    loaded = load(sources, plan.wanted, plan.measure, plan.taker(None), None)
-    frame, _ = _gather(loaded, plan, skip_bad=False)
-    return [PerTaskResult(**row) for row in frame.select(fields).iter_rows(named=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +157,7 @@ class _Plan:
         behind = needed_measures([*sorted(inputs), *by])
         read = {*KEY, "status", "error", *by, *inputs, *(n for m in behind for n in m.inputs)}
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
-        others = [n for n in by if n not in BY_NAME and n not in MEASURES and n != FILE]
+        others = [n for n in dict.fromkeys((*by, *also)) if n not in {*BY_NAME, *MEASURES, FILE}]
         return cls(
             Conform(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
@@ -208,7 +194,7 @@ def _own_options(sources: Sequence[Source]) -> dict[str, Any]:
     return found
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     """Refuse options that no measure or metric has, and weights that make no sense."""
     known = {name for one in (*MEASURES.values(), *METRICS.values()) for name in one.options}
     for name in options:
@@ -295,11 +281,29 @@ def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
     failed = pl.col("status") == "error"
     everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
     counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
-    described = scored.aggregate([describe(name) for name in DESCRIBED]).to_dicts()
+    described = scored.aggregate([_described(name) for name in DESCRIBED]).to_dicts()
     return [
-        {**count, "statistics": {n: from_row(row) if row else None for n, row in found.items()}}
+        {**count, "statistics": {n: _statistics(row) for n, row in found.items()}}
         for count, found in zip(counts.to_dicts(), described, strict=True)
     ]
+
+
+def _described(column: str) -> pl.Expr:
+    """Return a struct with the fields of `Statistics`; the smallest mode on ties."""
+    values = pl.col(column).cast(pl.Float64).drop_nulls()
+    return pl.struct(
+        median=values.median(),
+        mean=values.mean(),
+        mode=values.mode().min(),
+        min=values.min(),
+        max=values.max(),
+        std_dev=pl.when(values.is_finite().all()).then(values.std(ddof=0)),
+        count=values.len(),
+    ).alias(column)
+
+
+def _statistics(row: dict[str, Any] | None) -> Statistics | None:
+    return Statistics(**row) if row and row["count"] else None
 
 
 def _number_groups(

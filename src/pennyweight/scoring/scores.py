@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from pennyweight.define import METRICS
+from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.estimates import Estimate, Value
-    from pennyweight.stats.descriptive import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +34,20 @@ class MetricsSummary:
     total_tokens_mean: float | None
     latency_mean_ms: float | None
     latency_p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Median, mean, mode, range and population standard deviation of values."""
+
+    median: float
+    mean: float
+    mode: float
+    min: float
+    max: float
+    std_dev: float | None
+    """None where a value is infinite."""
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

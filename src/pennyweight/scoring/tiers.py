@@ -1,6 +1,6 @@
-"""Several tiers side by side: uplift, variance, delta, frontier, and what a further pass costs.
+"""Statistics across tiers: uplift, variance, delta, frontier, and the cost of a further pass.
 
-Pure functions of plain numbers; None is a number that is not known, and stays out.
+Pure functions of plain numbers; None is an unknown number, which they ignore.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import pvariance
 
 Number = float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """The cheapest way to a pass; without a name where nothing passed."""
+    """The side whose pass is cheapest; without a name if nothing passed."""
 
     name: str | None
     cost_of_pass: float
@@ -22,7 +23,7 @@ class Frontier:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The price of each further pass on the next more expensive side."""
+    """The cost of each further pass on the next more expensive side."""
 
     start: str
     end: str
@@ -33,14 +34,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Dominated:
-    """A side that costs no less than another one and passes no more often."""
+    """A side that costs at least as much as another and passes at most as often."""
 
     name: str
     by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
+class AcrossSides:
     """Statistics over all sides."""
 
     pass_rate_variance: Number
@@ -60,11 +61,6 @@ def uplift(score: Number, baseline: Number) -> Number:
     return (score - baseline) / baseline
 
 
-def difference(score: Number, baseline: Number) -> Number:
-    """Return the plain difference from the baseline."""
-    return None if score is None or baseline is None else score - baseline
-
-
 def variance(values: Iterable[Number]) -> Number:
     """Return the population variance over sides; None for fewer than two.
 
@@ -72,14 +68,11 @@ def variance(values: Iterable[Number]) -> Number:
     0.00547
     """
     known = _known(values)
-    if len(known) < 2:
-        return None
-    mean = math.fsum(known) / len(known)
-    return math.fsum((v - mean) ** 2 for v in known) / len(known)
+    return pvariance(known) if len(known) > 1 else None
 
 
 def delta(values: Iterable[Number]) -> Number:
-    """Return the distance from the smallest to the largest; None for fewer than two.
+    """Return the range of the values; None for fewer than two.
 
     >>> delta([0.25, None, 1.0])
     0.75
@@ -89,7 +82,7 @@ def delta(values: Iterable[Number]) -> Number:
 
 
 def frontier(costs: Mapping[str, Number]) -> Frontier | None:
-    """Find the side whose pass is cheapest, the first of equal ones; None if no cost is known.
+    """Return the side whose pass is cheapest, the first of equals; None if no cost is known.
 
     >>> frontier({"T0": 0.5, "T1": 0.25, "T2": math.inf}).name
     'T1'
@@ -102,10 +95,10 @@ def frontier(costs: Mapping[str, Number]) -> Frontier | None:
 
 
 def steps(sides: Sequence[tuple[str, Number, Number]]) -> tuple[list[Step], list[Dominated]]:
-    """Return what each further pass costs from one side to the next dearer one.
+    """Return what each further pass costs on the next more expensive side.
 
-    `sides` are names with the mean cost of an attempt and the pass rate. A side that passes no more
-    often than one that costs no more is no step on the way; it is named instead.
+    `sides` has names, mean costs of an attempt and pass rates. A side that passes no more often
+    than one that costs no more is not a step; it is dominated.
 
     >>> (step,), (worse,) = steps([("T0", 0.1, 0.5), ("T1", 0.2, 0.4), ("T2", 0.3, 0.75)])
     >>> step.start, step.end, step.cost_of_further_pass, worse.name, worse.by
@@ -129,7 +122,7 @@ def steps(sides: Sequence[tuple[str, Number, Number]]) -> tuple[list[Step], list
 
 
 def _digits(value: float) -> float:
-    """Drop the last digits, in which sums of the same numbers may differ."""
+    """Drop the last digits, in which sums of the same numbers can differ."""
     return float(f"{value:.12g}")
 
 

@@ -10,14 +10,11 @@ tasks without a failure give.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pennyweight.stats.special import special
-
-if TYPE_CHECKING:
-    from pennyweight.stats.interval import Floats
+from pennyweight.stats.interval import Floats
+from pennyweight.stats.quantiles import special
 
 STEP = 0.12
 NODES = STEP * np.arange(-170, 121)

@@ -6,17 +6,20 @@ task was attempted once, fewer if tasks were repeated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pennyweight.stats.quantiles import binomial_quantile, normal_quantile, student_quantile
-from pennyweight.stats.special import special
+from pennyweight.stats.quantiles import (
+    binomial_quantile,
+    normal_quantile,
+    special,
+    student_quantile,
+)
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
-    Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 def z_quantile(confidence: float) -> float:

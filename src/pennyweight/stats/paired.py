@@ -10,18 +10,16 @@ sample size (for shares and scores), or Student's widened for skewness.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pennyweight.stats.interval import t_quantile, z_quantile
+from pennyweight.stats.interval import Floats, t_quantile, z_quantile
+from pennyweight.stats.quantiles import special
 from pennyweight.stats.sign_flips import sign_flip
-from pennyweight.stats.special import special
-
-if TYPE_CHECKING:
-    from pennyweight.stats.attempt_noise import Tries
-    from pennyweight.stats.interval import Floats
 
 Kind = Literal["rate", "score", "number"]
 """The kind of the values: booleans, numbers between 0 and 1, or any numbers."""
@@ -30,6 +28,34 @@ ROUNDING = 1e-9
 """What varies by less than this share of the values does not vary, but for the last digits."""
 
 MCNEMAR = "exact McNemar"
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """Every attempt of both sides, unit by unit; within a unit, the first side's come first.
+
+    A unit is a task in one configuration; a task's difference is the mean over its units.
+    """
+
+    values: Floats
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    """The task of each unit, counted from 0."""
+
+    @property
+    def noise(self) -> Floats:
+        """The variance of each task's difference that attempts alone cause."""
+        counts = np.stack([self.first, self.second], axis=1).ravel()
+        split = np.cumsum(counts) - counts
+        means = np.add.reduceat(self.values, split) / counts
+        apart = np.square(self.values - np.repeat(means, counts))
+        every = self.first + self.second
+        within = np.add.reduceat(apart, split[::2]) / np.maximum(every - 2, 1)
+        units = within * (1 / self.first + 1 / self.second)
+        held = np.bincount(self.tasks).astype(np.float64)
+        added: Floats = np.bincount(self.tasks, weights=units) / held**2
+        return added
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +238,43 @@ def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
     return low, high
 
 
+def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tuple[float, float]:
+    """Return the interval of a weighted mean difference of shares or scores.
+
+    Its error is the jackknife's over tasks. The effective number of tasks is Kish's, W² / Σ w², so
+    a single task that dominates leaves everything open.
+
+    >>> ones, flat = np.ones(40), np.ones(40)
+    >>> ends = weighted_interval(Paired(ones, ones, flat, flat, "rate"), flat, 0.9)
+    >>> [round(end, 3) for end in ends]
+    [-0.066, 0.066]
+    """
+    there = weights > 0
+    share = weights[there] / weights[there].sum()
+    a, b = paired.a[there], paired.b[there]
+    worth = 1 / float(np.square(share).sum())
+    quantile = float(t_quantile(np.array(max(worth, 2.0)), confidence))
+    difference = b - a
+    mean = float((share * difference).sum())
+    more, less = float((share * b * (1 - a)).sum()), float((share * a * (1 - b)).sum())
+    error = _error(share, difference, mean)
+    each = more + less - (more - less) ** 2
+    most = worth * float(paired.tries[there].mean()) if paired.kind == "rate" else math.inf
+    size = min(most, each / error**2) if error > 0 and each > 0 else worth
+    low, high = tango(more, less, size, quantile)
+    low, high = min(low, mean - quantile * error), max(high, mean + quantile * error)
+    return max(-1.0, low), min(1.0, high)
+
+
+def _error(share: Floats, difference: Floats, mean: float) -> float:
+    """Return the jackknife error of a weighted mean; 0 for one task."""
+    n = len(share)
+    if n < 2:
+        return 0.0
+    excess = share * (difference - mean) / (1 - share)
+    return math.sqrt((n - 1) / n * float(np.square(excess).sum()))
+
+
 def worth(paired: Paired) -> float:
     """Return the effective number of independent pairs of attempts.
 
@@ -291,3 +354,20 @@ def cliffs_delta(a: Floats, b: Floats) -> float:
     above = np.searchsorted(ordered, b, side="left").sum()
     below = (len(a) - np.searchsorted(ordered, b, side="right")).sum()
     return float(above - below) / (len(a) * len(b))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values by Holm's method.
+
+    The probability that any true null hypothesis is rejected stays below the level.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    count = len(p_values)
+    adjusted = [0.0] * count
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (count - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted

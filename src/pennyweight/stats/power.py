@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pennyweight.stats.interval import t_quantile
+from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.paired import Paired, worth
+from pennyweight.stats.quantiles import special
 from pennyweight.stats.sign_flips import step
-from pennyweight.stats.special import special
-
-if TYPE_CHECKING:
-    from pennyweight.stats.interval import Floats
 
 POWER = 0.8
 _SHARES = (np.arange(9) + 0.5) / 9

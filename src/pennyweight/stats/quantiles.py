@@ -1,18 +1,29 @@
 """Quantiles of the normal, Student's and the binomial distribution, for a few numbers at a time.
 
 SciPy has them too, but importing it takes longer than scoring a file of a few thousand records.
+`special` is scipy.special, imported on first use.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from importlib import import_module
 from statistics import NormalDist
+from typing import Any
 
 _NORMAL = NormalDist()
 _TINY = 1e-300
 _LARGE = 2_000.0
 """Degrees of freedom from which Student's quantile is the normal one with corrections."""
+
+
+class _Special:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("scipy.special"), name)
+
+
+special: Any = _Special()
 
 
 @lru_cache(maxsize=64)

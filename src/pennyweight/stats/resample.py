@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from pennyweight.stats.interval import bounded_interval, rate_interval, t_interval
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 Ends = tuple[float, float] | None
 

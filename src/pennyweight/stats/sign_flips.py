@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pennyweight.stats.special import special
-
-if TYPE_CHECKING:
-    from pennyweight.stats.interval import Floats
+from pennyweight.stats.interval import Floats
+from pennyweight.stats.quantiles import special
 
 FLIPS = 9_999
 BLOCKS = 1_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,8 +17,7 @@ from pennyweight.text.confidence import UNSTATED
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.scanning import json_path, last_boxed, last_json
 
-if TYPE_CHECKING:
-    Span = tuple[int, int]
+Span = tuple[int, int]
 
 _TAG = re.compile(r"(?i)<(/?)think(?:ing)?>")
 LONGEST = 500

@@ -1,38 +1,30 @@
-"""Gates against a baseline: the same tasks, before and now."""
+"""Gates that compare with a baseline: the same tasks, before and now."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pennyweight.catalogue import METRICS
+from pennyweight.gates.policy import Gate
+from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
-from pennyweight.gates.threshold_tests import more, wanted
+from pennyweight.gates.threshold_gate import more, more_needed
 from pennyweight.gates.verdict import Decider, Decision, Word
-from pennyweight.stats.paired import Paired, interval
-from pennyweight.stats.weighted_difference import weighted_interval
+from pennyweight.stats.interval import Floats
+from pennyweight.stats.paired import Paired, interval, weighted_interval
 from pennyweight.text.format import plural, points
 
-if TYPE_CHECKING:
-    from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import GateRecords
-    from pennyweight.stats.interval import Floats
-
-
 SAME = 0.9
-"""How large a part of all tasks must have the one difference that was seen."""
-
-
-def _mean(values: Floats, weights: Floats | None) -> float:
-    return float(np.average(values, weights=weights))
+"""The share of all tasks that must have the one difference that was observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineTest:
-    """A gate against a baseline: the values of each task before and now; higher is better."""
+    """A gate and the values of each task, in the baseline and now; higher is better."""
 
     gate: Gate
     tasks: list[str]
@@ -42,15 +34,15 @@ class BaselineTest:
     kind: str
     missing: tuple[str, ...]
     sides: tuple[float, float]
-    """The metric before and now, over the tasks that both have."""
+    """The metric before and now, over the tasks that both sides have."""
     old: dict[str, float]
     """The value of every task in the baseline; higher is better."""
     weights: Floats | None = None
-    """How much each task counts, where they count differently."""
+    """The weight of each task; None if all weights are equal."""
 
     @classmethod
     def of(cls, gate: Gate, records: GateRecords, baseline: GateRecords) -> BaselineTest:
-        """Test the tasks that both sides have."""
+        """Pair the tasks that both sides have."""
         metric = METRICS[gate.metric]
         old, new = (side.units(gate.metric).drop_nulls("task_id") for side in (baseline, records))
         both = old.join(new, on="task_id", how="inner", suffix=" now", maintain_order="left")
@@ -58,21 +50,21 @@ class BaselineTest:
         before, now = (both[c].to_numpy() for c in ("value", "value now"))
         weights = both["weight now"].to_numpy() if records.weighs(gate.metric) else None
         some = both.height and (weights is None or weights.sum() > 0)
-        sides = (_mean(before, weights), _mean(now, weights)) if some else (0.0, 0.0)
+        means = [float(np.average(v, weights=weights)) if some else 0.0 for v in (before, now)]
+        all_before = dict(old.select("task_id", "value").iter_rows())
         rate = metric.range == (0, 1)
         if metric.better == "lower":
-            before, now = (1 - before, 1 - now) if rate else (-before, -now)
+            best = float(rate)
+            before, now = best - before, best - now
+            all_before = {task: best - x for task, x in all_before.items()}
         kind = "rate" if rate and records.is_rate(gate.metric) else "score" if rate else "number"
         tries = both["tries"].to_numpy(), both["tries now"].to_numpy()
-        all_before = dict(old.select("task_id", "value").iter_rows())
-        if metric.better == "lower":
-            all_before = {task: float(rate) - x for task, x in all_before.items()}
-        names = both["task_id"].to_list()
+        names, sides = both["task_id"].to_list(), (means[0], means[1])
         return cls(gate, names, before, now, tries, kind, (*gone,), sides, all_before, weights)
 
     @property
     def margin(self) -> float:
-        """How much worse it may be, in the metric's unit."""
+        """How much worse the value may be, in the metric's unit."""
         margin = self.gate.margin
         if margin is None:
             return 0.0
@@ -80,72 +72,74 @@ class BaselineTest:
 
     @property
     def paired(self) -> Paired:
-        """The values, those before moved by a relative margin."""
+        """The values of both sides, with a relative margin already subtracted."""
         before, margin = self.before, self.gate.margin
         if margin is not None and margin.relative:
             before = before - margin.value * np.abs(before)
         return Paired(before, self.now, *self.tries, self.kind)  # type: ignore[arg-type]
 
     def ends(self, level: float) -> tuple[float, float] | None:
-        """Return the interval of the difference, each end wrong with this chance at most."""
+        """Return the interval of the difference; each end is wrong with probability `level`."""
         paired, confidence = self.paired, 1 - 2 * level
+        ends: tuple[float, float] | None = None
         if self.weights is not None:
-            found: tuple[float, float] | None = weighted_interval(paired, self.weights, confidence)
-        elif paired.alike and len(self.tasks) < self.enough(level):
-            return None
-        else:
-            found = interval(paired, confidence)
+            ends = weighted_interval(paired, self.weights, confidence)
+        elif not paired.alike or len(self.tasks) >= self.enough(level):
+            ends = interval(paired, confidence)
         moved = self.margin if self.gate.margin and self.gate.margin.relative else 0.0
-        return None if found is None else (found[0] - moved, found[1] - moved)
+        return None if ends is None else (ends[0] - moved, ends[1] - moved)
 
     @staticmethod
     def enough(level: float) -> int:
-        """Return how many equal differences show that nine in ten tasks have it."""
+        """Return how many equal differences show that nine in ten tasks have that difference."""
         return math.ceil(math.log(level) / math.log(SAME))
 
     @property
     def value(self) -> float:
-        """By how much it is better now."""
-        return _mean(self.now - self.before, self.weights)
+        """How much better the mean is now than before."""
+        return float(np.average(self.now - self.before, weights=self.weights))
 
     def unfit(self) -> Decision | None:
         """Return an inconclusive decision if nothing can be compared."""
         if self.weights is not None and self.tasks and not self.weights.sum():
-            none = replace(self, tasks=[], weights=None)
-            return none.decision("inconclusive", "all tasks of both sides have the weight 0.")
+            empty = replace(self, tasks=[], weights=None)
+            return empty.decision("inconclusive", "all tasks of both sides have weight 0.")
         if len(self.tasks) > 1:
             return None
-        what = "no task is" if not self.tasks else "only one task is"
+        what = "only one task is" if self.tasks else "no task is"
         return self.decision("inconclusive", f"{what} in the baseline and in these records.")
 
     def on_value(self) -> Decision:
         """Decide on the difference alone."""
         held = self.value > 0 if self.gate.against == "better" else self.value >= -self.margin
-        return self.decision("pass" if held else "fail", self.said() + ".")
+        return self.decision("pass" if held else "fail", self.shown() + ".")
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
         """Decide on the interval of the difference."""
         to_pass, to_fail = self.ends(pass_level), self.ends(fail_level)
         if to_pass is None or to_fail is None:
             few = self.enough(min(pass_level, fail_level)) - len(self.tasks)
-            why = f"{self.said()} at every task, so nothing is known about how other tasks vary. "
-            why += wanted(few, "tasks")
+            why = f"{self.shown()} at every task, which does not show how much other tasks vary. "
+            why += more_needed(few, "tasks")
             return self.decision("inconclusive", why, needed=few)
         low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
+        allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
         if low > limit or (low >= limit and self.gate.against == "no_worse_than"):
-            better = "with its whole interval better"
-            worst = better if self.gate.against == "better" else self.worst(low)
-            return self.decision("pass", f"{self.said()}, {worst}.", low, high)
+            worst = f"at worst {self.change(low)}{allowed}"
+            if self.gate.against == "better":
+                worst = "with its whole interval better"
+            return self.decision("pass", f"{self.shown()}, {worst}.", low, high)
         if high < limit:
-            return self.decision("fail", f"{self.said()}, {self.best(high)}.", low, high)
+            why = f"{self.shown()}, at best {self.change(high)}{allowed}."
+            return self.decision("fail", why, low, high)
         held = self.value >= limit
         needed = more(len(self.tasks), self.value, low if held else high, Threshold(">=", limit))
-        why = f"{self.said()}; its interval is {self.change(low)} to {self.change(high)}. "
-        why += wanted(needed, "tasks")
+        why = f"{self.shown()}; its interval is {self.change(low)} to {self.change(high)}. "
+        why += more_needed(needed, "tasks")
         return self.decision("inconclusive", why, low, high, needed=needed)
 
-    def said(self) -> str:
-        """Write the difference."""
+    def shown(self) -> str:
+        """Write the difference and both values."""
         kind, (old, new) = self.gate.kind, self.sides
         return f"{self.change(self.value)} ({shown(old, kind)} → {shown(new, kind)})"
 
@@ -157,21 +151,12 @@ class BaselineTest:
         amount = points(size, signed=False) if kind == "rate" else shown(size, kind)
         return f"{amount} {'better' if difference > 0 else 'worse'}"
 
-    def worst(self, low: float) -> str:
-        """Write how bad the difference may be."""
-        return f"at worst {self.change(low)}, with {self.gate.margin} allowed"
-
-    def best(self, high: float) -> str:
-        """Write how good the difference may be."""
-        allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
-        return f"at best {self.change(high)}{allowed}"
-
     def decision(
         self, word: Word, why: str, low: Any = None, high: Any = None, needed: int | None = None
     ) -> Decision:
         """Build the decision; a pass is inconclusive if tasks of the baseline were not tried."""
         gate, some = self.gate, bool(self.tasks)
-        made = replace(
+        decision = replace(
             Decision.of(gate, word, why),
             value=self.value if some else None,
             low=low,
@@ -186,20 +171,20 @@ class BaselineTest:
             needed=needed,
             weighted=self.weights is not None,
         )
-        if word == "pass" and self.missing:
-            names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
-            were = plural(len(self.missing), "task", "tasks") + " of the baseline"
-            what = f"{were} {'was' if len(self.missing) == 1 else 'were'} not tried now ({names})"
-            why = f"{why} But {what}. Try them, or set the baseline again."
-            return replace(made, verdict="inconclusive", why=why)
-        return made
+        if word != "pass" or not self.missing:
+            return decision
+        names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
+        count = len(self.missing)
+        what = plural(count, "task of the baseline was", "tasks of the baseline were")
+        why = f"{why} But {what} not tried now ({names}). Try them, or set the baseline again."
+        return replace(decision, verdict="inconclusive", why=why)
 
     def worse(self) -> tuple[Decider, ...]:
         """Name the tasks that became worse, the worst first, with the values of the metric."""
         kind, old, new = self.gate.kind, self.before, self.now
         if METRICS[self.gate.metric].better == "lower":
-            turn = 1.0 if kind in FRACTIONS else 0.0
-            old, new = turn - old, turn - new
+            best = float(kind in FRACTIONS)
+            old, new = best - old, best - new
         order = sorted((d, i) for i, d in enumerate(self.now - self.before) if d < 0)
         values = ((i, shown(old[i], kind), shown(new[i], kind)) for _, i in order)
         return tuple(Decider(self.tasks[i], f"{a} → {b}") for i, a, b in values)

@@ -1,31 +1,29 @@
-"""Gates on a value or on its interval, against a threshold."""
+"""Gates that compare a value or its interval with a threshold."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pennyweight.catalogue import METRICS
+from pennyweight.gates.policy import Gate
+from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold import FRACTIONS, Threshold, kind_of, shown, unit_of
 from pennyweight.gates.verdict import Decider, Decision, Word
+from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.stats.drawn_weights import drawn_ends
 from pennyweight.stats.paired import Paired, interval
+from pennyweight.stats.quantiles import special
 from pennyweight.stats.resample import CLUSTER
-from pennyweight.stats.special import special
 from pennyweight.text.format import declared, plural, points
-
-if TYPE_CHECKING:
-    from pennyweight.gates.policy import Gate
-    from pennyweight.gates.records import GateRecords
-    from pennyweight.scoring.estimates import Estimate, Value
 
 
 def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
-    """Return ends for a rate of n tasks that were tried once, each wrong with a chance of `level`.
+    """Return ends for a rate of n tasks tried once, each wrong with probability `level`.
 
     >>> low, high = rate_ends(9, 10, level=0.05)
     >>> round(low, 4), round(high, 4)
@@ -39,15 +37,15 @@ def rate_ends(hits: float, n: float, level: float) -> tuple[float, float]:
 def mean_ends(
     units: pl.DataFrame, level: float, *, rate: bool, times: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return ends for the mean of values in tasks; None where this way does not fit.
+    """Return ends for the mean over tasks; None where these methods do not apply.
 
-    Wilson's interval is right on the whole, but near 0 and 1 one end is wrong more often than
-    stated and the other less. A gate looks at one end, so rates get the exact binomial ends
-    (Clopper and Pearson), and where tasks were repeated the same for means over tasks
-    (Learned-Miller and Thomas). Means of scores get Student's ends, moved out for skew.
+    Wilson's interval is right overall, but near 0 and 1 one end is wrong more often than stated and
+    the other less. A gate uses one end, so rates get exact binomial ends (Clopper and Pearson), or
+    their generalization to means where tasks were repeated (Learned-Miller and Thomas). Means of
+    scores get Student's ends, widened for skewness.
 
-    `units` has a `value` for each task, the mean of its `tries`. With `times` the ends are those
-    of so many times as many tasks with the same values.
+    `units` has a `value` for each task, the mean of its `tries`. `times` multiplies the number of
+    tasks.
     """
     if units.height < 2:
         return None
@@ -67,10 +65,9 @@ def mean_ends(
 
 
 def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
-    """Name the tasks with the worst values, the worst first; none for what is no mean."""
+    """Name the tasks with the worst values, the worst first; none if the metric is not a mean."""
     metric = "latency_mean_ms" if gate.metric == "latency_p95_ms" else gate.metric
-    if gate.metric in records.composites:
-        metric = "pass_rate"
+    metric = "pass_rate" if gate.metric in records.composites else metric
     if records.values(metric) is None:
         return ()
     up = METRICS[metric].better != "lower"
@@ -81,19 +78,18 @@ def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
     elif gate.threshold:
         limit = gate.threshold.value
         units = units.filter(pl.col("value") < limit if up else pl.col("value") > limit)
-    rows = units.iter_rows(named=True)
-    return tuple(_said(row["task_id"], row["value"], row["tries"], metric, kind) for row in rows)
 
+    def why(value: float, tries: float) -> str:
+        times = f" in {plural(round(tries), 'attempt')}" if tries > 1 else ""
+        failed = metric == "pass_rate" and value == 0
+        return f"{'did not pass' if failed else f'{metric} {shown(value, kind)}'}{times}"
 
-def _said(task: str, value: float, tries: float, metric: str, kind: str) -> Decider:
-    times = f" in {plural(round(tries), 'attempt')}" if tries > 1 else ""
-    if metric == "pass_rate" and value == 0:
-        return Decider(task, f"did not pass{times}")
-    return Decider(task, f"{metric} {shown(value, kind)}{times}")
+    rows = units.select("task_id", "value", "tries").iter_rows()
+    return tuple(Decider(task, why(value, tries)) for task, value, tries in rows)
 
 
 MAX_NEEDED = 1_000_000
-"""Beyond so many attempts a gate is too close to call."""
+"""A gate that needs more attempts than this is too close to call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,6 @@ class ThresholdTest:
     gate: Gate
     records: GateRecords
     estimate: Estimate
-    error_rate: float
 
     @property
     def value(self) -> float:
@@ -120,47 +115,44 @@ class ThresholdTest:
     def on_value(self) -> Decision:
         """Decide on the value alone, as the specification does."""
         held = self.threshold.holds(self.value)
-        word: Word = "pass" if held else "fail"
-        why = f"{self.said(self.value)} {'meets' if held else 'misses'} {self.threshold}"
+        why = f"{self.shown(self.value)} {'meets' if held else 'misses'} {self.threshold}"
         gap = abs(self.threshold.effect(self.value))
         if gap > 1e-12 and math.isfinite(gap):
             rate = self.gate.kind == "rate"
-            why += f" by {points(gap, signed=False) if rate else shown(gap, self.gate.kind)}"
-        why += "."
-        return self.decision(word, why, self.estimate.low, self.estimate.high)
+            why += f" by {points(gap, signed=False) if rate else self.shown(gap)}"
+        ends = self.estimate.low, self.estimate.high
+        return self.decision("pass" if held else "fail", why + ".", *ends)
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
-        """Decide on the interval: all of it must be on one side."""
-        (low, _), (_, high) = self.ends(pass_level), self.ends(fail_level)
-        up = self.threshold.upwards
-        if not up:
-            (low, _), (_, high) = self.ends(fail_level), self.ends(pass_level)
+        """Decide on the interval: all of it must be on one side of the threshold."""
+        up, value = self.threshold.upwards, self.shown(self.value)
+        levels = (pass_level, fail_level) if up else (fail_level, pass_level)
+        low, high = (self.ends(level)[side] for side, level in enumerate(levels))
         if not isinstance(low, float) or not isinstance(high, float):
-            why = f"{self.said(self.value)}, but a single task has no interval; add more tasks."
+            why = f"{value}, but a single task has no interval; add more tasks."
             return self.decision("inconclusive", why)
         worst, best = (low, high) if up else (high, low)
-        ends = f"{self.said(low)} to {self.said(high)}"
+        ends = f"{self.shown(low)} to {self.shown(high)}"
         if self.threshold.holds(worst):
-            why = f"its whole interval, {ends}, meets {self.threshold}."
-            return self.decision("pass", f"{self.said(self.value)}; {why}", low, high)
+            why = f"{value}; its whole interval, {ends}, meets {self.threshold}."
+            return self.decision("pass", why, low, high)
         if not self.threshold.holds(best):
-            why = f"its whole interval, {ends}, misses {self.threshold}."
-            return self.decision("fail", f"{self.said(self.value)}; {why}", low, high)
+            why = f"{value}; its whole interval, {ends}, misses {self.threshold}."
+            return self.decision("fail", why, low, high)
         held = self.threshold.holds(self.value)
         needed = self.needed(worst if held else best, pass_level if held else fail_level)
-        why = f"{self.said(self.value)}; its interval, {ends}, is on both sides of "
-        why += f"{declared(self.threshold.value, unit_of(self.gate.kind))}. "
+        limit = declared(self.threshold.value, unit_of(self.gate.kind))
+        why = f"{value}; its interval, {ends}, is on both sides of {limit}. "
         alone = self.ends(pass_level)[1 if up else 0]
         if isinstance(alone, float) and not self.threshold.holds(alone):
             why += "On its own it would fail, but the gates share one error rate. "
-        return self.decision("inconclusive", why + wanted(needed), low, high, needed=needed)
+        return self.decision("inconclusive", why + more_needed(needed), low, high, needed=needed)
 
     def ends(self, level: float) -> tuple[Value, Value]:
-        """Return the ends of the interval, each wrong with a chance of `level` at most."""
+        """Return the ends of the interval, each wrong with probability at most `level`."""
         units = self.units()
-        found = None if units is None else self.exact_ends(units, level)
-        if found is not None:
-            return found
+        if units is not None and (exact := self.exact_ends(units, level)):
+            return exact
         estimate = self.records.estimate(self.gate.metric, 1 - 2 * level)
         return estimate.low, estimate.high
 
@@ -199,12 +191,12 @@ class ThresholdTest:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        found = rounded_up(high - records)
-        while found <= MAX_NEEDED and not enough(records + found):  # hits are whole numbers
-            found = rounded_up(found + 1)
-        return found if found <= MAX_NEEDED else None
+        needed = rounded_up(high - records)
+        while needed <= MAX_NEEDED and not enough(records + needed):  # hits are whole numbers
+            needed = rounded_up(needed + 1)
+        return needed if needed <= MAX_NEEDED else None
 
-    def said(self, value: float) -> str:
+    def shown(self, value: float) -> str:
         """Write a value of this metric."""
         return shown(value, self.gate.kind)
 
@@ -230,7 +222,7 @@ class ThresholdTest:
         )
 
     def hopeful(self, missing: int) -> bool:
-        """Whether the gate could hold if so many more attempts had the best value."""
+        """Whether the gate could pass if this many more attempts had the best value."""
         if not missing:
             return False
         rate = self.gate.kind in FRACTIONS and self.records.values(self.gate.metric) is not None
@@ -251,7 +243,7 @@ def more(records: int, value: float, end: float, threshold: Threshold) -> int | 
 
 
 def rounded_up(number: float) -> int:
-    """Round up to two digits: it is a guess.
+    """Round an estimate up to two digits.
 
     >>> rounded_up(133.2), rounded_up(7.1)
     (140, 8)
@@ -260,8 +252,8 @@ def rounded_up(number: float) -> int:
     return max(1, math.ceil(number / step) * step)
 
 
-def wanted(needed: int | None, unit: str = "attempts") -> str:
-    """Write what would decide an open gate."""
+def more_needed(needed: int | None, unit: str = "attempts") -> str:
+    """Write how many more attempts or tasks would decide an inconclusive gate."""
     if needed is None:
         return f"It is too close to the threshold to be decided by more {unit}."
     unit = unit.removesuffix("s") if needed == 1 else unit

@@ -137,7 +137,7 @@ def test_one_task_that_outweighs_the_others_decides_nothing():
     found = verdict(made, other, nothing)
     assert (found.verdict, found.gates[0].why) == (
         "inconclusive",
-        "all tasks of both sides have the weight 0.",
+        "all tasks of both sides have weight 0.",
     )
 
 
