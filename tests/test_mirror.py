@@ -17,14 +17,21 @@ def mirror(module: str) -> str:
 
 
 def covered_elsewhere() -> dict[str, str]:
-    """Read the lines `    b.py: tests/a/test_c.py` from the docstrings of the packages."""
+    """Read the lines `    b.py: tests/a/test_c.py` from the docstrings of the packages.
+
+    `*.py` stands for every module of the package that has no test file of its own.
+    """
     tests = {}
     for module in MODULES:
         if not module.endswith("__init__.py"):
             continue
         _, _, listed = (ast.get_docstring(tree(module), clean=False) or "").partition(HEADING)
+        package = PurePosixPath(module).parent
         for name, test in re.findall(r"^    (\S+\.py): (\S+)$", listed, re.MULTILINE):
-            tests[str(PurePosixPath(module).parent / name)] = test
+            named = str(package / name)
+            mine = [one for one in MODULES if PurePosixPath(one).parent == package]
+            own = [one for one in mine if not (REPOSITORY / mirror(one)).exists()]
+            tests |= dict.fromkeys(own if name == "*.py" else [named], test)
     return tests
 
 

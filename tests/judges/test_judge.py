@@ -17,8 +17,8 @@ from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
 from pennyweight.errors import StoreError
-from pennyweight.judges.judge import Brief, Desk, Judge
-from pennyweight.judges.judging import Bench, case_of
+from pennyweight.judges.judge import Judge, JudgedAttempt, JudgingContext
+from pennyweight.judges.judging import JudgingJob, JudgingSession, case_of
 from pennyweight.judges.prompt import JudgedCase, messages, schema
 from pennyweight.models import model as models
 from pennyweight.models.failure import CallError
@@ -74,17 +74,17 @@ def ask(model, budget=None, **settings):
         crew = Workforce(
             [model], limits, budget or Budget(limits), Tally(1), kept.write, lambda _: None
         )
-        desk = Desk("run", RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
-        model.limiter, model.desk = crew.limiters[model.account], desk
-        judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, desk)
-        brief = Brief.of(
+        context = JudgingContext(RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
+        model.limiter, model.budget = crew.limiters[model.account], crew.budget
+        judge = Judge.of(Subject("judge", "python:m:judge", settings=settings), model, context)
+        attempt = JudgedAttempt.of(
             AttemptKey("run", "s", "T0", "t", 1), messages(RUBRIC, JudgedCase("t", "r")), {}
         )
         try:
-            score = await judge.opinion(brief)
+            score = await judge.score(attempt)
         finally:
             await crew.close()
-        return score, SimpleNamespace(budget=desk.budget, writer=kept)
+        return score, SimpleNamespace(budget=crew.budget, writer=kept)
 
     return asyncio.run(main())
 
@@ -100,7 +100,7 @@ def test_the_schema_is_part_of_what_is_set_aside():
     held = []
 
     def look(request):
-        held.append(model.desk.budget.held_tokens)
+        held.append(model.budget.held_tokens)
         sent = sum(len(m.content) for m in request.messages)
         held.append(sent + len(json.dumps(schema(RUBRIC))))
         return Reply(FULL, usage=KNOWN)
@@ -189,13 +189,14 @@ def test_a_judge_sees_all_turns_of_a_conversation():
     assert asked.index("Which one?") < asked.index("The second.") < asked.index("Then four.")
 
 
-def bench(tmp_path, models, attempts, first=""):
-    """Judge made-up attempts by these models, one call at a time; gives the bench.
+def session(tmp_path, models, attempts, first=""):
+    """Judge made-up attempts by these models, one call at a time; gives the session.
 
     `first` is done in the database before.
     """
     store = Store(str(tmp_path / "store.db"))
-    store.add_run(Run("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {}))
+    run = Run("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {})
+    store.add_run(run)
     common = {"run": "run", "subject": "s", "tier": "T0", "attempt": 1, "fingerprint": "f"}
     rows = [
         {**common, "task_id": f"t{i}", "status": "ok", "input": "q", "response": f"r{i}"}
@@ -206,16 +207,15 @@ def bench(tmp_path, models, attempts, first=""):
         connection.execute(first)
     judging = Judging(tuple(Subject(name, f"python:m:{name}") for name in models), RUBRIC)
     limits = Limits(concurrency=1)
-    found = Bench(
-        "run", judging, models, store, Prices({}), Budget(limits), lambda *_: None, lambda: None
-    )
-    assert asyncio.run(found.sit(limits)) is False
+    job = JudgingJob(run, store, limits, {}, lambda *_: None)
+    found = JudgingSession(job, judging, models, Prices({}), Budget(limits), lambda: None)
+    assert asyncio.run(found.work()) is False
     store.close()
     return found
 
 
 class Closing(Model):
-    """A model for a bench, which closes what it sat with."""
+    """A model for a session, which closes its models."""
 
     def __init__(self, name, reply):
         super().__init__()
@@ -224,7 +224,7 @@ class Closing(Model):
 
     async def call(self, request):
         self.calls += 1
-        self.alive.append(sum(isinstance(one, Brief) for one in gc.get_objects()))
+        self.alive.append(sum(isinstance(one, JudgedAttempt) for one in gc.get_objects()))
         if isinstance(self.reply, Exception):
             raise self.reply
         return self.reply
@@ -235,7 +235,7 @@ class Closing(Model):
 
 def test_prompts_are_made_when_they_are_wanted(tmp_path):
     model = Closing("good", Reply(FULL, usage=KNOWN))
-    found = bench(tmp_path, {"good": model}, 30)
+    found = session(tmp_path, {"good": model}, 30)
     assert (model.calls, found.tally.total, found.tally.done) == (30, 30, 30)
     assert max(model.alive) <= 3
 
@@ -243,7 +243,7 @@ def test_prompts_are_made_when_they_are_wanted(tmp_path):
 def test_an_account_that_is_closed_keeps_no_other_judge_from_judging(tmp_path):
     good = Closing("good", Reply(FULL, usage=KNOWN))
     refused = Closing("refused", CallError("auth", "The key is wrong.", status=401))
-    found = bench(tmp_path, {"refused": refused, "good": good}, 30)
+    found = session(tmp_path, {"refused": refused, "good": good}, 30)
     assert good.calls == 30
     assert refused.calls < 30
     assert found.tally.stop_reason.because is ClosedBecause.REFUSED
@@ -255,5 +255,5 @@ def test_models_are_closed_also_where_nothing_can_be_written(tmp_path):
     first = f"CREATE TRIGGER full BEFORE INSERT ON pennyweight_judgment {refuse}"
     models = {name: Closing(name, Reply(FULL, usage=KNOWN)) for name in ("one", "two")}
     with pytest.raises(StoreError, match="no room"):
-        bench(tmp_path, models, 1, first)
+        session(tmp_path, models, 1, first)
     assert {name: model.closed for name, model in models.items()} == {"one": 1, "two": 1}

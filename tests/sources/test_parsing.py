@@ -167,7 +167,7 @@ def test_what_is_wrong_with_each_row_of_csv_is_told(tmp_path: Path) -> None:
     result = pennyweight("score", path, "--skip-bad", "--format", "json", "--metric", "accuracy")
     assert result.json["groups"][0]["records"] == 2
     path.write_text("id,answer,answer\n1,1,1\n")
-    assert "line 1: the column 'answer' is there twice" in refused("score", path)
+    assert "line 1: the column 'answer' appears twice" in refused("score", path)
 
 
 def test_a_csv_header_may_have_blanks_quotes_and_line_ends(tmp_path: Path) -> None:

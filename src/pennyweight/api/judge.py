@@ -9,7 +9,7 @@ from pathlib import Path
 from pennyweight.api.run import Watcher
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError
-from pennyweight.judges.judging import JudgingResult, judge_run
+from pennyweight.judges.judging import JudgingJob, JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges
 from pennyweight.store.store import Run, Store
 from pennyweight.suite.loader import load_judging
@@ -40,9 +40,7 @@ def judge(
     for note in unpriced_judges(judging, prices):
         watch.note(note)
     try:
-        return judge_run(
-            found, judging, at, limits=limits, prices=prices, watch=watch.progress, record=record
-        )
+        return judge_run(JudgingJob(found, at, limits, prices, watch.progress, record), judging)
     finally:
         watch.end()
 

@@ -25,7 +25,7 @@ from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
-from pennyweight.runs.observations import keep
+from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.store import Row, Run, Spending, Store
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import Suite, Task
@@ -295,10 +295,9 @@ class _Job:
                 result = ask()
             finally:
                 self.watch.end(result)
-            if result:
-                results.append(result)
-                if result.interrupted or result.tally.stop_reason:
-                    break
+            results.append(result)
+            if result.interrupted or result.tally.stop_reason:
+                break
         return tuple(results)
 
     def _until(self, until: Until) -> RunResult:
@@ -326,7 +325,7 @@ class _Job:
         verdict: Verdict | None = None
         for part in growing.parts():
             outcome = job._attempts(part)
-            keep(growing.suite, run, self.store)
+            save_suite_scenarios(growing.suite, run, self.store)
             judgings = job._judgings(growing.suite, outcome)
             made = sum(self.store.statuses(run.id).values())
             verdict = growing.look(run, self.store) if made else verdict

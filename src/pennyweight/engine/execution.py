@@ -22,8 +22,8 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
-from pennyweight.runs.code_checks import settle
-from pennyweight.runs.observations import keep
+from pennyweight.runs.code_checks import run_code_checks
+from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Spending, Store
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import Attempt, count
@@ -134,7 +134,7 @@ def _execute(
 ) -> AttemptsResult:
     """Make the attempts of a run that this process holds."""
     todo, tally.total = begin(run, suite, store)
-    keep(suite, run, store)
+    save_suite_scenarios(suite, run, store)
     models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
     budget = Budget.of(suite.limits, store.spent(run.id), began)
     try:
@@ -150,7 +150,7 @@ def _execute(
     whole = tally.done == tally.total and not tally.errors
     status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
     store.set_run(run.id, status=status, ended=time.time())
-    broken = 0 if tally.lost else settle(suite, run, store)
+    broken = 0 if tally.lost else run_code_checks(suite, run, store)
     return AttemptsResult(
         replace(run, status=status), tally, store.spent(run.id), interrupted, broken
     )

@@ -1,4 +1,4 @@
-"""Judge the attempts of a run: a phase of its own, resumable, within the run's budgets."""
+"""Judge the attempts of a run: a separate phase, resumable, within the limits of the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
 from pennyweight.errors import StoreError, UsageError
-from pennyweight.judges.judge import Brief, Desk, Judge, Knowledge, ValidJudgment
+from pennyweight.judges.judge import Judge, JudgedAttempt, JudgingContext, ValidJudgment
 from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
@@ -33,6 +33,24 @@ _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls"
 _KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}
 _STATUS, _NAME = JUDGMENT_COLUMNS.index("status"), JUDGMENT_COLUMNS.index("judge")
 
+Progress = Callable[[Tally, Budget, list[Row]], None]
+"""Called after each commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingJob:
+    """A run to judge, the limits and prices that hold, and who is told how far it is."""
+
+    run: Run
+    store: Store
+    limits: Limits
+    prices: Mapping[str, Price]
+    progress: Progress
+    record: Path | None = None
+    """The file that the judges' replies are recorded to."""
+    began: float | None = None
+    """When the run began, for a limit of seconds that includes its attempts."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgingResult:
@@ -40,12 +58,12 @@ class JudgingResult:
 
     tally: Tally
     invalid: dict[str, int]
-    """How many replies of each judge were of no use to the end."""
+    """How many judgments of each judge are invalid: no reply could be used."""
     unjudged: int
-    """How many attempts were left without any valid judgment."""
+    """How many attempts have no valid judgment."""
     interrupted: bool
     usd: float | None = None
-    """What it cost, as far as that is known."""
+    """The cost of judging; None if unknown."""
 
     @property
     def valid(self) -> int:
@@ -61,136 +79,106 @@ class JudgingResult:
 
 
 class _StoppedError(Exception):
-    """No further judge is asked: the run was interrupted, or another worker ran out of budget."""
+    """No other judge is asked: the run was interrupted, or a limit was reached."""
 
 
 def check_judging(judging: Judging, limits: Limits, prices: Mapping[str, Price]) -> None:
-    """Refuse a judge that cannot be called, and a limit of money that could not be kept."""
+    """Raise UsageError for a judge that cannot be called or a cost limit without a price."""
     judges = (*judging.judges, *judging.more)
     for judge in judges:
         model_of(judge)
     unknown = Prices(prices).unknown(judges, limited=True)
     if limits.usd is not None and unknown:
         raise UsageError(
-            f"limits.usd cannot be kept: the price of the judge {', '.join(unknown)} is not known. "
-            "Say it under 'prices' (0 if nothing is charged), or limit tokens instead."
+            f"limits.usd cannot be enforced: the price of the judge {', '.join(unknown)} is "
+            "unknown. Add it under 'prices' (0 if nothing is charged), or limit tokens instead."
         )
 
 
-def judge_run(
-    run: Run,
-    judging: Judging,
-    store: Store,
-    *,
-    limits: Limits,
-    prices: Mapping[str, Price],
-    watch: Callable[[Tally, Budget, list[Row]], None],
-    record: Path | None = None,
-    began: float | None = None,
-) -> JudgingResult:
+def judge_run(job: JudgingJob, judging: Judging) -> JudgingResult:
     """Judge the attempts of a run that have no valid judgment yet.
 
-    `began` is when the run began, for a limit of seconds that holds for all of it. Judges who were
-    asked before stay those who count until one of the new ones has given a valid judgment.
+    The judges of an earlier judging keep deciding until a new one has given a valid judgment.
     """
-    check_judging(judging, limits, prices)
-    benches: list[Bench] = []
+    run, store, limits = job.run, job.store, job.limits
+    check_judging(judging, limits, job.prices)
+    sessions: list[JudgingSession] = []
 
     def lost() -> None:
-        for bench in benches:
-            bench.lose()
-
-    with held(store, run.id, lost):
-        return _judge(run, judging, store, limits, prices, watch, record, began, benches)
-
-
-def _judge(
-    run: Run,
-    judging: Judging,
-    store: Store,
-    limits: Limits,
-    prices: Mapping[str, Price],
-    watch: Callable[[Tally, Budget, list[Row]], None],
-    record: Path | None,
-    began: float | None,
-    benches: list[Bench],
-) -> JudgingResult:
-    """Judge a run that this process holds."""
-    before = store.find(run.id)
-    settings = {**before.settings, "judge": judging.plain()}
-    store.set_run(run.id, status="running")
+        for session in sessions:
+            session.lose()
 
     def adopt() -> None:
         store.set_run(run.id, settings=settings)
 
-    models = {s.name: model_of(s, limits.timeout) for s in (*judging.judges, *judging.more)}
-    spent = store.spent(run.id)
-    budget = Budget.of(limits, spent, began)
-    status = "stopped"
-    try:
-        with recorded(models, record) as own:
-            known = Prices.with_models(prices, own)
-            bench = Bench(run.id, judging, own, store, known, budget, watch, adopt)
-            benches.append(bench)
-            if not before.settings.get("judge"):
-                bench.count()
-            interrupted = asyncio.run(bench.sit(limits))
-        if not (interrupted or bench.tally.stop_reason):
-            status = "failed" if bench.tally.errors else _settled(before)
-    except BaseException as error:
-        patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
-        with contextlib.suppress(StoreError):
-            store.set_run(run.id, patience=patience, status=status)
-        raise
-    store.set_run(run.id, status=status, ended=time.time())
-    paid = store.spent(run.id)["usd"]
-    usd = None if paid is None else paid - (spent["usd"] or 0.0)
-    return JudgingResult(bench.tally, bench.invalid, bench.unjudged, interrupted, usd)
-
-
-def _settled(run: Run) -> str:
-    """Give the status of a run that was judged to the end: what its attempts say."""
-    return "stopped" if run.status == "running" else run.status
+    with held(store, run.id, lost):
+        before = store.find(run.id)
+        settings = {**before.settings, "judge": judging.plain()}
+        store.set_run(run.id, status="running")
+        models = {s.name: model_of(s, limits.timeout) for s in (*judging.judges, *judging.more)}
+        spent = store.spent(run.id)
+        budget = Budget.of(limits, spent, job.began)
+        try:
+            with recorded(models, job.record) as own:
+                prices = Prices.with_models(job.prices, own)
+                session = JudgingSession(job, judging, own, prices, budget, adopt)
+                sessions.append(session)
+                if not before.settings.get("judge"):
+                    session.adopt_once()
+                interrupted = asyncio.run(session.work())
+        except BaseException as error:
+            patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
+            with contextlib.suppress(StoreError):
+                store.set_run(run.id, patience=patience, status="stopped")
+            raise
+        if interrupted or session.tally.stop_reason:
+            status = "stopped"
+        elif session.tally.errors:
+            status = "failed"
+        else:
+            status = "stopped" if before.status == "running" else before.status
+        store.set_run(run.id, status=status, ended=time.time())
+        paid = store.spent(run.id)["usd"]
+        usd = None if paid is None else paid - (spent["usd"] or 0.0)
+        return session.result(usd, interrupted=interrupted)
 
 
 @dataclass(slots=True)
-class Bench:
-    """Where the judges sit: takes the attempts one by one and asks each judge about them."""
+class JudgingSession:
+    """Takes the attempts of a run one by one and asks each judge about them."""
 
-    run: str
+    job: JudgingJob
     judging: Judging
     models: Mapping[str, Model]
-    store: Store
     prices: Prices
     budget: Budget
-    watch: Callable[[Tally, Budget, list[Row]], None]
     adopt: Callable[[], None] | None = None
-    """Makes these judges those who count; called once, when there is something to count."""
+    """Makes these judges decide in place of earlier ones; called at the first judgment."""
     tally: Tally = field(default_factory=lambda: Tally(0))
     invalid: dict[str, int] = field(default_factory=dict)
     unjudged: int = 0
     judges: tuple[Judge, ...] = ()
     more: tuple[Judge, ...] = ()
-    known: dict[AttemptKey, Knowledge] = field(default_factory=dict)
+    judgments: dict[AttemptKey, dict[tuple[str, str], ValidJudgment]] = field(default_factory=dict)
     workforce: Workforce | None = None
 
-    async def sit(self, limits: Limits) -> bool:
-        """Judge until all is done or it is interrupted; return whether it was."""
+    async def work(self) -> bool:
+        """Judge until everything is judged or it is interrupted; return whether it was."""
         workforce = self.workforce = Workforce(
-            self.models.values(), limits, self.budget, self.tally, self.store.write_judgments,
-            self._committed,
+            self.models.values(), self.job.limits, self.budget, self.tally,
+            self.job.store.write_judgments, self._committed,
         )  # fmt: skip
         try:
-            desk = Desk(self.run, self.judging.rubric, self.prices, workforce)
+            context = JudgingContext(self.judging.rubric, self.prices, workforce)
             self.judges, self.more = (
-                tuple(Judge.of(s, self.models[s.name], desk) for s in subjects)
+                tuple(Judge.of(s, self.models[s.name], context) for s in subjects)
                 for subjects in (self.judging.judges, self.judging.more)
             )
-            wanting = self._plan()
+            count = self._plan()
             places = sum(limiter.places for limiter in workforce.limiters.values())
-            todo = self._todo()
+            todo = (attempt for attempt in self.attempts() if self._incomplete(attempt))
             workforce.stopping.listen()
-            workers = max(1, min(places, MAX_CALLS, wanting))
+            workers = max(1, min(places, MAX_CALLS, count))
             await workforce.run(self._work(todo) for _ in range(workers))
             return workforce.stopping.signals > 0
         finally:
@@ -200,137 +188,125 @@ class Bench:
                 for model in self.models.values():
                     await model.close()
 
+    def result(self, usd: float | None = None, *, interrupted: bool) -> JudgingResult:
+        """Return how judging ended."""
+        return JudgingResult(self.tally, self.invalid, self.unjudged, interrupted, usd)
+
     def lose(self) -> None:
-        """Stop at once, since another process has the run now; called from any thread."""
+        """Stop at once, because another process has taken the run over; called from any thread."""
         lose(self.tally, [self.workforce.stopping] if self.workforce else ())
 
-    def stop(self) -> None:
-        """Ask nobody else; what is under way is completed and written."""
-        if self.workforce:
-            self.workforce.stop()
-
-    def count(self) -> None:
-        """Make these judges those who count."""
+    def adopt_once(self) -> None:
+        """Make these judges decide, if that has not happened yet."""
         if self.adopt:
             self.adopt()
             self.adopt = None
 
     def panel(self, task: str) -> tuple[Judge, ...]:
-        """Say who is asked about a task; nobody if nothing is to be asked about it."""
+        """Return the judges that are asked about a task."""
         return self.judges if task else ()
 
     def _plan(self) -> int:
-        """Count what is to be asked; says of how many attempts. Keeps no prompt."""
-        self.known = self._knowledge()
-        wanting, standing = 0, False
-        older: list[tuple[AttemptKey, str, str]] = []
-        for brief in self.briefs():
-            panel = self.panel(brief.key.task_id)
-            missing = sum(not judge.stands(brief) for judge in panel)
-            self.tally.total += missing
-            wanting += self._wanting(brief)
-            standing |= missing < len(panel)
-            older += [
-                (brief.key, judge.subject.name, judge.fingerprint(brief))
-                for judge in (*panel, *self.more)
-                if judge.outdated(brief)
-            ]
-        make_latest(self.store, older)
-        if standing or not wanting:
-            self.count()
-        return wanting
-
-    def _todo(self) -> Iterator[Brief]:
-        """Find the attempts that lack a judgment, as the workers want them."""
-        return (brief for brief in self.briefs() if self._wanting(brief))
-
-    def briefs(self) -> Iterator[Brief]:
-        """Give the attempts that judges are asked about, some at a time."""
-        for row in self._rows():
-            panel = self.panel(row["task_id"])
-            if panel:
-                key = AttemptKey.of(row)
-                asked = messages(panel[0].desk.rubric, case_of(row))
-                yield Brief.of(key, asked, self.known.get(key, {}))
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for frame in self.store.records(self.run, _READ):
-            for row in frame.iter_rows(named=True):
-                if row["status"] != "error" and row["response"] is not None:
-                    yield row
-
-    def _knowledge(self) -> dict[AttemptKey, Knowledge]:
-        """Find the valid judgments that are there."""
-        found: dict[AttemptKey, Knowledge] = {}
-        table = self.store.judgments(self.run, _KNOWN)
-        for row in table.iter_rows(named=True):
+        """Count the missing judgments; return how many attempts lack one. Stores no prompts."""
+        for row in self.job.store.judgments(self.job.run.id, _KNOWN).iter_rows(named=True):
             if row["status"] == "ok":
-                said = ValidJudgment(row["score"], row["at"])
-                found.setdefault(AttemptKey.of(row), {})[row["judge"], row["fingerprint"]] = said
-        return found
+                judgment = ValidJudgment(row["score"], row["at"])
+                key = row["judge"], row["fingerprint"]
+                self.judgments.setdefault(AttemptKey.of(row), {})[key] = judgment
+        incomplete, any_valid = 0, False
+        outdated: list[tuple[AttemptKey, str, str]] = []
+        for attempt in self.attempts():
+            panel = self.panel(attempt.key.task_id)
+            missing = _missing(panel, attempt)
+            self.tally.total += missing
+            incomplete += self._incomplete(attempt)
+            any_valid |= missing < len(panel)
+            outdated += [
+                (attempt.key, judge.subject.name, judge.fingerprint(attempt))
+                for judge in (*panel, *self.more)
+                if judge.outdated(attempt)
+            ]
+        make_latest(self.job.store, outdated)
+        if any_valid or not incomplete:
+            self.adopt_once()
+        return incomplete
 
-    def _wanting(self, brief: Brief) -> bool:
-        """Whether a judge is to be asked: one who was not yet, or more since others disagree."""
-        stand = [judge.standing(brief) for judge in self.panel(brief.key.task_id)]
-        if None in stand:
+    def attempts(self) -> Iterator[JudgedAttempt]:
+        """Yield the attempts that judges are asked about, reading some at a time."""
+        for frame in self.job.store.records(self.job.run.id, _READ):
+            for row in frame.iter_rows(named=True):
+                panel = self.panel(row["task_id"])
+                if panel and row["status"] != "error" and row["response"] is not None:
+                    key = AttemptKey.of(row)
+                    prompt = messages(panel[0].context.rubric, case_of(row))
+                    yield JudgedAttempt.of(key, prompt, self.judgments.get(key, {}))
+
+    def _incomplete(self, attempt: JudgedAttempt) -> bool:
+        """Whether a judgment is missing, or others disagree and more judges are to be asked."""
+        known = [judge.judgment(attempt) for judge in self.panel(attempt.key.task_id)]
+        if None in known:
             return True
-        scores = [one.score for one in stand if one and one.score is not None]
-        if not disagree(scores, self.judging.disagreement):
-            return False
-        return not all(judge.stands(brief) for judge in self.more)
+        scores = [one.score for one in known if one and one.score is not None]
+        differ = disagree(scores, self.judging.disagreement)
+        return differ and _missing(self.more, attempt) > 0
 
     def _committed(self, rows: list[Row]) -> None:
-        for row in () if self.tally.lost else rows:  # those were not kept
+        for row in () if self.tally.lost else rows:  # a lost run stores none
             self.tally.done += 1
             if row[_STATUS] == "error":
                 self.tally.errors["error"] = self.tally.errors.get("error", 0) + 1
             elif row[_STATUS] == "invalid":
                 self.invalid[row[_NAME]] = self.invalid.get(row[_NAME], 0) + 1
             else:
-                self.count()
-        self.watch(self.tally, self.budget, rows)
+                self.adopt_once()
+        self.job.progress(self.tally, self.budget, rows)
 
-    async def _work(self, todo: Iterator[Brief]) -> None:
-        for brief in todo:
+    async def _work(self, todo: Iterator[JudgedAttempt]) -> None:
+        for attempt in todo:
             try:
-                await self._attempt(brief)
+                await self._judge(attempt)
             except _StoppedError:
                 return
-            except CallTooLargeError as error:  # smaller ones go on
-                task = brief.key.task_id
+            except CallTooLargeError as error:  # others may still be small enough
+                task = attempt.key.task_id
                 self.tally.set_reason(replace(error.reason, task=task, judging=True))
             except ExhaustedError as error:
                 self.tally.set_reason(error.reason)
-                self.stop()
+                if self.workforce:
+                    self.workforce.stop()
                 return
 
-    async def _attempt(self, brief: Brief) -> None:
-        """Ask all judges about one attempt, and more of them where they disagree."""
-        given = [await self._opinion(brief, judge) for judge in self.panel(brief.key.task_id)]
-        scores = [score for score in given if score is not None]
+    async def _judge(self, attempt: JudgedAttempt) -> None:
+        """Ask all judges about one attempt, and more of them if they disagree."""
+        scores = await self._scores(self.panel(attempt.key.task_id), attempt)
         if disagree(scores, self.judging.disagreement):
-            self.tally.total += sum(not judge.stands(brief) for judge in self.more)
-            scores += [
-                score
-                for judge in self.more
-                if (score := await self._opinion(brief, judge)) is not None
-            ]
+            self.tally.total += _missing(self.more, attempt)
+            scores += await self._scores(self.more, attempt)
         self.unjudged += not scores
 
-    async def _opinion(self, brief: Brief, judge: Judge) -> float | None:
-        if self.tally.stopping and not judge.stands(brief):
-            raise _StoppedError
-        try:
-            return await judge.opinion(brief)
-        except ClosedError as error:
-            if self.tally.stopping:
-                raise _StoppedError from error
-            self.tally.set_reason(error.reason)  # the others are asked all the same
-            return None
+    async def _scores(self, judges: Iterable[Judge], attempt: JudgedAttempt) -> list[float]:
+        scores: list[float] = []
+        for judge in judges:
+            if self.tally.stopping and _missing([judge], attempt):
+                raise _StoppedError
+            try:
+                score = await judge.score(attempt)
+            except ClosedError as error:
+                if self.tally.stopping:
+                    raise _StoppedError from error
+                self.tally.set_reason(error.reason)  # the other judges are still asked
+                continue
+            scores += [score] if score is not None else []
+        return scores
+
+
+def _missing(judges: Iterable[Judge], attempt: JudgedAttempt) -> int:
+    """Count the judges that have not given a valid judgment of an attempt."""
+    return sum(judge.judgment(attempt) is None for judge in judges)
 
 
 def case_of(row: Mapping[str, Any]) -> JudgedCase:
-    """Take from a record what a judge sees: never the subject, the tier or its system text."""
+    """Return what a judge sees of a record: never the subject, the tier or the system prompt."""
     users = [text for role, text in asked_of(row) if role == "user"]
     done = json.loads(row["work"] or "{}")
     task = users[-1] if users else row["input"] or ""

@@ -6,18 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pennyweight.engine.budget import Budget
-from pennyweight.engine.tally import Tally
-from pennyweight.judges.judging import JudgingResult, judge_run
+from pennyweight.judges.judging import JudgingJob, JudgingResult, Progress, judge_run
 from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
-from pennyweight.store.store import Row, Run, Store
+from pennyweight.store.store import Run, Store
 from pennyweight.suite.values import Judging, Price, Suite
-
-if TYPE_CHECKING:
-    Progress = Callable[[Tally, Budget, list[Row]], None]
 
 
 class PhaseKind(StrEnum):
@@ -58,27 +52,21 @@ def judge_phases(
     progress: Progress,
     record: Path | None = None,
     began: float | None = None,
-) -> Iterator[tuple[Phase, Callable[[], JudgingResult | None]]]:
-    """Yield what the judges of a suite are asked, and the function that asks it.
+) -> Iterator[tuple[Phase, Callable[[], JudgingResult]]]:
+    """Yield each phase of judging with the function that carries it out.
 
-    A judge whose scores could not be read is asked about the sentences all the same.
+    A judge whose scores could not be read is still asked about the sentences.
     """
     judging = suite.judge
     if judging is None:
         return
+    job = JudgingJob(run, store, suite.limits, suite.prices, progress, record, began)
     if judging.scores:
-        yield (
-            Phase.scores(run.id, judging),
-            lambda: judge_run(
-                run, judging, store, limits=suite.limits, prices=suite.prices, watch=progress,
-                record=record, began=began,
-            ),
-        )  # fmt: skip
-    if count := sum(map(len, questions_of(suite).values())):
-        yield (
-            Phase(PhaseKind.BEHAVIOURS, run.id, behaviours=count),
-            lambda: ask(suite, run, store, watch=progress, record=record, began=began),
-        )
+        yield Phase.scores(run.id, judging), lambda: judge_run(job, judging)
+    questions = questions_of(suite)
+    if count := sum(map(len, questions.values())):
+        phase = Phase(PhaseKind.BEHAVIOURS, run.id, behaviours=count)
+        yield phase, lambda: ask(job, judging, questions)
 
 
 def unpriced_judges(judging: Judging, prices: Mapping[str, Price]) -> list[str]:

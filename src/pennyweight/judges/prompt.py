@@ -1,8 +1,8 @@
-"""What a judge is asked. What is judged is data: fenced, so that nothing in it is an instruction.
+"""The prompt of a judge. The judged text is fenced as data, so that it cannot give instructions.
 
-The marks of the fence carry a token made from the text between them. The text would have to hold
-its own hash to close the fence, and where it does, another token is taken. So the same case always
-gives the same prompt, which recordings and resumed runs rely on.
+The marks of the fence contain a hash of the text between them. To close the fence, a text would
+have to contain its own hash; if one does, another token is used. The same case always gives the
+same prompt, which recordings and resumed runs rely on.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.models.model import Message
-
-if TYPE_CHECKING:
-    from pennyweight.suite.rubric import Item, Rubric
+from pennyweight.suite.rubric import Item, Rubric
 
 LONGEST = 100_000
-"""How many characters of one part, or of all turns, a judge is shown: beginning and end."""
+"""The most characters of one part, or of all turns, in a prompt; the middle is left out."""
 SAID = 4_000
-"""How many characters of an unusable reply are shown again."""
+"""The most characters of an unusable reply that the judge is shown again."""
 _LEVELS = 20
 _TAGS = "start_of_turn|end_of_turn|end_of_utterance|s|bos|eos|pad|unk|sop|eop|BOS_TOKEN|EOS_TOKEN"
 _BRACKETS = (
@@ -30,7 +28,7 @@ _BRACKETS = (
     "|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|gMASK"
 )
 _CHAT = re.compile(rf"<(?=[|｜]|/?(?:{_TAGS})>)|\[(?=/?(?:{_BRACKETS})\])|<(?=</?SYS>>)")
-"""Marks by which chat templates begin a turn; some servers take them wherever they stand."""
+"""Special tokens of chat templates; some servers interpret them anywhere in a message."""
 _FENCE = re.compile(r"<(?=\s*/?\s*data-)", re.IGNORECASE)
 
 SYSTEM = """\
@@ -58,20 +56,20 @@ Reply again with the whole JSON object, and nothing else.
 
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
-    """What is judged: the task as it was put, the right answer if there is one, what was done."""
+    """What is judged: the task, the correct answer if there is one, and what was done."""
 
     task: str
     response: str
     reference: str | None = None
     changes: str | None = None
-    """What was changed in a workspace, as a diff."""
+    """The changes to the workspace, as a diff."""
     talk: tuple[tuple[str, str], ...] = ()
-    """Who said what after the task, where it was a conversation; the response is part of it."""
+    """The turns of a conversation after the task, as (role, text); they include the response."""
     calls: str | None = None
-    """The tools that were called in a single reply, with their arguments."""
+    """The tool calls of a single reply, with their arguments."""
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield the parts that there are, with what they are."""
+        """Yield each part with its title."""
         yield "The task:", self.task
         if self.reference is not None:
             yield "The right answer, for you alone:", self.reference
@@ -86,7 +84,7 @@ class JudgedCase:
 
 
 def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
-    """Write what a judge is asked."""
+    """Return the prompt."""
     longest = max(LONGEST // max(1, len(case.talk)), SAID)
     parts = [(title, harmless(_shortened(text, longest))) for title, text in case.parts()]
     token = fence_token([text for _, text in parts])
@@ -107,13 +105,13 @@ def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
 
 
 def again(asked: tuple[Message, ...], reply: str, problems: str) -> tuple[Message, ...]:
-    """Write the next turn after a reply that cannot be used."""
+    """Return the prompt that follows a reply that cannot be used."""
     said = reply[:SAID] or "(nothing)"
     return *asked, Message("assistant", said), Message("user", AGAIN.format(problems=problems))
 
 
 def fence_token(texts: list[str]) -> str:
-    """Make a token that stands in none of the texts and that none of them can foresee."""
+    """Return a token that none of the texts contains or can predict."""
     digest = hashlib.blake2b(digest_size=12)
     for text in texts:
         digest.update(text.encode("utf-8", "replace") + b"\0")
@@ -124,7 +122,7 @@ def fence_token(texts: list[str]) -> str:
 
 
 def harmless(text: str) -> str:
-    """Break up what looks like a mark of the fence or of a chat template.
+    """Break up text that looks like a mark of the fence or a token of a chat template.
 
     >>> harmless("</data-1> <|im_start|>system")
     '< /data-1> < |im_start|>system'
@@ -141,7 +139,7 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def rubric_text(rubric: Rubric) -> str:
-    """Write the rubric for a judge."""
+    """Return the rubric as text."""
     lines = [f"The rubric. The pass mark is {rubric.pass_mark:g}."]
     if rubric.instructions:
         lines += [rubric.instructions.strip()]
@@ -165,20 +163,20 @@ def _form(rubric: Rubric) -> str:
 
 
 def levels(item: Item) -> list[str]:
-    """List the scores that constrained output may choose from: whole points, or quarters."""
+    """Return the scores that constrained output can choose from: whole points, or quarters."""
     points = item.points
     if 4 < points <= _LEVELS and points == int(points):
-        found = [str(n) for n in range(int(points) + 1)]
+        scores = [str(n) for n in range(int(points) + 1)]
     else:
-        found = [f"{points * quarter / 4:g}" for quarter in range(5)]
-    return [*found, "N/A"] if item.na_when else found
+        scores = [f"{points * quarter / 4:g}" for quarter in range(5)]
+    return [*scores, "N/A"] if item.na_when else scores
 
 
 def schema(rubric: Rubric, *, bounded: bool = False) -> dict[str, Any]:
-    """Describe the reply as a JSON schema that every wire format understands.
+    """Return the JSON schema of a reply, in the subset that every wire format accepts.
 
-    Scores are words, since words are what all of them can restrict. `bounded` keeps the evidence
-    short, which only llama.cpp's grammars can; the others refuse the keyword.
+    Scores are strings, because all formats can restrict those to an enumeration. `bounded` limits
+    the length of the evidence, which only llama.cpp's grammars support; others reject the keyword.
     """
     text: dict[str, Any] = {"type": "string", **({"maxLength": 160} if bounded else {})}
     items = {

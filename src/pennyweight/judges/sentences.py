@@ -1,17 +1,16 @@
-"""Put the sentences of scenarios to the suite's judges, who say whether they are true.
+"""Ask the suite's judges whether the sentences of scenarios are true.
 
-The sentences of a task are the items of a small rubric of its own, worth one point each. So they
-are asked as everything is that judges are asked: fenced, read strictly, within the run's budgets,
-resumable. What the judges say becomes a verdict about each behaviour.
+The sentences of a task form a small rubric with one point each. So they are asked like any other
+rubric: fenced, read strictly, within the limits of the run, resumable. The scores become verdicts
+about the behaviours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from pennyweight.checks.behaviour import Behaviour
@@ -19,136 +18,116 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.resume import held
-from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
 from pennyweight.judges.judge import Judge
-from pennyweight.judges.judging import Bench, JudgingResult
+from pennyweight.judges.judging import JudgingJob, JudgingResult, JudgingSession
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
-from pennyweight.runs.observations import given_by, rows_of
-from pennyweight.store.store import Row, Run, Store
+from pennyweight.runs.observations import behaviour_verdict, rows_of
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
-from pennyweight.suite.values import Price, Subject, Suite
+from pennyweight.suite.values import Judging, Suite
 
 ABOUT = " on behaviours"
-"""What is added to a judge's name: its judgments by the suite's own rubric stay beside these."""
+"""Added to the name of a judge, to keep these judgments apart from those by the suite's rubric."""
 YES, NO = 0.75, 0.25
-"""From which and up to which part of a point it is a yes, or a no."""
-_SAID = {*KEY, "judge", "fingerprint", "status", "items"}
+"""The lowest score that means yes, and the highest that means no."""
+_READ = {*KEY, "judge", "fingerprint", "status", "items"}
 _UNCLEAR = "what is shown does not tell whether it is true"
 _UNREAD = {
     "invalid": CheckResult(None, "its reply could not be read", error=True),
     "error": CheckResult(None, "it could not be asked", error=True),
 }
-"""Verdicts of judges that gave none, by the status of the judgment."""
+"""The verdict for a judgment that is not valid, by its status."""
 
 
 def questions_of(suite: Suite) -> dict[str, tuple[Behaviour, ...]]:
-    """List what judges are asked about the attempts at each task."""
-    found = {
+    """Return the behaviours of each task that judges are asked about."""
+    questions = {
         task.id: tuple(
             {b.mark: b for _, b in task.scenario.all() if b.check.name == "judge"}.values()
         )
         for task in suite.tasks
         if task.scenario
     }
-    return {task: several for task, several in found.items() if several}
+    return {task: several for task, several in questions.items() if several}
 
 
 def ask(
-    suite: Suite,
-    run: Run,
-    store: Store,
-    *,
-    watch: Callable[[Tally, Budget, list[Row]], None],
-    record: Path | None = None,
-    began: float | None = None,
-) -> JudgingResult | None:
-    """Ask what was not asked yet; None where there is nothing to ask."""
-    questions = questions_of(suite)
-    if not questions or suite.judge is None:
-        return None
-    judging = replace(
-        suite.judge,
-        judges=tuple(replace(s, name=s.name + ABOUT) for s in suite.judge.judges),
-        more=(),
-    )
-    models = {s.name: model_of(s, suite.limits.timeout) for s in judging.judges}
-    budget = Budget.of(suite.limits, store.spent(run.id), began)
-    with recorded(models, record) as own:
-        prices = Prices.with_models(_renamed(suite.prices, suite.judge.judges), own)
-        bench = _Hearing(run.id, judging, own, store, prices, budget, watch, questions=questions)
-        with held(store, run.id, bench.lose):
-            interrupted = asyncio.run(bench.sit(suite.limits))
-            if not bench.tally.lost:
-                bench.keep(run)
-    return JudgingResult(bench.tally, bench.invalid, bench.unjudged, interrupted)
-
-
-def _renamed(prices: Mapping[str, Price], judges: Iterable[Subject]) -> dict[str, Price]:
-    """Let a judge cost what the suite says under its own name."""
-    known = {s.name + ABOUT: prices[s.name] for s in judges if s.name in prices}
-    return {**prices, **known}
+    job: JudgingJob, judging: Judging, questions: Mapping[str, tuple[Behaviour, ...]]
+) -> JudgingResult:
+    """Ask the questions about each task that have no answer yet."""
+    judges = tuple(replace(s, name=s.name + ABOUT) for s in judging.judges)
+    known = {s.name + ABOUT: job.prices[s.name] for s in judging.judges if s.name in job.prices}
+    judging = replace(judging, judges=judges, more=())
+    models = {s.name: model_of(s, job.limits.timeout) for s in judges}
+    budget = Budget.of(job.limits, job.store.spent(job.run.id), job.began)
+    with recorded(models, job.record) as own:
+        prices = Prices.with_models({**job.prices, **known}, own)
+        session = _SentenceSession(job, judging, own, prices, budget, questions=questions)
+        with held(job.store, job.run.id, session.lose):
+            interrupted = asyncio.run(session.work())
+            if not session.tally.lost:
+                session.save()
+    return session.result(interrupted=interrupted)
 
 
 @dataclass(slots=True)
-class _Hearing(Bench):
-    """A bench that asks about each task what is to be asked about it."""
+class _SentenceSession(JudgingSession):
+    """Asks about each task its questions: the sentences of its scenario."""
 
     questions: Mapping[str, tuple[Behaviour, ...]] = field(default_factory=dict)
     panels: dict[str, tuple[Judge, ...]] = field(default_factory=dict)
 
     def panel(self, task: str) -> tuple[Judge, ...]:
-        """Give a task judges with a rubric of its own."""
+        """Return the judges of a task, whose rubric consists of its questions."""
         several = self.questions.get(task)
         if several and task not in self.panels:
             rubric = sentences_rubric(several)
             self.panels[task] = tuple(
-                Judge.of(j.subject, j.model, replace(j.desk, rubric=rubric)) for j in self.judges
+                Judge.of(j.subject, j.model, replace(j.context, rubric=rubric)) for j in self.judges
             )
         return self.panels.get(task, ())
 
-    def keep(self, run: Run) -> None:
+    def save(self) -> None:
         """Store the judges' replies as verdicts about the behaviours.
 
         A reply that could not be read is stored as such, unless the judge has answered before.
         """
+        run, store = self.job.run, self.job.store
         judgments = {
-            (AttemptKey.of(one), one["judge"], one["fingerprint"]): (one["status"], one["items"])
-            for one in self.store.judgments(self.run, _SAID).iter_rows(named=True)
+            (AttemptKey.of(row), row["judge"], row["fingerprint"]): (row["status"], row["items"])
+            for row in store.judgments(run.id, _READ).iter_rows(named=True)
         }
-        answered = {
-            (one.key, one.mark, one.who, one.said_of)
-            for one in verdicts_of(self.store, self.run)
-            if not one.error
-        }
-        given: list[BehaviourVerdict] = []
-        for row, brief in zip(self._asked_about(run), self.briefs(), strict=True):
-            for judge in self.panel(brief.key.task_id):
+        answered = {_about(verdict) for verdict in verdicts_of(store, run.id) if not verdict.error}
+        verdicts: list[BehaviourVerdict] = []
+        rows = (row for row in rows_of(run, store) if row["task_id"] in self.questions)
+        for row, attempt in zip(rows, self.attempts(), strict=True):
+            for judge in self.panel(attempt.key.task_id):
                 name = judge.subject.name
-                found = judgments.get((brief.key, name, judge.fingerprint(brief)))
-                if found is None:
+                judgment = judgments.get((attempt.key, name, judge.fingerprint(attempt)))
+                if judgment is None:
                     continue
-                status, items = found[0], json.loads(found[1] or "{}")
-                for behaviour in self.questions[brief.key.task_id]:
+                status, items = judgment[0], json.loads(judgment[1] or "{}")
+                for behaviour in self.questions[attempt.key.task_id]:
                     result = _UNREAD.get(status) or _verdict(items.get(behaviour.mark, {}))
-                    one = given_by(name.removesuffix(ABOUT), row, behaviour, result)
-                    known = (one.key, one.mark, one.who, one.said_of) in answered
-                    if not (one.error and known):
-                        given.append(one)
-            if len(given) >= BATCH:
-                save_verdicts(self.store, given)
-                given.clear()
-        save_verdicts(self.store, given)
+                    verdict = behaviour_verdict(name.removesuffix(ABOUT), row, behaviour, result)
+                    if not (verdict.error and _about(verdict) in answered):
+                        verdicts.append(verdict)
+            if len(verdicts) >= BATCH:
+                save_verdicts(store, verdicts)
+                verdicts.clear()
+        save_verdicts(store, verdicts)
 
-    def _asked_about(self, run: Run) -> Iterator[dict[str, Any]]:
-        return (row for row in rows_of(run, self.store) if row["task_id"] in self.questions)
+
+def _about(verdict: BehaviourVerdict) -> tuple[AttemptKey, str, str, str]:
+    """Return what a verdict is about, and whose it is."""
+    return verdict.key, verdict.mark, verdict.who, verdict.said_of
 
 
 def sentences_rubric(questions: tuple[Behaviour, ...]) -> Rubric:
-    """Make the small rubric of a task's sentences."""
+    """Return the rubric that consists of a task's sentences."""
     items = tuple(Item(b.mark, b.question, 1.0, _UNCLEAR) for b in questions)
     return Rubric("behaviours", (Category("behaviours", 1.0, items),), 1.0)
 

@@ -1,14 +1,9 @@
 """Metrics: values computed from many records. One family per file.
 
-Every metric is also tested by the properties in tests/test_catalogue.py.
+tests/test_catalogue.py states the properties that every metric must have.
 
 Tested elsewhere:
-    attempts.py: tests/test_catalogue.py
-    cost.py: tests/test_catalogue.py
-    diversity.py: tests/test_catalogue.py
-    efficiency.py: tests/test_catalogue.py
-    reasoning.py: tests/test_catalogue.py
-    scenario.py: tests/test_catalogue.py
+    *.py: tests/test_catalogue.py
 """
 
 import pennyweight.measures  # noqa: F401

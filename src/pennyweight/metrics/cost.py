@@ -45,12 +45,10 @@ def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     return cost_usd.mean()
 
 
-def _scaled_to_total(cost_usd: pl.Expr) -> pl.Expr:
-    """Scale each cost by the number of costs, so that the mean of the result is the total."""
-    return cost_usd * cost_usd.count()
-
-
-OF_TOTAL = Linearised(_scaled_to_total, text="t, clustered by task, for another run of this size")
+OF_TOTAL = Linearised(
+    lambda cost_usd: cost_usd * cost_usd.count(),  # the mean of these is the total
+    text="t, clustered by task, for another run of this size",
+)
 
 
 @amount(

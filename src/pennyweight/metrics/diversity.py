@@ -35,14 +35,6 @@ def _bias(answer: pl.Expr) -> pl.Expr:
     return pl.when(once > 0.5).then(math.inf).otherwise(bounded)
 
 
-def _scaled_surprise(answer: pl.Expr) -> pl.Expr:
-    return _surprise(answer) / answer.n_unique().log()
-
-
-def _scaled_bias(answer: pl.Expr) -> pl.Expr:
-    return _bias(answer) / answer.n_unique().log()
-
-
 def _entropy(answer: pl.Expr) -> pl.Expr:
     share = answer.unique_counts() / pl.len()
     return (share * share.log()).sum().abs()
@@ -77,9 +69,9 @@ def sce(normalized_answer: pl.Expr) -> pl.Expr:
     range=(0, 1),
     needs=(),
     interval=Linearised(
-        _scaled_surprise,
+        lambda answer: _surprise(answer) / answer.n_unique().log(),
         rate=True,
-        bias=_scaled_bias,
+        bias=lambda answer: _bias(answer) / answer.n_unique().log(),
         text="Wilson, linearised, clustered by task; the upper end allows for unseen answers",
     ),
     spec="Zeta Reason 4.1",

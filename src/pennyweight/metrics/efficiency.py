@@ -13,10 +13,6 @@ def _used(quality: pl.Expr, total_tokens: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return pl.when(both).then(quality), pl.when(both).then(total_tokens)
 
 
-def _efficiency_terms(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
-    return ratio_terms(*_used(quality, total_tokens))
-
-
 def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
     """Return the lower bound of the variance, used when all attempts score 1 or all score 0."""
     gained, spent = _used(quality, total_tokens)
@@ -86,7 +82,7 @@ def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     unit="per token",
     range=(0, None),
     better="higher",
-    interval=Linearised(_efficiency_terms, least=_least_variance),
+    interval=Linearised(lambda *inputs: ratio_terms(*_used(*inputs)), least=_least_variance),
     spec="Metrics Guide, token efficiency",
 )
 def token_efficiency(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:

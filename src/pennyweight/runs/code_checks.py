@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import Behaviour
 from pennyweight.record import AttemptKey
-from pennyweight.runs.observations import CODE, given_by, rows_of, said_of
+from pennyweight.runs.observations import CODE, behaviour_verdict, response_hash, rows_of
 from pennyweight.schema.user_code import current_folder, module_file, suite_folder
+from pennyweight.store.store import Run, Store
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Store
-    from pennyweight.suite.values import Suite
+from pennyweight.suite.values import Suite
 
 BATCH = 200
 
 
-def settle(suite: Suite, run: Run, store: Store) -> int:
-    """Run what was not run yet about the responses as they are; says how many checks broke."""
+def run_code_checks(suite: Suite, run: Run, store: Store) -> int:
+    """Run the checks that have no verdict on the current responses; return how many broke."""
     tasks = {
         task.id: [b for _, b in task.scenario.all() if b.check.by == "code"]
         for task in suite.tasks
@@ -33,31 +30,30 @@ def settle(suite: Suite, run: Run, store: Store) -> int:
     }
     if not any(tasks.values()):
         return 0
-    given = verdicts_of(store, run.id)
     broken = 0
-    waiting: list[BehaviourVerdict] = []
+    verdicts: list[BehaviourVerdict] = []
     with suite_folder(Path(suite.path).parent):
-        changed = {b.mark: written_at(b) for several in tasks.values() for b in several}
+        changed = {b.mark: changed_at(b) for several in tasks.values() for b in several}
         known = {
-            (g.key, g.mark, g.said_of)
-            for g in given
-            if not g.error and g.at > changed.get(g.mark, 0.0)
+            (one.key, one.mark, one.said_of)
+            for one in verdicts_of(store, run.id)
+            if not one.error and one.at > changed.get(one.mark, 0.0)
         }
         for row in rows_of(run, store):
-            for one in tasks.get(row["task_id"], ()):
-                if (AttemptKey.of(row), one.mark, said_of(row)) not in known:
-                    found = one.run(AttemptView(row, suite.answer))
-                    broken += found.error
-                    waiting.append(given_by(CODE, row, one, found))
-            if len(waiting) >= BATCH:
-                save_verdicts(store, waiting)
-                waiting.clear()
-    save_verdicts(store, waiting)
+            for behaviour in tasks.get(row["task_id"], ()):
+                if (AttemptKey.of(row), behaviour.mark, response_hash(row)) not in known:
+                    result = behaviour.run(AttemptView(row, suite.answer))
+                    broken += result.error
+                    verdicts.append(behaviour_verdict(CODE, row, behaviour, result))
+            if len(verdicts) >= BATCH:
+                save_verdicts(store, verdicts)
+                verdicts.clear()
+    save_verdicts(store, verdicts)
     return broken
 
 
-def written_at(behaviour: Behaviour) -> float:
-    """Say when the code behind a check was last written; what it said before is out of date."""
+def changed_at(behaviour: Behaviour) -> float:
+    """Return when the code of a check last changed; its earlier verdicts are out of date."""
     folder, value = current_folder() or Path.cwd(), behaviour.value
     if behaviour.check.name == "python":
         name = str(value.get("function") if isinstance(value, dict) else value)

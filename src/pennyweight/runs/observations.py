@@ -1,7 +1,7 @@
-"""Observe the behaviours in the records of a run: pure, so that it can be done again for ever.
+"""Observe the behaviours in the records of a run. Nothing is called, so it can be repeated freely.
 
-What a record cannot say by itself (code of the suite's writer, a judge, a person) is looked up
-among the verdicts that were given about it.
+Behaviours that code of the suite's author, a judge or a person decides are looked up among the
+stored verdicts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -22,17 +22,15 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Observation, Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
+from pennyweight.store.store import Run, Store
 from pennyweight.store.verdicts import BehaviourVerdict, save_scenarios, scenarios_of, verdicts_of
+from pennyweight.suite.values import Suite
 from pennyweight.text.extraction import AnswerRule
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Store
-    from pennyweight.suite.values import Suite
-
 CODE = "code"
-"""Who speaks for the code of a suite's writer."""
+"""The author of verdicts by code of the suite."""
 NEEDED = (*KEY, *COLUMNS)
-"""The columns of a record without which nothing can be observed in it."""
+"""The columns of a record that observing needs."""
 
 _STRINGS = pl.List(pl.String)
 FILLED: dict[str, Any] = {
@@ -46,24 +44,24 @@ FILLED: dict[str, Any] = {
     "required": pl.Boolean,
     "checks": pl.String,
 }
-"""The columns that are filled."""
+"""The columns that observing fills in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Looks at the records of a run with the scenarios of its suite."""
+    """Observes the behaviours of scenarios in the records of a run."""
 
     scenarios: Mapping[str, Scenario]
-    given: Mapping[AttemptKey, list[BehaviourVerdict]] = field(default_factory=dict)
+    verdicts: Mapping[AttemptKey, list[BehaviourVerdict]] = field(default_factory=dict)
     rule: AnswerRule = field(default_factory=AnswerRule)
     live: bool = False
-    """Whether the code of the suite's writer is run here and now: only for a suite at hand."""
+    """Whether checks that are code are run now; only with a suite file that the user named."""
 
     @classmethod
     def of(cls, run: Run, store: Store, other: Suite | None = None) -> Observer | None:
-        """Make the observer of a run, by its own scenarios or those of another suite.
+        """Return the observer of a run, for its own scenarios or those of another suite.
 
-        A store may be shared: what it holds is looked at, but no code in it is run.
+        None if there are no scenarios. Code from the store, which can be shared, is never run.
         """
         if other is None:
             texts = scenarios_of(store, run.id)
@@ -72,131 +70,119 @@ class Observer:
             scenarios = {task.id: task.scenario for task in other.tasks if task.scenario}
         if not scenarios:
             return None
-        given: dict[AttemptKey, list[BehaviourVerdict]] = {}
-        for one in verdicts_of(store, run.id):
-            given.setdefault(one.key, []).append(one)
+        verdicts: dict[AttemptKey, list[BehaviourVerdict]] = {}
+        for verdict in verdicts_of(store, run.id):
+            verdicts.setdefault(verdict.key, []).append(verdict)
         rule = other.answer if other else AnswerRule.of(run.settings)
-        return cls(scenarios, given, rule, live=other is not None)
+        return cls(scenarios, verdicts, rule, live=other is not None)
 
     def add(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Fill in what was observed in each record."""
-        found = [self._row(row) for row in frame.iter_rows(named=True)]
-        columns = [
-            pl.Series(name, [row.get(name) for row in found], dtype=dtype)
+        """Fill in the observations of each record."""
+        rows = [self._row(row) for row in frame.iter_rows(named=True)]
+        return frame.with_columns(
+            pl.Series(name, [row.get(name) for row in rows], dtype=dtype)
             for name, dtype in FILLED.items()
-        ]
-        return frame.with_columns(columns)
+        )
 
     def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        kept = {"passed": row.get("passed"), "pass_score": row.get("pass_score")}
+        passed = row.get("passed")
         scenario = self.scenarios.get(row["task_id"])
         if scenario is None:
-            return kept
-        own = {
+            return {"passed": passed, "pass_score": row.get("pass_score")}
+        values = {
+            "passed": passed,
             "pass_score": scenario.pass_score,
             "weight": scenario.weight,
             "required": scenario.required,
         }
         seen = self.look(row)
         if seen is None:
-            return {**kept, **own}
+            return values
         behaves = scenario.behaves
         return {
-            **own,
+            **values,
             "expected_behaviors": [b.name for b in scenario.expected] if behaves else None,
             "observed_behaviors": seen.observed if behaves and not seen.undecided else None,
             "violated": seen.violated if behaves else None,
             "undecided": seen.undecided,
-            "passed": seen.passed(kept["passed"], answered=row.get("target") is not None),
+            "passed": seen.passed(passed, answered=row.get("target") is not None),
             "checks": json.dumps(seen.plain(), ensure_ascii=False),
         }
 
     def look(self, row: Mapping[str, Any]) -> Observation | None:
-        """Look at one record; None where there is nothing to look at."""
+        """Observe one record; None if it has no scenario or no response."""
         scenario = self.scenarios.get(row["task_id"])
         if scenario is None or row.get("status") == "error" or row.get("response") is None:
             return None
-        seen = AttemptView(row, self.rule)
-        return observe(scenario, seen, self._verdicts(scenario, row, seen))
-
-    def _verdicts(
-        self, scenario: Scenario, row: Mapping[str, Any], seen: AttemptView
-    ) -> dict[str, CheckResult]:
-        """Take what was said about this very response."""
-        about = said_of(row)
-        key = AttemptKey.of(row)
-        own: dict[str, list[BehaviourVerdict]] = {}
-        for one in self.given.get(key, ()):
-            if one.said_of == about:
-                own.setdefault(one.mark, []).append(one)
-        found = {mark: _agreed(several) for mark, several in own.items()}
+        view = AttemptView(row, self.rule)
+        about = response_hash(row)
+        by_mark: dict[str, list[BehaviourVerdict]] = {}
+        for verdict in self.verdicts.get(AttemptKey.of(row), ()):
+            if verdict.said_of == about:
+                by_mark.setdefault(verdict.mark, []).append(verdict)
+        results = {mark: _agreed(several) for mark, several in by_mark.items()}
         if self.live:
             code = [b for _, b in scenario.all() if not b.problem and b.check.by == "code"]
-            found |= {one.mark: one.run(seen) for one in code}
-        return found
+            results |= {behaviour.mark: behaviour.run(view) for behaviour in code}
+        return observe(scenario, view, results)
 
 
 def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
-    """Give the records of a run in which something can be observed."""
+    """Yield the records of a run that have a response."""
     for frame in store.records(run.id, {*NEEDED}):
         for row in frame.iter_rows(named=True):
             if row["status"] != "error" and row["response"] is not None:
                 yield row
 
 
-def given_by(
-    who: str, row: Mapping[str, Any], behaviour: Behaviour, said: CheckResult
+def behaviour_verdict(
+    who: str, row: Mapping[str, Any], behaviour: Behaviour, result: CheckResult
 ) -> BehaviourVerdict:
-    """Make the entry of a verdict about one behaviour of a record; no key of ours gets into it."""
-    told = json.dumps([one.plain() for one in said.evidence]) if said.evidence else None
+    """Return the verdict to store about one behaviour of a record, without any API key."""
+    evidence = json.dumps([e.plain() for e in result.evidence]) if result.evidence else None
+    why = redact_environment(result.why).replace("\0", "\ufffd")
     return BehaviourVerdict(
         key=AttemptKey.of(row),
         mark=behaviour.mark,
         who=who,
-        said_of=said_of(row),
-        holds=said.holds,
-        why=redact_environment(said.why).replace("\0", "\ufffd").encode(errors="replace").decode(),
+        said_of=response_hash(row),
+        holds=result.holds,
+        why=why.encode(errors="replace").decode(),
         at=time.time(),
-        error=said.error,
-        evidence=redact_environment(told) if told else None,
+        error=result.error,
+        evidence=redact_environment(evidence) if evidence else None,
     )
 
 
-def said_of(row: Mapping[str, Any]) -> str:
-    """Hash what a verdict is about, so that it does not outlive the response."""
+def response_hash(row: Mapping[str, Any]) -> str:
+    """Return the hash of a response: a verdict is valid only as long as it stays the same."""
     text = "\0".join(str(row.get(name)) for name in ("response", "tool_calls"))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _agreed(given: list[BehaviourVerdict]) -> CheckResult:
-    """Make one verdict of what several said: the one that most of them gave."""
-    votes = Counter(one.holds for one in given if one.holds is not None).most_common()
-    why = "; ".join(map(_told, given))
+def _agreed(verdicts: list[BehaviourVerdict]) -> CheckResult:
+    """Return the verdict of the majority."""
+    votes = Counter(one.holds for one in verdicts if one.holds is not None).most_common()
+    why = "; ".join(map(_reason, verdicts))
     if not votes:
-        return CheckResult(None, why, error=any(one.error for one in given))
+        return CheckResult(None, why, error=any(one.error for one in verdicts))
     if len(votes) > 1 and votes[0][1] == votes[1][1]:
         return CheckResult(None, f"They disagree: {why}")
-    evidence = [Excerpt(**e) for one in given for e in json.loads(one.evidence or "[]")]
+    evidence = [Excerpt(**e) for one in verdicts for e in json.loads(one.evidence or "[]")]
     return CheckResult(votes[0][0], why, tuple(evidence))
 
 
-_WORDS = {True: "yes", False: "no", None: "cannot say"}
+def _reason(verdict: BehaviourVerdict) -> str:
+    """Return who decided what, with the reason if it says more."""
+    why = verdict.why
+    if verdict.who == CODE or verdict.error:
+        return f"{verdict.who}: {why}" if why else verdict.who
+    word = {True: "yes", False: "no", None: "cannot say"}[verdict.holds]
+    return f"{verdict.who}: {word}" + (f" ({why})" if why and why != word else "")
 
 
-def _told(one: BehaviourVerdict) -> str:
-    """Write who said what, with the reason if there is one.
-
-    Code and judges say it in their reason already.
-    """
-    if one.who == CODE or one.error:
-        return f"{one.who}: {one.why}" if one.why else one.who
-    word = _WORDS[one.holds]
-    return f"{one.who}: {word}" + (f" ({one.why})" if one.why and one.why != word else "")
-
-
-def keep(suite: Suite, run: Run, store: Store) -> None:
-    """Keep with a run what its attempts are checked for."""
-    made = {task.id: task.scenario for task in suite.tasks if task.scenario}
-    if made or scenarios_of(store, run.id):
-        texts = {task: json.dumps(one.plain()) for task, one in made.items()}
+def save_suite_scenarios(suite: Suite, run: Run, store: Store) -> None:
+    """Store the scenarios of a suite with its run, in place of those stored before."""
+    texts = {t.id: json.dumps(t.scenario.plain()) for t in suite.tasks if t.scenario}
+    if texts or scenarios_of(store, run.id):
         save_scenarios(store, run.id, texts)

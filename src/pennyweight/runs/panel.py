@@ -1,4 +1,4 @@
-"""What the judges of a run say, joined to its records: one consensus for each attempt."""
+"""The judgments of a run, joined to its records: one consensus for each attempt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pennyweight.store.bills import judging_costs
 from pennyweight.store.store import Run, Store
 
 NEEDED = (*KEY_IN_RUN, "status", "ended")
-"""The columns of a record without which nothing can be joined to it."""
+"""The columns of a record that joining needs."""
 _COLUMNS: dict[str, Any] = {
     "judge_scores": pl.List(pl.Float64),
     "impl_rate": pl.Float64,
@@ -28,16 +28,16 @@ _READ = {
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The judgments of a run that count: by its judges, by its rubric."""
+    """The judgments by the current judges and rubric of a run."""
 
     rules: Mapping[str, Any]
     judgments: pl.DataFrame
     bills: pl.DataFrame
-    """What was paid for judging each attempt, by whomever."""
+    """The cost of judging each attempt, by all judges ever asked."""
 
     @classmethod
     def of(cls, run: Run, store: Store) -> Panel | None:
-        """Find the panel of a run; None where no judge was ever to be asked."""
+        """Return the panel of a run; None if it has no judges."""
         rules = run.settings.get("judge")
         if not rules:
             return None
@@ -48,17 +48,17 @@ class Panel:
         )
 
     def join(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Add the consensus to records; where no judgment is valid, the list of scores is empty."""
-        found = self.consensus(records)
-        asked = pl.col("status").ne_missing("error") & pl.col("judge_scores").is_null()
+        """Add the consensus to records; without a valid judgment, the list of scores is empty."""
+        joined = records
+        for table in (self.consensus(records), self.bills):
+            joined = joined.join(table, on=KEY_IN_RUN, how="left", maintain_order="left")
+        unjudged = pl.col("status").ne_missing("error") & pl.col("judge_scores").is_null()
         nothing = pl.lit([], dtype=pl.List(pl.Float64))
-        joined = records.join(found, on=KEY_IN_RUN, how="left", maintain_order="left").with_columns(
-            pl.when(asked).then(nothing).otherwise(pl.col("judge_scores")).alias("judge_scores")
-        )
-        return joined.join(self.bills, on=KEY_IN_RUN, how="left", maintain_order="left")
+        scores = pl.when(unjudged).then(nothing).otherwise(pl.col("judge_scores"))
+        return joined.with_columns(scores.alias("judge_scores"))
 
     def current(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Choose one judgment by each judge, made since the attempt was: the last valid one."""
+        """Select each judge's last valid judgment that is not older than the attempt."""
         made = records.select(*KEY_IN_RUN, "ended")
         ok = pl.col("status") == "ok"
         return (
@@ -70,16 +70,13 @@ class Panel:
         )
 
     def consensus(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Make one row for each attempt that was judged since it was made."""
+        """Return one row for each attempt that was judged since it was made."""
         mark = self.rules["rubric"]["pass_mark"]
         valid = (pl.col("status") == "ok") & pl.col("score").is_not_null()
         table = (
             self.current(records)
             .group_by(KEY_IN_RUN, maintain_order=True)
-            .agg(
-                pl.col("score").filter(valid),
-                pl.col("confidence").filter(valid),
-            )
+            .agg(pl.col("score", "confidence").filter(valid))
         )
         rows = []
         for *key, scores, sure in table.iter_rows():
@@ -89,9 +86,11 @@ class Panel:
         return pl.DataFrame(rows, schema={**types, **_COLUMNS}, orient="row")
 
     def facts(self, records: Iterable[pl.DataFrame]) -> dict[str, Any]:
-        """Count the judgments: valid, invalid, failed, and those whose claim is another."""
+        """Count the judgments: valid, invalid, failed, and those that claim another result."""
         names = ("score", "passed", "claimed_score", "claimed_passed")
-        current = pl.concat([self.judgments.clear(), *map(self._counted, records)])
+        columns = self.judgments.columns
+        frames = (self.current(frame).select(columns) for frame in records)
+        current = pl.concat([self.judgments.clear(), *frames])
         valid = current.filter(pl.col("status") == "ok")
         statuses = dict(current["status"].value_counts().rows())
         cost = self.bills["judge_cost_usd"].drop_nulls()
@@ -104,11 +103,8 @@ class Panel:
             "cost_usd": float(cost.sum()) if len(cost) else None,
         }
 
-    def _counted(self, records: pl.DataFrame) -> pl.DataFrame:
-        return self.current(records).select(self.judgments.columns)
-
 
 def judgment_facts(run: Run, store: Store) -> dict[str, Any] | None:
-    """Count the judgments of a run; None where there is no panel."""
+    """Count the judgments of a run; None if it has no judges."""
     panel = Panel.of(run, store)
     return panel.facts(store.records(run.id, {*KEY_IN_RUN, "ended"})) if panel else None

@@ -37,13 +37,9 @@ class EarlyStop:
 
     def settings(self) -> RunSettings:
         """Return the entry for the run's settings."""
-        tasks = [[t.id, t.category, t.capability] for t in self.plan.tasks]
-        stored = {
-            "tasks": tasks,
-            "runs": self.plan.runs,
-            "seed": self.seed,
-            "version": self.version,
-        }
+        plan = self.plan
+        tasks = [[t.id, t.category, t.capability] for t in plan.tasks]
+        stored = {"tasks": tasks, "runs": plan.runs, "seed": self.seed, "version": self.version}
         return {"until_decided": stored}
 
 

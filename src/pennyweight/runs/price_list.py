@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -13,23 +13,21 @@ from pennyweight.errors import UsageError
 from pennyweight.models.prices import MILLION, recorded
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.tree import TreeError, parse, plain
+from pennyweight.store.store import Run
 from pennyweight.suite.declaration import PRICES
 from pennyweight.suite.values import Price
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run
 
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by model or subject, as a person wrote them in a file."""
+    """Prices by model or subject, from a file."""
 
     path: str
     prices: Mapping[str, Price]
 
     @classmethod
     def read(cls, path: str) -> PriceList:
-        """Read YAML or JSON: model or subject, then input and output for a million tokens."""
+        """Read a YAML or JSON file that maps models or subjects to prices per million tokens."""
         document = read_document(path)
         problems = document.problems
         given = PRICES.read(document.root, "prices", problems)
@@ -40,7 +38,7 @@ class PriceList:
         return cls(path, {name: Price(**(own | values)) for name, values in given.items()})
 
     def of(self, run: Run) -> dict[str, Price]:
-        """Find the price of each subject of a run that the file names."""
+        """Return the prices of the subjects of a run that the file names."""
         models = _models(run)
         found = {}
         for subject in run.settings["subjects"]:
@@ -53,13 +51,13 @@ class PriceList:
             subjects = ", ".join(sorted({*run.settings["subjects"], *models.values()}))
             raise UsageError(
                 f"--prices {self.path} names no subject or model of run {run.id}. "
-                f"There are: {subjects}."
+                f"The run has: {subjects}."
             )
         return found
 
 
 def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
-    """Recompute the cost of records from their tokens; other subjects keep theirs."""
+    """Recompute the cost of these subjects' records from their tokens."""
     subject = pl.col("subject")
     named = subject.is_in(list(prices))
 
@@ -74,7 +72,7 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
     )
 
     def part(tokens: str, price: str) -> pl.Expr:
-        """Price some tokens; where they cost nothing, it does not matter how many there were."""
+        """Price tokens; if they are free, their number may be unknown."""
         return pl.when(pl.col(price) == 0).then(0.0).otherwise(pl.col(tokens) * pl.col(price))
 
     used = part("prompt_tokens", "input_price") + part("completion_tokens", "output_price")
@@ -84,15 +82,15 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
 
 
 def _models(run: Run) -> dict[str, str]:
-    """Read from a run's suite which model each subject is."""
+    """Return the model of each subject, read from the text of the suite."""
     try:
         root, _ = parse(run.text, is_json=run.path.lower().endswith(".json"))
     except TreeError:
         return {}
-    given = plain(root)
+    suite = plain(root)
     models: dict[str, str] = {}
-    for one in given.get("subjects") or () if isinstance(given, dict) else ():
-        entry = one if isinstance(one, dict) else {"model": one}
+    for subject in suite.get("subjects") or () if isinstance(suite, dict) else ():
+        entry = subject if isinstance(subject, dict) else {"model": subject}
         model = str(entry.get("model", ""))
         models[str(entry.get("name", model))] = model
     return models

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.checks.behaviour import Behaviour
 from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
-from pennyweight.runs.observations import Observer, given_by, rows_of, said_of
+from pennyweight.runs.observations import Observer, behaviour_verdict, response_hash, rows_of
 from pennyweight.runs.transcript import calls_of, turns_of
+from pennyweight.store.store import Run, Store
 from pennyweight.store.verdicts import save_verdicts
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class ReviewQuestion:
 
     @property
     def transcript(self) -> list[tuple[str, str]]:
-        """What was asked and done, part by part; of a conversation every turn."""
+        """The prompt, the response and the tool calls, or every turn of a conversation."""
         if turns := turns_of(self.record):
             return [(role.capitalize(), text) for role, text in turns]
         parts = [("Prompt", self.record.get("input") or "")]
@@ -40,21 +38,22 @@ class ReviewQuestion:
 
     def answer(self, store: Store, *, holds: bool, note: str = "") -> None:
         """Store the verdict of the reviewer."""
-        verdict = given_by(self.reviewer, self.record, self.behaviour, CheckResult(holds, note))
+        result = CheckResult(holds, note)
+        verdict = behaviour_verdict(self.reviewer, self.record, self.behaviour, result)
         save_verdicts(store, [verdict])
 
 
 def review_questions(
     run: Run, store: Store, reviewer: str, *, again: bool = False
 ) -> Iterator[ReviewQuestion]:
-    """Yield what this person has not answered yet; with `again`, also what they have."""
+    """Yield the questions that this reviewer has not answered yet; with `again`, all of them."""
     observer = Observer.of(run, store)
     if observer is None:
         return
     for row in rows_of(run, store):
-        about = said_of(row)
-        given = observer.given.get(AttemptKey.of(row), ())
-        answered = {g.mark for g in given if g.who == reviewer and g.said_of == about}
+        about = response_hash(row), reviewer
+        verdicts = observer.verdicts.get(AttemptKey.of(row), ())
+        answered = {one.mark for one in verdicts if (one.said_of, one.who) == about}
         scenario = observer.scenarios.get(row["task_id"])
         for role, behaviour in scenario.all() if scenario else ():
             asked = not behaviour.problem and behaviour.check.by == "person"

@@ -33,19 +33,14 @@ class RunSource(Source):
     prices: PriceList | None = None
     """Reprices its records."""
     checks: Suite | None = None
-    """The suite by whose behaviours and checks it is scored, in place of its own."""
+    """Another suite, whose behaviours and checks replace those of the run."""
     task_columns: tuple[str, ...] = ()
-    """Columns of the tasks, under their own names, that records are grouped by."""
+    """Further columns of the tasks that records are grouped by."""
 
     @property
     def name(self) -> str:
         """The name in messages."""
         return f"run {self.run.id}"
-
-    @property
-    def origin(self) -> str:
-        """The id of the run."""
-        return self.run.id
 
     @property
     def run_id(self) -> str:
@@ -54,20 +49,20 @@ class RunSource(Source):
 
     @property
     def planned(self) -> int:
-        """How many attempts each subject in each tier was going to have."""
+        """How many attempts each subject was planned to have in each tier."""
         sides = len(self.run.settings["subjects"]) * len(self.run.settings["tiers"])
         return self.run.attempts // max(1, sides)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The scenarios that its suite requires to pass, whether they were tried or not."""
+        """The scenarios that must pass, whether they were tried or not."""
         from pennyweight.store.verdicts import scenarios_of  # noqa: PLC0415
 
-        kept = scenarios_of(self.store, self.run.id).items()
-        return tuple(task for task, text in kept if json.loads(text).get("required"))
+        scenarios = scenarios_of(self.store, self.run.id).items()
+        return tuple(task for task, text in scenarios if json.loads(text).get("required"))
 
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Read the records, or some of their columns, with what was observed in them."""
+        """Read the records, or some of their columns, with the observed behaviours."""
         from pennyweight.runs.observations import FILLED, NEEDED, Observer  # noqa: PLC0415
         from pennyweight.schema.user_code import suite_folder  # noqa: PLC0415
 
@@ -83,7 +78,7 @@ class RunSource(Source):
                 yield observer.add(frame)
 
     def _judged(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
-        """Read the records with what the judges said of them."""
+        """Read the records with the judges' scores."""
         if "judge" not in self.run.settings:
             return self._billed(names)
         from pennyweight.runs.panel import NEEDED, Panel  # noqa: PLC0415
@@ -93,7 +88,7 @@ class RunSource(Source):
         return frames if panel is None else (panel.join(frame) for frame in frames)
 
     def _billed(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
-        """Read the records with what judges cost who were only asked about sentences."""
+        """Read the records with the cost of judges that were only asked about sentences."""
         if names is not None and "judge_cost_usd" not in names:
             return self._frames(names)
         from pennyweight.store.bills import judging_costs  # noqa: PLC0415
@@ -105,7 +100,7 @@ class RunSource(Source):
         return (f.join(bills, on=KEY_IN_RUN, how="left", maintain_order="left") for f in frames)
 
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
-        """Read the records a few thousand at a time, repriced where a price list is given."""
+        """Read the records a few thousand at a time, repriced if there is a price list."""
         if self.prices is None:
             return self.store.records(self.run.id, names)
         from pennyweight.runs.price_list import priced  # noqa: PLC0415
@@ -114,7 +109,7 @@ class RunSource(Source):
         return (priced(frame, prices) for frame in self.store.records(self.run.id))
 
     def chunks(self, names: Names) -> Iterator[Rows]:
-        """Cut the records into chunks of the columns that are wanted."""
+        """Yield the records in chunks."""
         first = 1
         wanted = None if names.all else frozenset((*names, "extra")) if self.task_columns else names
         for read in self.frames(wanted):
@@ -123,22 +118,19 @@ class RunSource(Source):
             first += frame.height
 
     def _with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the tasks' own columns, which records keep as JSON, where they have such."""
+        """Add the further columns of the tasks, which records store as JSON."""
         missing = [name for name in self.task_columns if name not in frame.columns]
         if not missing or "extra" not in frame.columns:
             return frame
-        import polars as pl  # noqa: PLC0415
-
         extras = [json.loads(text) if text else {} for text in frame["extra"]]
-        found = {
-            name: [_written(extra.get(name)) for extra in extras]
+        return frame.with_columns(
+            pl.Series(name, [_written(extra.get(name)) for extra in extras], dtype=pl.String)
             for name in missing
             if any(name in extra for extra in extras)
-        }
-        return frame.with_columns(pl.Series(n, v, dtype=pl.String) for n, v in found.items())
+        )
 
     def options(self) -> dict[str, Any]:
-        """Give the options with which its suite wants it scored."""
+        """Return the scoring options of its suite."""
         settings = self.run.settings
         match = settings["match"]
         return {

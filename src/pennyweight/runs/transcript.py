@@ -1,4 +1,4 @@
-"""What was said in an attempt, turn by turn, as judges and people read it."""
+"""The messages of an attempt, turn by turn, as judges and people read them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Any
 from pennyweight.suite.scenarios import LATER
 
 Turn = tuple[str, str]
-"""Who speaks, and what is said."""
+"""The role and the text."""
 
 
 def turns_of(row: Mapping[str, Any]) -> list[Turn]:
-    """Give the turns of a conversation from the last question on; none for a single reply."""
-    done = _read(row.get("work"))
-    given = done.get("turns") if isinstance(done, dict) else None
-    return [_turn(one) for one in given or () if isinstance(one, dict)]
+    """Return the turns of a conversation from the last question on; none for a single reply."""
+    work = _read(row.get("work"))
+    turns = work.get("turns") if isinstance(work, dict) else None
+    return [_turn(turn) for turn in turns or () if isinstance(turn, dict)]
 
 
 def asked_of(row: Mapping[str, Any]) -> list[Turn]:
-    """Give what was sent first: system text, earlier turns, the question."""
+    """Return the messages that were sent first: system prompt, earlier turns, the question."""
     sent = [one for one in _read(row.get("messages")) or () if one.get("role") != LATER]
     return [_turn(one) for one in sent] or [("user", row.get("input") or "")]
 
 
 def script_of(row: Mapping[str, Any]) -> list[str]:
-    """Give what a scripted user was going to say after the reply, in words."""
+    """Return what the scripted user would say after the reply."""
     sent = [one for one in _read(row.get("messages")) or () if one.get("role") == LATER]
     lines = [_read(one.get("content")) for one in sent]
     return [_scripted(line) for line in lines if isinstance(line, dict) and "say" in line]
 
 
 def calls_of(given: Any) -> list[str]:
-    r"""Write calls of tools as people read them, wherever they were kept.
+    r"""Return tool calls in a readable form, from JSON or values.
 
     >>> calls_of('[{"name": "find", "arguments": "{\\"id\\": 1}"}]')
     ['find({"id": 1})']
@@ -64,7 +64,7 @@ def _scripted(line: Mapping[str, Any]) -> str:
 
 
 def _read(value: Any) -> Any:
-    """Read what a store keeps as JSON."""
+    """Parse a JSON column of the store."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:
@@ -72,7 +72,7 @@ def _read(value: Any) -> Any:
 
 
 def written(turns: Iterable[Turn]) -> list[str]:
-    """Write turns as lines; one turn alone needs no name."""
+    """Return turns as lines; a single turn without its role."""
     several = list(turns)
     if len(several) == 1:
         return [several[0][1]]

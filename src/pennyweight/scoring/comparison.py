@@ -263,7 +263,7 @@ def compare(
     base = sides.baseline(baseline, names)
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    named = measured.loaded.filled & set(work.plan.wanted.mapped.sources["passed"])
+    named = measured.loaded.filled & set(work.plan.wanted.mapping.sources["passed"])
     compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
     units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
     first = names.index(base)

@@ -24,7 +24,7 @@ from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.scores import Group, Statistics
-from pennyweight.sources.conversion import LINE, Conform, Mapped
+from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.sources.source import Source
 
@@ -101,7 +101,7 @@ class Scoring:
             raise UsageError(
                 f"The confidence is {request.confidence:g}; it must be between 0 and 1."
             )
-        mapped = Mapped.of(request.map or {})
+        mapped = ColumnMapping.of(request.map or {})
         plan = _Plan.of(chosen, list(by), mapped, options, everything=everything, also=also)
         return cls(chosen, options, request, plan)
 
@@ -125,7 +125,7 @@ class Scoring:
 
 
 def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
-    mapped = plan.wanted.mapped.sources
+    mapped = plan.wanted.mapping.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
     return tuple(sorted(loaded.present - known - set(plan.by) - own))
@@ -135,7 +135,7 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
 class _Plan:
     """The columns to read, the measures to compute, and the columns to keep for the metrics."""
 
-    wanted: Conform
+    wanted: RecordConverter
     passes: list[list[pl.Expr]]
     keep: list[str]
     used: set[str]
@@ -147,7 +147,7 @@ class _Plan:
         cls,
         metrics: Sequence[Metric],
         by: list[str],
-        mapped: Mapped,
+        mapped: ColumnMapping,
         options: Mapping[str, Any],
         *,
         everything: bool,
@@ -159,7 +159,7 @@ class _Plan:
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
         others = [n for n in dict.fromkeys((*by, *also)) if n not in {*BY_NAME, *MEASURES, FILE}]
         return cls(
-            Conform(mapped, columns, others, everything),
+            RecordConverter(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
             sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
             {*by, "task_id", "status", *inputs},
@@ -216,18 +216,18 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     if loaded.problem_count and not skip_bad:
         raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
     for name in plan.by:
-        names = plan.wanted.mapped.sources.get(name, (name,))
+        names = plan.wanted.mapping.sources.get(name, (name,))
         if not frame.height or frame[name].null_count() < frame.height or name in MEASURES:
             continue
         if not loaded.present & set(names):
             known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
             where = "It is in none of the records."
             raise UsageError(unknown("--by column", name, known, where))
-    _some_answers(frame, loaded, plan.wanted.mapped)
+    _some_answers(frame, loaded, plan.wanted.mapping)
     return frame, doubles
 
 
-def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: Mapped) -> None:
+def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: ColumnMapping) -> None:
     """Refuse records with targets and no answer at all: a column was missed, not every question."""
     if "correct" not in frame.columns or not frame["correct"].count():
         return

@@ -1,7 +1,7 @@
-"""Cut files into chunks that can be parsed apart from each other.
+"""Cut files into chunks that can be parsed independently.
 
-Reading is sequential and cheap, parsing is neither: so a chunk holds bytes (or a slice of a
-Parquet file) and knows how to become a frame, and several can be parsed at the same time.
+Reading is sequential and cheap; parsing is neither. So a chunk holds bytes (or a slice of a Parquet
+file) and parses itself when called, and several chunks can be parsed at the same time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pennyweight.sources.parsing import Names, Parsed, parse_csv, parse_json_lin
 CHUNK = 16 << 20
 ROWS = 50_000
 LOOK_AHEAD = 16 << 20
-"""How far a quote that was opened is followed."""
+"""The most bytes that are read in search of a closing quote."""
 _BOM = b"\xef\xbb\xbf"
 _WHITE = " \t\r\n"
 _LONGEST = 16
-"""An error so near to the end of what was read may be only that more has to be read."""
+"""An error this close to the end of the buffer may only mean that more must be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows of a table that Polars reads itself."""
+    """Rows of a table that Polars reads."""
 
     file: str
     frame: pl.LazyFrame
@@ -51,7 +51,7 @@ class Rows:
 
 
 Chunk = Callable[[Names], Parsed]
-"""Parses a part of a file into a frame of the columns that are wanted."""
+"""Parses a part of a file into a frame of the requested columns."""
 
 
 def chunks_of(file: RecordFile) -> Iterator[Chunk]:
@@ -66,7 +66,7 @@ def chunks_of(file: RecordFile) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Report a broken Parquet file in one way, however Polars notices it."""
+    """Turn every error of Polars on a broken Parquet file into InputError."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -84,7 +84,7 @@ def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
 
 
 def _to_closed_quote(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read on to the line that closes a quote, but not through a file in which none does."""
+    """Read up to the line that closes a quote, within LOOK_AHEAD."""
     size = 0
     while size < LOOK_AHEAD and (line := stream.readline()):
         yield line
@@ -132,7 +132,7 @@ def _parquet(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
         with path.open("wb") as copy:
             shutil.copyfileobj(stream, copy)
         for rows in _slices(file, path):
-            with _readable(file.path):  # now: the copy is gone once the last slice is out
+            with _readable(file.path):  # now: the copy is deleted after the last slice
                 frame = rows.frame.collect()
             yield Rows(file.path, frame.lazy(), rows.numbers)
 
@@ -154,12 +154,11 @@ def _slices(file: RecordFile, path: Path) -> Iterator[Rows]:
 
 
 def _array(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
-    """Cut a JSON array (or objects one after the other) at its objects, without holding it all."""
-    objects = _objects(file, stream)
+    """Cut a JSON array, or a sequence of objects, into chunks without loading all of it."""
     texts: list[bytes] = []
     numbers: list[int] = []
     size = 0
-    for number, text in objects:
+    for number, text in _objects(file, stream):
         texts.append(text.replace("\r", " ").replace("\n", " ").encode())
         numbers.append(number)
         size += len(text)
@@ -197,7 +196,7 @@ class _Text:
         self.text = self.text.removeprefix("\ufeff")
 
     def more(self) -> bool:
-        """Read on; False at the end."""
+        """Read more; return False at the end."""
         data = self.stream.read(CHUNK)
         self.ended = not data
         whole = self.tail + data
@@ -213,11 +212,11 @@ class _Text:
         return not self.ended
 
     def refuse(self, why: str, line: int | None = None) -> NoReturn:
-        """Raise InputError about a line: by default the one reached."""
+        """Raise InputError about a line, by default the current one."""
         raise InputError([f"{self.path}, line {line or self.line}: {why}"]) from None
 
     def skip(self, what: str) -> str | None:
-        """Skip some characters; give the next one, or None at the end."""
+        """Skip some characters; return the next one, or None at the end."""
         while True:
             while self.at < len(self.text):
                 character = self.text[self.at]
@@ -235,7 +234,7 @@ class _Text:
         return found
 
     def value(self, decoder: json.JSONDecoder) -> tuple[int, str]:
-        """Take one JSON value as text, with the number of its first line."""
+        """Return the next JSON value as text, with the number of its first line."""
         self.skip(_WHITE)
         while True:
             try:

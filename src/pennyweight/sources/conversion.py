@@ -1,4 +1,4 @@
-"""Turn raw cells into records: foreign names, types, and every check on a value."""
+"""Convert raw cells to records: map foreign names, convert types, check every value."""
 
 from __future__ import annotations
 
@@ -30,27 +30,26 @@ _FINE = ["success", "succeeded", "completed", "done"]
 _NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
 _JOINER = "/"
 _EXACT = 2**53
-"""Up to here every whole number is one that a machine's number holds exactly."""
+"""Floating-point numbers represent every whole number up to this one exactly."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
-    """Where each column of the record comes from in a foreign table."""
+class ColumnMapping:
+    """Which columns of a foreign table each column of the record is read from."""
 
     sources: Mapping[str, tuple[str, ...]]
     joined: frozenset[str]
-    """Columns whose sources are joined into one key rather than tried in turn."""
-    given: frozenset[str] = frozenset()
+    """Columns whose sources are joined into one key instead of taking the first with a value."""
+    mapped: frozenset[str] = frozenset()
+    """The columns that `--map` names."""
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Mapped:
-        """Read `--map` entries; without one a column is known by its own name and its aliases."""
+    def of(cls, given: Mapping[str, str]) -> ColumnMapping:
+        """Read `--map` entries; other columns are found by their names and aliases."""
         for column in given:
             if column not in BY_NAME:
-                message = unknown(
-                    "Column", column, BY_NAME, "'pennyweight score --help' lists them."
-                )
-                raise UsageError(f"--map: {message}")
+                hint = "'pennyweight score --help' lists them."
+                raise UsageError(f"--map: {unknown('Column', column, BY_NAME, hint)}")
         taken = {name for theirs in given.values() for name in theirs.split(",")}
         own = {
             c.name: tuple(n for n in (c.name, *c.aliases) if n == c.name or n not in taken)
@@ -61,22 +60,22 @@ class Mapped:
         return cls({**own, **theirs}, joined, frozenset(theirs))
 
     def check(self, columns: Sequence[str], seen: set[str]) -> None:
-        """Refuse columns of a table (those seen) of which none is known, or one told is missing."""
+        """Raise UsageError if a mapped column is missing from the sources or no column is known."""
         for column in columns:
-            for name in self.sources[column] if column in self.given else ():
+            for name in self.sources[column] if column in self.mapped else ():
                 if name not in seen:
                     message = unknown("Column", name, seen, "It is in none of the records.")
                     raise UsageError(f"--map {column}={name}: {message}")
         if not seen & {name for names in self.sources.values() for name in names}:
             raise UsageError(
                 f"None of the columns is known ({_shown(', '.join(sorted(seen)))}); "
-                "name them with --map COLUMN=THEIRS. 'pennyweight score --help' lists known names."
+                "map them with --map COLUMN=THEIRS. 'pennyweight score --help' lists known names."
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Conformed:
-    """Records with the record's types, and the problems of those that were left out."""
+class Converted:
+    """Records in the types of the record, and the problems of those that were left out."""
 
     frame: pl.DataFrame
     problems: list[Problem]
@@ -84,7 +83,7 @@ class Conformed:
 
 
 class CellRule(NamedTuple):
-    """A rule about one column: where `broken` holds, the record is bad."""
+    """A rule about one column: a record is invalid where `broken` is true."""
 
     column: str
     sources: tuple[str, ...]
@@ -93,17 +92,17 @@ class CellRule(NamedTuple):
 
 
 _Rules = tuple[list[pl.Expr], list[CellRule]]
-"""How the cells of one raw table become records, and what is checked."""
+"""The expressions that convert the cells of a raw table, and the rules they must meet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conform:
-    """Turns raw tables into records.
+class RecordConverter:
+    """Converts raw tables to records.
 
-    `columns` are the record's that are wanted, `others` the foreign ones; `everything` keeps all.
+    `columns` are those of the record to return, `others` foreign ones; `everything` keeps all.
     """
 
-    mapped: Mapped
+    mapping: ColumnMapping
     columns: Sequence[str]
     others: Sequence[str] = ()
     everything: bool = False
@@ -114,12 +113,12 @@ class Conform:
         """The columns to read."""
         types: dict[str, Any] = dict.fromkeys(self.others, pl.String)
         for column in self.columns:
-            for name in self.mapped.sources[column]:
+            for name in self.mapping.sources[column]:
                 types[name] = _RAW.get(BY_NAME[column].type, pl.String)
         return Names(types, self.everything)
 
-    def __call__(self, parsed: Parsed) -> Conformed:
-        """Convert and check records; bad ones are left out and their problems listed."""
+    def __call__(self, parsed: Parsed) -> Converted:
+        """Convert and check records; leave out invalid ones and list their problems."""
         raw = parsed.frame
         key = tuple(raw.schema.items())
         cells, checks = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
@@ -134,19 +133,19 @@ class Conform:
             problems += _describe(raw, frame, marks, checks)
             frame = frame.filter(~bad).rechunk()  # Polars fails on lists next to an empty chunk
         frame, found = _consistent(frame)
-        return Conformed(_settled(frame), sorted([*problems, *found]), count + len(found))
+        return Converted(_settled(frame), sorted([*problems, *found]), count + len(found))
 
     def _rules(self, schema: pl.Schema) -> _Rules:
         cells: list[pl.Expr] = []
         checks: list[CellRule] = []
         used: set[str] = set()
         for name in self.columns:
-            present = [n for n in self.mapped.sources[name] if n in schema]
+            present = [n for n in self.mapping.sources[name] if n in schema]
             used.update(present)
             if not present:
                 cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
                 continue
-            cell, kind = _cell(present, schema, joined=name in self.mapped.joined)
+            cell, kind = _cell(present, schema, joined=name in self.mapping.joined)
             typed, rules = _typed(BY_NAME[name], cell, kind)
             cells.append(typed.alias(name))
             checks += [CellRule(name, tuple(present), broken, rule) for broken, rule in rules]
@@ -159,7 +158,7 @@ class Conform:
 
 
 def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
-    """Leave out the records of which two columns contradict each other."""
+    """Leave out records in which two columns contradict each other."""
     problems: list[Problem] = []
     counts = [MEASURES[n].expression({}) for n in ("observed", "expected")]
     times = [pl.col("start_time"), pl.col("end_time")]
@@ -177,7 +176,7 @@ def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
 
 
 def _settled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the status: what is not said went well, unless it left an error."""
+    """Fill in a missing status: `error` if there is an error message, else `ok`."""
     if "status" not in frame.columns:
         return frame
     error = pl.lit(value=False)
@@ -191,7 +190,7 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
 def _cell(
     present: Sequence[str], schema: pl.Schema, *, joined: bool
 ) -> tuple[pl.Expr, pl.DataType]:
-    """Return a cell and its type: several columns joined to one key, or the first that is set."""
+    """Return a cell and its type: several columns joined, or the first one with a value."""
     types, texts = {schema[n] for n in present}, [pl.col(n).cast(pl.String) for n in present]
     if joined:
         return pl.concat_str(texts, separator=_JOINER), pl.String()
@@ -254,13 +253,7 @@ def _boolean(cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, Checks]:
     if kind == pl.Boolean:
         return cell, []
     low = cell.cast(pl.String).str.strip_chars().str.to_lowercase()
-    truth = (
-        pl.when(low.is_in(_TRUE))
-        .then(statement=True)
-        .when(low.is_in(_FALSE))
-        .then(statement=False)
-        .otherwise(None)
-    )
+    truth = pl.when(low.is_in([*_TRUE, *_FALSE])).then(low.is_in(_TRUE))
     return truth, [((low != "") & truth.is_null(), "it must be true or false")]
 
 

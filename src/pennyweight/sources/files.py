@@ -1,4 +1,4 @@
-"""Find the files of a source, open them, and tell their format."""
+"""Find the files of a source, open them, and detect their format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RecordFile:
 
     path: str
     format: Format | None
-    """Told by the name; None where only the content can tell."""
+    """By the name; None if only the content tells."""
 
 
 def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
@@ -82,7 +82,7 @@ def refuse_repeats(paths: Iterable[str]) -> None:
 
 @contextmanager
 def open_file(file: RecordFile) -> Iterator[tuple[IO[bytes], Format]]:
-    """Open a file, decompressed, and tell its format by its name or else its content."""
+    """Open and decompress a file; return its format by its name, or else its content."""
     with ExitStack() as stack:
         try:
             raw = sys.stdin.buffer if file.path == STDIN else Path(file.path).open("rb")  # noqa: SIM115
@@ -105,7 +105,7 @@ def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
 
 
 class _Zstandard(io.RawIOBase):
-    """Decompressed frames, one after the other; unlike zstandard's own reader it notices a cut."""
+    """Decompresses all frames of a file; unlike zstandard's reader, it detects a truncated one."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         import zstandard  # noqa: PLC0415

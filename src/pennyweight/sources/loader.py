@@ -1,4 +1,4 @@
-"""Load records chunk by chunk, working on several chunks at the same time."""
+"""Load records chunk by chunk, several chunks at the same time."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pennyweight.errors import SHOWN
 
 if TYPE_CHECKING:
     from pennyweight.sources.chunks import Chunk
-    from pennyweight.sources.conversion import Conform, Conformed
+    from pennyweight.sources.conversion import Converted, RecordConverter
     from pennyweight.sources.parsing import Names, Parsed
     from pennyweight.sources.source import Source
 
-    _Done = tuple[int, Parsed, Conformed, pl.DataFrame]
+    _Done = tuple[int, Parsed, Converted, pl.DataFrame]
 
 FILE = "\0file"
 """The column that numbers the source a record came from."""
 
-SKIP_HINT = "--skip-bad scores the records that are fine and says how many were left out."
+SKIP_HINT = "--skip-bad scores the valid records and reports how many were left out."
 
 
 @dataclass(slots=True)
 class Loaded:
-    """The frames of all chunks, and the problems of what was left out."""
+    """The frames of all chunks, and the problems of the records that were left out."""
 
     frames: list[pl.DataFrame] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -39,33 +39,34 @@ class Loaded:
     bad_records: int = 0
     units: dict[int, str] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
-    """The columns seen, as far as that is known; for suggestions."""
+    """The columns of the sources, as far as they are known; for suggestions."""
     filled: set[str] = field(default_factory=set)
-    """The columns that are there or hold something."""
+    """The columns that the sources have, or that were read with a value."""
 
     def place(self, file: int, number: int) -> str:
-        """Name the place of a record: its file, and the line or row."""
+        """Return the place of a record: its file, and the line or row."""
         return f"{self.files[file]}, {self.units[file]} {number}"
 
 
 def load(
     sources: Sequence[Source],
-    conform: Conform,
+    converter: RecordConverter,
     work: Callable[[pl.DataFrame], pl.DataFrame],
     take: Callable[[pl.DataFrame], pl.DataFrame],
     progress: Callable[[int], None] | None = None,
 ) -> Loaded:
-    """Read all records of the sources; put each chunk's through `work`, several at the same time.
+    """Read all records of the sources.
 
-    `take` then gets the results one after the other, in order.
-    A chunk with problems gives only its good records; it is for the caller to refuse them.
+    `work` processes the records of each chunk, several chunks at the same time; `take` receives the
+    results one by one, in order. A chunk with problems yields its good records only; the caller
+    decides whether to reject it.
     """
     loaded = Loaded()
-    names = conform.names
+    names = converter.names
 
     def one(chunk: Chunk, number: int) -> _Done:
         parsed = chunk(names)
-        good = conform(parsed)
+        good = converter(parsed)
         numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
         return number, parsed, good, work(numbered)
 
@@ -89,7 +90,7 @@ def load(
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
     loaded.filled = seen
     if seen:
-        conform.mapped.check(conform.columns, seen)
+        converter.mapping.check(converter.columns, seen)
     return loaded
 
 
@@ -111,7 +112,7 @@ def _chunks(
 def _in_order(
     chunks: Iterator[tuple[Chunk, int]], one: Callable[[Chunk, int], _Done]
 ) -> Iterator[_Done]:
-    """Work on a few chunks at a time, giving results in their order; memory stays bounded."""
+    """Work on a few chunks at a time and yield the results in order, within bounded memory."""
     workers = min(4, os.cpu_count() or 1)
     waiting: deque[Future[_Done]] = deque()
     with ThreadPoolExecutor(workers) as pool:

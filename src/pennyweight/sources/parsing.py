@@ -1,7 +1,7 @@
-"""Parse chunks into frames of raw cells, with the place of each row and what was wrong.
+"""Parse chunks into frames of raw cells, with the place of each row and the problems.
 
-JSON is parsed by Polars with the record's types. A chunk in which some cell is not of its type is
-parsed again as text; one that is not all JSON is then parsed line by line, to name what is wrong.
+Polars parses JSON with the types of the record. If a cell has another type, the chunk is parsed
+again as text; if it is not valid JSON, it is parsed line by line to find what is wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import polars as pl
 from pennyweight.errors import InputError
 
 Problem = tuple[int, str]
-"""Where (a line or row number) and what."""
+"""The number of the line or row, and the message."""
 
 _COUNTED = 8
 """Counting a key in a chunk takes about as long as looking up this many names."""
@@ -29,7 +29,7 @@ _LONGEST_CELL = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The columns to read, with the types that JSON is parsed into; `all` reads every other too."""
+    """The columns to read, with the types that JSON is parsed into; `all` also reads all others."""
 
     types: Mapping[str, Any]
     all: bool = False
@@ -50,7 +50,7 @@ class Parsed:
     frame: pl.DataFrame
     numbers: pl.Series
     present: frozenset[str] = frozenset()
-    """The columns of the file, as far as they are known without reading all of it."""
+    """The columns of the file, as far as the chunk shows them."""
     problems: Sequence[Problem] = field(default=())
 
 
@@ -77,9 +77,9 @@ def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Name
 
 
 def _only(keys: frozenset[str], data: bytes, frame: pl.DataFrame) -> bool:
-    """Whether these are sure to be the only keys: each colon after a quote belongs to one of them.
+    """Whether there are certainly no other keys: each colon after a quote belongs to one of these.
 
-    Looking up some sixty names that are not there would take as long as parsing what is there.
+    Looking up some sixty absent names would take as long as parsing those that are present.
     """
     unsure = [k for k in keys if k not in frame or frame[k].null_count()]
     if len(unsure) > _COUNTED:
@@ -96,7 +96,7 @@ def _filled(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keys(data: bytes) -> frozenset[str]:
-    """Name the columns of the first line; for suggestions."""
+    """Return the columns of the first line; for suggestions."""
     first = next(iter(io.BytesIO(data)), b"")
     try:
         return frozenset(_json_object(first))
@@ -155,7 +155,7 @@ def _json_object(line: bytes) -> dict[str, str | None]:
 
 
 class _JsonNumber(str):
-    """A JSON number as it is written, since not every one fits a machine's number."""
+    """A JSON number as written, since not every number fits a float."""
 
     __slots__ = ()
 
@@ -173,7 +173,7 @@ _decode = json.JSONDecoder(
 
 
 def _sound(text: str) -> str:
-    """Replace half characters (lone surrogates), which no table can hold."""
+    """Replace lone surrogates, which no table can hold."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -188,7 +188,7 @@ def _cell(value: Any) -> str | None:
 
 
 def _written(value: Any) -> str:
-    """Write a nested value as JSON, its numbers as they were."""
+    """Return a nested value as JSON, its numbers as written."""
     if isinstance(value, dict):
         inside = (f"{json.dumps(k, ensure_ascii=False)}: {_written(v)}" for k, v in value.items())
         return "{" + ", ".join(inside) + "}"
@@ -236,7 +236,7 @@ def _csv_header(file: str, header: bytes, separator: str) -> list[str]:
         raise InputError([f"{file}, line 1: not the header of a CSV file: {error}."]) from None
     twice = sorted({c for c in columns if columns.count(c) > 1})
     if twice:
-        raise InputError([f"{file}, line 1: the column {twice[0]!r} is there twice."])
+        raise InputError([f"{file}, line 1: the column {twice[0]!r} appears twice."])
     return columns
 
 
@@ -248,7 +248,7 @@ def _blank(frame: pl.DataFrame) -> pl.Series:
 
 
 def _csv_places(data: bytes, first: int, separator: str, height: int) -> Sequence[int] | None:
-    """Name the line at which each row begins; None if it cannot be told."""
+    """Return the line at which each row begins; None if rows and lines do not match."""
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     if lines == height:
         return range(first, first + height)
@@ -263,7 +263,7 @@ def _csv_reader(text: str, separator: str) -> Any:
 
 
 def _csv_rows(text: str, first: int, separator: str) -> Iterator[tuple[range, list[str] | str]]:
-    """Yield the lines and the cells of each row; where there are no cells, why not."""
+    """Yield the lines and the cells of each row, or the reason why it cannot be parsed."""
     reader = _csv_reader(text, separator)
     start, ended = first, False
     while not ended:
@@ -309,7 +309,7 @@ def _parse_each_row(
 
 
 def plain_cells(frame: pl.DataFrame, names: Names) -> pl.DataFrame:
-    """Write cells as JSON or CSV would, where a table has types that those do not know."""
+    """Convert cells of types that JSON and CSV do not have to what those would hold."""
     return frame.with_columns(
         _plain(series, names.types[series.name]) for series in frame if series.name in names
     )
@@ -327,7 +327,7 @@ def _plain(series: pl.Series, wanted: Any) -> pl.Series:
 
 
 def as_text(series: pl.Series) -> pl.Series:
-    """Write the cells of any column as text; nested ones as JSON."""
+    """Convert the cells of any column to text; nested ones to JSON."""
     kind = series.dtype
     if not kind.is_nested() and kind not in {pl.Binary, pl.Object, pl.Duration}:
         return series.cast(pl.String)

@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -19,7 +19,7 @@ import polars as pl
 
 from pennyweight.record import COLUMNS
 from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
-from pennyweight.sources.conversion import Conform, Mapped
+from pennyweight.sources.conversion import ColumnMapping, RecordConverter
 from pennyweight.sources.files import STDIN, RecordFile, find_files
 from pennyweight.sources.parsing import Names, parse_json_lines
 
@@ -27,7 +27,7 @@ from pennyweight.sources.parsing import Names, parse_json_lines
 class Source(Protocol):
     """Yields records in chunks, with the options they are scored with.
 
-    Subclasses override what differs: only a run has a plan and rules of its own.
+    The defaults suit plain records; only a run has a plan, required scenarios and rules.
     """
 
     @property
@@ -38,7 +38,7 @@ class Source(Protocol):
     @property
     def origin(self) -> str:
         """The path or run id that the user named; empty for values."""
-        return ""
+        return self.run_id or ""
 
     @property
     def run_id(self) -> str | None:
@@ -47,7 +47,7 @@ class Source(Protocol):
 
     @property
     def planned(self) -> int | None:
-        """How many attempts each subject in each tier was going to have; None if unknown."""
+        """How many attempts each subject was planned to have in each tier; None if unknown."""
         return None
 
     @property
@@ -70,7 +70,7 @@ class Source(Protocol):
         return {}
 
     def chunks(self, names: Names) -> Iterator[Chunk]:
-        """Yield the records in chunks that can be parsed apart from each other."""
+        """Yield the records in chunks that can be parsed independently."""
         raise NotImplementedError
 
 
@@ -124,7 +124,7 @@ class RowsSource(Source):
 
 
 def is_source(value: object) -> TypeGuard[Source]:
-    """Whether a value is a source; none of its properties is read to find out."""
+    """Whether a value is a source. Does not read its properties."""
     return Source in type(value).__mro__
 
 
@@ -135,20 +135,19 @@ def file_sources(path: str | Path) -> list[Source]:
 
 @dataclass(frozen=True, slots=True)
 class CopiedRun(Source):
-    """The records of a run as files: all columns that a measure may read."""
+    """A copy of the records of a run, with all columns that a measure can read."""
 
     parts: tuple[tuple[Path, range], ...]
+    settings: Mapping[str, Any]
     name: str = ""
-    origin: str = ""
     run_id: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> Mapping[str, Any]:
         """Return the options of the run."""
         return self.settings
 
     def chunks(self, names: Names) -> Iterator[Rows]:  # noqa: ARG002
-        """Yield the parts, each to be read when it is parsed."""
+        """Yield the parts, each read when it is parsed."""
         for part, numbers in self.parts:
             yield Rows(self.name, pl.scan_parquet(part), numbers)
 
@@ -157,31 +156,30 @@ class CopiedRun(Source):
 def copied(
     sources: Sequence[Source], progress: Callable[[int], None] | None = None
 ) -> Iterator[list[Source]]:
-    """Replace runs by copies that are quick to read; files stay as they are."""
-    names = Conform(Mapped.of({}), [c.name for c in COLUMNS]).names
+    """Replace runs by temporary copies that are fast to read; other sources stay as they are."""
+    names = RecordConverter(ColumnMapping.of({}), [c.name for c in COLUMNS]).names
     done = 0
     with tempfile.TemporaryDirectory(prefix="pennyweight-copy-") as name:
-        found: list[Source] = []
+        copies: list[Source] = []
         for source in sources:
             if source.run_id is None:
-                found.append(source)
+                copies.append(source)
                 continue
             parts: list[tuple[Path, range]] = []
             for frame in _large(source.chunks(names), names):
-                path = Path(name, f"{len(found):04}-{len(parts):06}.parquet")
+                path = Path(name, f"{len(copies):04}-{len(parts):06}.parquet")
                 frame.write_parquet(path, compression="lz4")
                 first = parts[-1][1].stop if parts else 1
                 parts.append((path, range(first, first + frame.height)))
                 done += frame.height
                 if progress:
                     progress(done)
-            about = source.name, source.origin, source.run_id, source.options()
-            found.append(CopiedRun(tuple(parts), *about))
-        yield found
+            copies.append(CopiedRun(tuple(parts), source.options(), source.name, source.run_id))
+        yield copies
 
 
 def _large(chunks: Iterator[Chunk], names: Names) -> Iterator[pl.DataFrame]:
-    """Join chunks to few large parts: a part costs the same whatever its size."""
+    """Join chunks into a few large parts, because each part has a fixed cost."""
     waiting: list[pl.DataFrame] = []
     for chunk in chunks:
         waiting.append(chunk(names).frame)
