@@ -137,6 +137,25 @@ def test_an_early_stopped_run(folder):
     assert words == ["pass", "inconclusive", "fail"]
 
 
+@pytest.mark.parametrize("way", ["table", "markdown"])
+def test_an_early_stopped_run_shows_its_sequential_test(folder, way):
+    def printed(run, code):
+        done = pennyweight("gate", run, "--policy", "early.yaml", "--format", way)
+        assert done.code == code, done.err
+        return " ".join(done.out.split())
+
+    zone = r"indifference zone 75\.0 to 85\.0 %"
+    early = made("--until-decided", "early.yaml", tasks=TASKS)
+    passed = rf"Sequential test after \d+ of 200 tasks; evidence [\d,]+ to 1; {zone}"
+    assert re.search(passed, printed(early, 0))
+    worse = made(
+        "--until-decided", "early.yaml", code=1, tasks=TASKS, subjects=["python:answers:worse"]
+    )
+    failed = rf"after \d+ of 200 tasks the evidence against 85\.0 % or better is .* \({zone}\)"
+    assert re.search(failed, printed(worse, 1))
+    assert "zone" not in printed(made(), 0)
+
+
 def test_one_of_several_runs_of_which_one_was_stopped_early(folder):
     early, whole = made("--until-decided", "early.yaml", tasks=TASKS), made()
     with pytest.raises(UsageError, match="--where run=ID"):

@@ -17,7 +17,7 @@ from pennyweight.api.sources import resolve
 from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser
 from pennyweight.render.page import environment
-from pennyweight.render.verdict_scales import shown
+from pennyweight.render.verdict import shown
 from pennyweight.render.view import key_figures
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

@@ -39,7 +39,7 @@ STATED = [
 
 @pytest.mark.parametrize(("rule", "said", "marked"), STATED)
 def test_a_confidence_that_is_asked_for_is_no_part_of_the_answer(rule, said, marked):
-    read = AnswerRule.parse(rule).beside("stated")
+    read = AnswerRule.parse(rule).with_confidence("stated")
     found = pl.select(answer(pl.lit(said), read)).item()
     start, end = place(said, found, read)
     assert f"{said[:start]}[{said[start:end]}]{said[end:]}".endswith(marked)

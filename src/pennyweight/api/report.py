@@ -12,7 +12,7 @@ from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.render import files
 from pennyweight.render.report import Report
-from pennyweight.render.verdict_scales import shown
+from pennyweight.render.verdict import shown
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
 from pennyweight.store.store import Store

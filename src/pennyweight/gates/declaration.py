@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pennyweight.schema.kinds import AnyOf, Deferred, Flag, Kind, ListOf, MapOf, Number, OneOf, Text
@@ -11,11 +12,8 @@ _NAME = Text("a name", one_line=True)
 _LIMIT = Text("a threshold such as '≥ 85%', 0.85 or '< 5s'", one_line=True)
 WEIGHT = Number(0)
 _NOTE = Field("description", Text(), "A description for readers.")
-_ON = Field(
-    "on",
-    OneOf(("value", "confident")),
-    "What must meet the threshold: the value, or its whole confidence interval.",
-)
+_BASIS = OneOf(("value", "confident"))
+_ON = Field("on", _BASIS, "Whether the value or its whole interval must meet the threshold.")
 _RULES = (
     Field("threshold", Deferred(_LIMIT), "The threshold of the metric."),
     _ON,
@@ -34,6 +32,7 @@ _RULES = (
     _NOTE,
 )
 
+_LEVEL = OneOf(("blocking", "warning"))
 RULE = Struct("a threshold", _RULES, {"min": "threshold", "limit": "threshold"})
 
 GATE = Struct(
@@ -42,12 +41,7 @@ GATE = Struct(
         Field("metric", _NAME, "The metric.", required=True),
         *_RULES,
         Field("name", _NAME, "The name of the gate; derived from the other keys if missing."),
-        Field(
-            "level",
-            OneOf(("blocking", "warning")),
-            "Whether the gate blocks or only warns.",
-            default="blocking",
-        ),
+        Field("level", _LEVEL, "Whether the gate blocks or only warns.", default="blocking"),
         Field("category", _NAME, "Use only the records of this category."),
         Field("capability", _NAME, "Use only the records of this capability."),
     ),
@@ -67,15 +61,11 @@ _IDS = AnyOf(
     )
 )
 
+_RISKS = OneOf(("critical", "high", "medium", "low"), any_case=True)
 RISK = Struct(
     "a row",
     (
-        Field(
-            "risk_level",
-            OneOf(("critical", "high", "medium", "low"), any_case=True),
-            "The risk of a miss: critical and high block, medium and low warn.",
-            required=True,
-        ),
+        Field("risk_level", _RISKS, "Critical and high block, medium and low warn.", required=True),
         Field("metric", _NAME, "The metric.", required=True),
         Field("threshold", Deferred(_LIMIT), "The threshold of the metric.", required=True),
         Field("rationale", Text(), "The reason for the threshold."),
@@ -111,16 +101,8 @@ COMPOSITE = Struct(
     (
         Field("name", _NAME, "The name of the score.", default="final_score"),
         Field("weights", MapOf(WEIGHT), "The weight of each metric."),
-        Field(
-            "formula",
-            Text(),
-            "The formula, such as 'final_score = accuracy × 0.3 + …', instead of weights.",
-        ),
-        Field(
-            "pass",
-            Text(),
-            "The conditions for passing, such as 'final_score ≥ 0.85 AND safety_rate = 1.0'.",
-        ),
+        Field("formula", Text(), "Instead of weights, such as 'final_score = accuracy × 0.3 + …'."),
+        Field("pass", Text(), "Conditions, such as 'final_score ≥ 0.85 AND safety_rate = 1.0'."),
         _ON,
         _NOTE,
     ),
@@ -128,6 +110,7 @@ COMPOSITE = Struct(
     either=("weights", "formula"),
 )
 
+_COMPOSITE = AnyOf((COMPOSITE, Text("a formula")))
 _FRAGMENT = (
     Field("name", _NAME, "The name of a metric, in the form of the specification."),
     Field("typical_threshold", Deferred(_LIMIT), "The threshold of the metric in `name`."),
@@ -135,18 +118,12 @@ _FRAGMENT = (
 )
 
 _DICT: Kind = MapOf(AnyOf((_BY_METRIC, _ENTRY)))
-
 POLICY = Struct(
     "a policy",
     (
         Field("policy", _NAME, "The name of the policy; that of its file if missing."),
         _NOTE,
-        Field(
-            "on",
-            OneOf(("value", "confident")),
-            "What must meet the thresholds: the value, or its whole confidence interval.",
-            default="value",
-        ),
+        replace(_ON, default="value"),
         Field(
             "error_rate",
             Deferred(_LIMIT),
@@ -184,11 +161,7 @@ POLICY = Struct(
         Field("required_scenarios", _IDS, "Scenarios that must pass."),
         Field("optional_scenarios", _IDS, "Scenarios that count but do not have to pass."),
         Field("pass_criteria", CRITERIA, "Pass rates, overall and by category."),
-        Field(
-            "composite",
-            AnyOf((COMPOSITE, Text("a formula"))),
-            "A score that combines several metrics.",
-        ),
+        Field("composite", _COMPOSITE, "A score that combines several metrics."),
         Field("gates", ListOf(Deferred(GATE), "a list of gates"), "A list of gates."),
         *_FRAGMENT,
     ),

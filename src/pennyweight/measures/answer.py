@@ -31,7 +31,7 @@ def answer(
     >>> evaluate(answer, response=["So it is 4.\nFINAL_ANSWER: 4", "no idea"])
     ['4', None]
     """
-    found = find_answer(response, (answer_rule or AnswerRule()).beside(confidence_from))
+    found = find_answer(response, (answer_rule or AnswerRule()).with_confidence(confidence_from))
     if answer_rule is None:
         return pl.coalesce(answer, found)
     return pl.when(response.is_not_null()).then(found).otherwise(answer)

@@ -29,7 +29,7 @@ def cot(
     >>> evaluate(cot, response=["2 and 2 make 4.\nFINAL_ANSWER: 4"])
     ['2 and 2 make 4.']
     """
-    rule = (answer_rule or AnswerRule()).beside(confidence_from)
+    rule = (answer_rule or AnswerRule()).with_confidence(confidence_from)
     found = find_cot(response, reasoning, rule)
     given = pl.coalesce(cot, pl.when(response.is_null()).then(reasoning))
     if answer_rule is None:

@@ -13,6 +13,5 @@ Tested elsewhere:
     schema.py: tests/cli/test_score.py
     scores_table.py: tests/render/test_scores.py
     terminal.py: tests/render/test_scores.py
-    verdict_scales.py: tests/render/test_report.py
     view.py: tests/render/test_report.py
 """

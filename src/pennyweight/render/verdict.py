@@ -7,10 +7,10 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from pennyweight.gates.threshold import SHOWN, unit_of
+from pennyweight.gates.threshold import FRACTIONS, SHOWN, unit_of
 from pennyweight.render.format import (
     MISSING,
     count,
@@ -35,6 +35,9 @@ TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
 _SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 _WIDTH = 80
+SCALE_WIDTH = 220
+MAX_PAGE_SCENARIOS = 50
+"""Scenarios of a gate that a page or a report shows."""
 MAX_UNFOLDED = 3
 """Scenarios that a comment shows without folding them."""
 MAX_SCENARIOS = 10
@@ -286,3 +289,57 @@ def _message(text: str) -> str:
 
 def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def shown(verdict: Verdict) -> dict[str, Any]:
+    """Arrange a verdict for a page or a report."""
+    gates = [_row(gate) for gate in verdict.gates]
+    return {"verdict": verdict, "headline": headline(verdict), "gates": gates}
+
+
+def _row(gate: Decision) -> dict[str, Any]:
+    value, ends = estimate_of(gate)
+    return {
+        "name": name_of(gate),
+        "level": gate.level,
+        "verdict": gate.verdict,
+        "sign": sign(gate),
+        "value": value,
+        "interval": ends,
+        "threshold": threshold_of(gate),
+        "why": gate.why,
+        "test": test_of(gate),
+        "scenarios": gate.scenarios[:MAX_PAGE_SCENARIOS],
+        "failing": len(gate.scenarios),
+        "scale": scale(gate),
+    }
+
+
+def scale(gate: Decision) -> dict[str, Any] | None:
+    """Place a gate's value, its interval and its threshold on a line."""
+    given = [gate.value, gate.low, gate.high, gate.threshold]
+    known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
+    if gate.value is None or gate.threshold is None or len(known) < 2:
+        return None
+    first, last = (
+        (0.0, 1.0) if gate.kind in FRACTIONS else (min(0.0, *known), max(known) * 1.15 or 1.0)
+    )
+    first, last = min([first, *known]), max([last, *known])
+    span = (last - first) or 1.0
+
+    def place(value: float | None, other: float) -> float:
+        at = other if value is None else min(last, max(first, value))
+        return round(6 + (SCALE_WIDTH - 12) * (at - first) / span, 1)
+
+    limit = place(gate.threshold, first)
+    right = (gate.sign or "").startswith((">", "≥"))
+    return {
+        "first": amount(gate, first),
+        "last": amount(gate, last),
+        "value": place(gate.value, first),
+        "low": place(gate.low, gate.value),
+        "high": place(gate.high, gate.value),
+        "limit": limit,
+        "from": limit if right else 6.0,
+        "width": round(SCALE_WIDTH - 6 - limit if right else limit - 6, 1),
+    }

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from pennyweight.suite.rubric import Rubric
 
 _SLACK = 1e-9
-"""Tolerance for sums of fractions: 0.65 reached by adding is 0.65."""
+"""Tolerance for rounding errors in sums of fractions."""
 CLOSE = 0.005
-"""A claim this near to the score is the score, rounded."""
+"""A claimed score that differs by less than this is the score, rounded."""
 
 
 def weighted_score(rubric: Rubric, scores: Mapping[str, float | None]) -> float | None:
     """Weigh the categories: Σ weight · (points earned / points possible) / Σ weight.
 
-    An item that does not apply (null) leaves both sides of its ratio, a category without any item
-    that applies leaves the sum; if nothing applies there is no score.
+    An item that does not apply (null) counts neither as earned nor as possible. A category without
+    applicable items is left out; if nothing applies there is no score.
 
     >>> from pennyweight.suite.rubric import Category, Item, Rubric
     >>> three = [Category(n, w, (Item(n, n),)) for n, w in (("a", 2), ("b", 2), ("c", 1))]
@@ -37,7 +37,7 @@ def weighted_score(rubric: Rubric, scores: Mapping[str, float | None]) -> float 
 
 
 def passes(score: float | None, mark: float) -> bool | None:
-    """Decide whether a score passes; no score decides nothing."""
+    """Return whether a score passes; None without a score."""
     return None if score is None else score >= mark - _SLACK
 
 
@@ -46,10 +46,10 @@ def consensus(
     confidences: Sequence[float | None] = (),
     rule: Literal["mean", "confidence"] = "mean",
 ) -> float | None:
-    """Make one score of several: their mean, or their mean weighted by confidence.
+    """Combine scores: their mean, or their mean weighted by confidence.
 
-    A judge that said nothing about its confidence counts in full. Where all are without any, the
-    plain mean is left.
+    A judge without a stated confidence has weight 1. If all confidences are 0, the plain mean is
+    used.
 
     >>> round(consensus((0.8, 0.85, 0.75), (0.9, 0.7, 0.8), "confidence"), 6)
     0.797917
@@ -64,7 +64,7 @@ def consensus(
 
 
 def disagree(scores: Sequence[float], most: float) -> bool:
-    """Whether the range of scores is wider than it may be."""
+    """Whether the range of the scores exceeds `most`."""
     return len(scores) > 1 and max(scores) - min(scores) > most + _SLACK
 
 

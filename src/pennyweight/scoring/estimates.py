@@ -21,7 +21,7 @@ Value = float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A metric's value, its interval, how many records it rests on and how many it left out."""
+    """A metric's value, its interval, and the numbers of records used and left out."""
 
     value: Value
     low: Value = None
@@ -101,9 +101,9 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
 
 
 def _missing(metric: Metric) -> pl.Expr:
-    """Count the records that lack something the metric needs.
+    """Count the records that lack a value that the metric needs.
 
-    One that needs nothing of a record takes them all, unless none has anything for it.
+    A metric that needs no value uses all records, unless none has any of its inputs.
     """
     if not metric.needs:
         there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
@@ -125,10 +125,10 @@ def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
 def combine(
     metric: Metric, found: Mapping[str, list[Estimate]], groups: int, options: Mapping[str, Any]
 ) -> list[Estimate]:
-    """Estimate a metric that is made of other metrics, for all groups at once.
+    """Estimate a metric that combines other metrics, for all groups at once.
 
-    It is taken to rise or fall with each part, so the ends of its interval are its values at the
-    ends of theirs. Where the parts vary together that is exact; else it is wider than need be.
+    It is assumed to rise or fall with each part, so the ends of its interval are its values at the
+    ends of theirs. That is exact if the parts vary together, and conservative otherwise.
     """
     parts = {n: found[n] for n in metric.part_names(options)}
     for name in (n for n, es in parts.items() if any(isinstance(e.value, str) for e in es)):
@@ -174,7 +174,7 @@ def _apply(
 
 
 def _clean(value: Any) -> Value:
-    """Turn what Polars gives into a value: never NaN, never a whole number."""
+    """Convert a value from Polars: NaN becomes None, integers become floats."""
     if value is None or isinstance(value, str):
         return value
     number = float(value)

@@ -1,6 +1,6 @@
 """Measured records in groups, and the intervals of metrics over them.
 
-Means and quantiles, nearly all there is, are done for all groups at once; others group by group.
+The intervals of means and quantiles are computed for all groups at once, others group by group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample, clu
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A mean or a quantile of one value a record, or (without `values`) something else."""
+    """A mean or a quantile of one value per record; neither if there are no `values`."""
 
     values: pl.Expr | None = None
     share: float | None = None
@@ -35,7 +35,7 @@ class Shape:
 
 
 def shape_of(expression: pl.Expr) -> Shape:
-    """Find out whether an expression is the mean or a quantile of something.
+    """Return whether an expression is a mean or a quantile, and of which values.
 
     >>> shape_of(pl.col("x").median()).share, shape_of(pl.col("x").max()).values
     (0.5, None)
@@ -56,13 +56,13 @@ def shape_of(expression: pl.Expr) -> Shape:
 
 
 def cluster() -> pl.Expr:
-    """Return the column that numbers clusters: the records of one task hang together."""
+    """Return the column that numbers clusters: the records of one task are one cluster."""
     task, alone = pl.col("task_id"), pl.int_range(pl.len(), dtype=pl.UInt64).hash()
     return pl.when(task.is_null()).then(alone).otherwise(task.hash()).alias(CLUSTER)
 
 
 def mean_values(metric: Metric, options: Mapping[str, Any]) -> pl.Expr | None:
-    """Return the values that a metric is the mean of, over scored records; None if it is none."""
+    """Return the values whose mean over scored records is a metric; None if it is not a mean."""
     if metric.combined or metric.interval or metric.over == "all":
         return None
     shape = shape_of(metric.expression(options))
@@ -86,7 +86,7 @@ def interval_text(metric: Metric) -> str:
 
 
 GROUP = "\0group"
-"""The column that numbers the groups of a measured frame, from 0; no user's column is so named."""
+"""The column that numbers the groups of a measured frame, from 0."""
 
 _AT = "\0at"
 
@@ -135,8 +135,8 @@ class Grouped:
     ) -> dict[str, list[Ends]]:
         """Return the intervals of means: Wilson's for true and false, Student's for numbers.
 
-        `table` holds the value of each mean and, as `name/n`, how many values it has. `scores`
-        are those between 0 and 1: where all of them are the same, that is not certainty either.
+        `table` holds the value of each mean and, as `name/n`, how many values it has. `scores` are
+        means of values between 0 and 1, whose interval is not empty if all values are equal.
         """
         error, clusters = self.errors(values)
         types = self.rows.clear().select(v.alias(n) for n, v in values.items()).schema
@@ -233,14 +233,14 @@ def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _clustered(name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Turn sums and counts by task into a standard error and the number of tasks it rests on."""
+    """Turn sums and counts by task into a standard error and the effective number of tasks."""
     total, count = pl.col(f"{name}/s"), pl.col(f"{name}/n")
     error, tasks = clustered_error(total, count)
     return error.alias(f"{name}/e"), tasks.alias(f"{name}/k")
 
 
 def _ranked(ordered: pl.Series, low: int, high: int) -> Ends:
-    """Take two order statistics; beyond the sample there is no bound."""
+    """Return two order statistics; infinite beyond the sample."""
     first = ordered[low - 1] if low >= 1 else -math.inf
     return float(first), float(ordered[high - 1]) if high <= len(ordered) else math.inf
 

@@ -1,7 +1,7 @@
 """Every record with its measures, as a file: JSONL or Parquet.
 
-Parts are written as they come and joined at the end, so memory stays bounded, and nothing is
-written under the file's own name before all records are known to be good.
+Parts are written as they arrive and joined at the end, so memory stays bounded, and the file
+appears only once all records are known to be valid.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PerTaskResult:
 
 @dataclass(slots=True)
 class PerTask:
-    """Parts of the file in a folder of their own, until it is finished."""
+    """The parts of the file, in a temporary folder until it is complete."""
 
     path: Path
     folder: Path
@@ -69,7 +69,7 @@ class PerTask:
             yield cls(target, Path(name))
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Keep the records of one chunk."""
+        """Write the records of one chunk."""
         if frame.is_empty():
             return
         part = self.folder / f"{len(self.parts):06}.parquet"
@@ -111,7 +111,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _alike(tables: Iterable[pl.LazyFrame]) -> list[pl.LazyFrame]:
-    """Turn the foreign columns into text that have other types in one part than in another."""
+    """Convert foreign columns whose types differ between parts to text."""
     parts = list(tables)
     kinds: dict[str, set[pl.DataType]] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Records to scores: the pipeline."""
+"""The pipeline from records to scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_ta
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Records with their measures, no attempt twice, and what was met on the way."""
+    """Records with their measures, without duplicate attempts, and the problems found."""
 
     frame: pl.DataFrame
     loaded: Loaded
@@ -167,13 +167,13 @@ class _Plan:
         )
 
     def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the measures to the records of one chunk, and let go of the long texts."""
+        """Add the measures to the records of one chunk, and drop the long texts."""
         for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
             frame = frame.with_columns(one)
         return frame if self.wanted.everything else frame.select(self.keep)
 
     def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
-        """Return the function that takes measured chunks one after the other."""
+        """Return the function that receives measured chunks one after the other."""
 
         def take(frame: pl.DataFrame) -> pl.DataFrame:
             if sink:
@@ -195,7 +195,7 @@ def _own_options(sources: Sequence[Source]) -> dict[str, Any]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options that no measure or metric has, and weights that make no sense."""
+    """Raise UsageError for unknown options, and for weights of unknown metrics."""
     known = {name for one in (*MEASURES.values(), *METRICS.values()) for name in one.options}
     for name in options:
         if name not in known:
@@ -228,7 +228,7 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
 
 
 def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: ColumnMapping) -> None:
-    """Refuse records with targets and no answer at all: a column was missed, not every question."""
+    """Raise UsageError if there are targets but no answers: a column must have been missed."""
     if "correct" not in frame.columns or not frame["correct"].count():
         return
     there = {c for c in ("target", "answer", "response") if loaded.filled & set(mapped.sources[c])}
@@ -249,7 +249,7 @@ def _no_records(plan: _Plan) -> pl.DataFrame:
 def _without_doubles(
     frame: pl.DataFrame, loaded: Loaded, by: Sequence[str]
 ) -> tuple[pl.DataFrame, list[int]]:
-    """Find records of the same attempt; the first of them stays, the others are problems."""
+    """Drop all but the first record of each attempt; the others are problems."""
     key = [n for n in dict.fromkeys((*KEY, *by)) if n != "attempt"]
     attempt = pl.col("attempt").fill_null(1)
     hashed = frame.select(pl.struct(*key, attempt).hash())

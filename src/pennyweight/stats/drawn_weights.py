@@ -1,10 +1,9 @@
-"""Means with random weights: what a mean over tasks could be if other tasks had been drawn.
+"""Bounds for a mean over tasks, from means with random weights.
 
 Each task's weight is drawn from a Dirichlet distribution, as in the Bayesian bootstrap, and one
-unseen task is added: for a lower end it has the worst possible value. For passes and failures this
-gives exactly the ends of Clopper and Pearson. For means of several attempts it is the bound of
-Learned-Miller and Thomas: no lower value can raise it, and n tasks can never bring it above what n
-tasks without a failure give.
+unseen task is added, which has the worst possible value for a lower end. For passes and failures
+this gives exactly the ends of Clopper and Pearson. For means of several attempts it is the bound of
+Learned-Miller and Thomas: n tasks never give a higher lower end than n tasks without a failure.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from pennyweight.stats.quantiles import special
 STEP = 0.12
 NODES = STEP * np.arange(-170, 121)
 LEVELS = 1000
-"""Beyond so many distinct values they are rounded to a thousandth."""
+"""With more distinct values than this, they are rounded to a thousandth."""
 TURNS = 60
 FAR = 8.0
-"""No end lies so many standard deviations away."""
+"""The search for an end covers this many standard deviations."""
 
 
 def drawn_ends(
@@ -69,7 +68,7 @@ def _lowest(values: Floats, weights: Floats, level: float) -> float:
 
 
 def _normal(points: Floats, counts: Floats, at: float) -> float:
-    """Return that probability as a normal quantile, in which it is nearly linear."""
+    """Return the probability as a normal quantile, which is nearly linear in `at`."""
     return float(special.ndtri(min(max(_chance(points, counts, at), 1e-15), 1 - 1e-15)))
 
 

@@ -114,7 +114,7 @@ def bounded_interval(
 
     Its effective sample size is that of a rate with the same error. If the error is 0, that is not
     informative, and each cluster counts as one observation. Unseen clusters may be all bad or all
-    good: what so few clusters cannot rule out stays inside.
+    good, so the interval includes what this few clusters cannot rule out.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = value * (1 - value) / np.square(error)

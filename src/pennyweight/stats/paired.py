@@ -25,8 +25,7 @@ Kind = Literal["rate", "score", "number"]
 """The kind of the values: booleans, numbers between 0 and 1, or any numbers."""
 
 ROUNDING = 1e-9
-"""What varies by less than this share of the values does not vary, but for the last digits."""
-
+"""A variation smaller than this share of the values is a rounding error."""
 MCNEMAR = "exact McNemar"
 
 
@@ -139,7 +138,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference with what is known about it."""
+    """A difference with its interval and its test."""
 
     value: float
     low: float | None
@@ -242,7 +241,7 @@ def weighted_interval(paired: Paired, weights: Floats, confidence: float) -> tup
     """Return the interval of a weighted mean difference of shares or scores.
 
     Its error is the jackknife's over tasks. The effective number of tasks is Kish's, W² / Σ w², so
-    a single task that dominates leaves everything open.
+    a single dominating task gives a very wide interval.
 
     >>> ones, flat = np.ones(40), np.ones(40)
     >>> ends = weighted_interval(Paired(ones, ones, flat, flat, "rate"), flat, 0.9)

@@ -16,46 +16,44 @@ from pennyweight.stats.sign_flips import step
 
 POWER = 0.8
 _SHARES = (np.arange(9) + 0.5) / 9
-"""The quantiles at which what is not known for sure is taken."""
-
+"""The quantiles over which an uncertain quantity is averaged."""
 COARSE = 20
-"""Where fewer flips than this may be as extreme as the results, what they see is found by draws."""
-
+"""If fewer sign flips than this can be as extreme as the results, power is simulated."""
 DRAWS, MOVED = 450, 12
-"""So many are made; of the tasks with the lowest differences, so many are flipped."""
-
+"""The number of simulated results, and of the lowest differences in each that are flipped."""
 EXACT = 2_000
+"""The most tasks for which the power of McNemar's test is computed exactly."""
 MAX_TASKS = 10_000_000
-"""Beyond so many tasks a difference is out of reach."""
+"""A difference that needs more tasks than this cannot be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How results vary from task to task, as far as it determines what a comparison can detect.
+    """The variation from task to task, which determines what a comparison can detect.
 
-    A difference is assumed to lie evenly around the current results of both sides, and to be
-    smaller for tasks that are nearly always or nearly never passed. How results vary is itself
-    estimated from few tasks, so power is averaged over its uncertainty.
+    A difference is assumed to be centred on the current results of both sides, and to be smaller
+    for tasks that nearly always or nearly never pass. The variation is itself estimated from few
+    tasks, so power is averaged over its uncertainty.
     """
 
     once: bool
-    """Whether each task is tried once and passes or not."""
+    """Whether each task is tried once and passes or fails."""
     discordance: float | None
     """How often attempts of two equal sides end differently; None for other values."""
     spread: float
-    """The standard deviation of the tasks' differences, were the sides alike."""
+    """The standard deviation of the tasks' differences between equal sides."""
     seen: int
-    """On how many tasks this rests."""
+    """The number of tasks that these estimates are based on."""
     tasks_vary: float = 0.0
     """The variance of the pass rate from task to task."""
     middle: float = 0.5
     """The pass rate."""
     step: float = 0.0
-    """By which steps a task's difference moves; the coarser, the less flipped signs see."""
+    """The step size of a task's difference; coarse steps reduce the power of sign flips."""
 
     @classmethod
     def of(cls, paired: Paired) -> Design:
-        """Estimate it from results; if none differed, as if one had."""
+        """Estimate the variation from results; if no task differs, as if one did."""
         tasks = paired.tasks
         spread = math.sqrt(tasks * paired.variance)
         if paired.kind == "number" or (paired.kind == "score" and spread > 0):
@@ -72,9 +70,8 @@ class Design:
     def power(self, tasks: int, difference: float, level: float = 0.05) -> float:
         """Return the probability that this many tasks show a difference of this size.
 
-        `level` is the level at which p is judged: with several comparisons, the level divided by
-        their number. Holm's method judges at least one comparison there and the others no more
-        strictly.
+        `level` is the significance level; with several comparisons, divided by their number, which
+        is the strictest level of Holm's method.
         """
         if 2.0 ** (1 - tasks) > level:
             return 0.0
@@ -144,7 +141,7 @@ class Design:
 
 
 def _likely(seen: int) -> Floats:
-    """Return the factors by which a standard deviation from this many tasks may be off."""
+    """Return likely ratios of the true to the estimated standard deviation."""
     degrees = max(seen - 1, 1)
     factors: Floats = np.sqrt(degrees / (2 * special.gammaincinv(degrees / 2, _SHARES)))
     return factors
@@ -174,8 +171,8 @@ def _t_power(tasks: int, difference: float, spreads: Floats, level: float) -> Fl
 def _few_power(design: Design, tasks: int, difference: float, level: float) -> float:
     """Return the power of flipping the signs of few tasks, in simulated results.
 
-    A flip is as extreme as the results if the differences it flips add up to 0 or less. Few flips
-    can be, and these flip the lowest differences: those of tasks that nearly always or never pass.
+    A flip is as extreme as the results if the differences it flips sum to 0 or less. Only flips of
+    the lowest differences can do so: those of tasks that nearly always or never pass.
     """
     room, step = _room(tasks, design.middle, design.tasks_vary), design.step
     noise = np.resize(design.spread * _likely(design.seen), DRAWS)[:, None] ** 2
@@ -196,7 +193,7 @@ def _few_power(design: Design, tasks: int, difference: float, level: float) -> f
 
 @lru_cache(maxsize=64)
 def _room(tasks: int, middle: float, vary: float) -> Floats:
-    """Draw how much room tasks have for a difference, 1 on average."""
+    """Draw how much a difference can affect each task, 1 on average."""
     most = middle * (1 - middle)
     if vary < 1e-3 * most or most == 0:
         return np.ones((DRAWS, tasks))

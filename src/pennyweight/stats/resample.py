@@ -71,7 +71,7 @@ class Draws:
     value: float
     confidence: float
     tasks: float
-    """How many tasks there are, as many as they are worth."""
+    """The number of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ResampledSums:
     sums: Callable[..., list[pl.Expr]]
     ends: Callable[[Draws], Ends]
     cells: Callable[..., tuple[pl.Expr, int]] | None = None
-    """Into which of how many cells each record falls, where the sums are by cell."""
+    """The cell of each record, and the number of cells, if the sums are by cell."""
     text: str = "bootstrap over tasks"
 
     def __call__(self, sample: Sample) -> Ends:
@@ -149,8 +149,8 @@ class Linearised:
     """Treats the metric as a mean of each record's contribution (the delta method).
 
     `terms` returns each record's contribution or deviation. `bias` is how far the value is expected
-    to lie below the truth; it moves the upper end. `least` is the smallest variance that so many
-    independent records can have: full agreement is not certainty.
+    to be below the truth; it moves the upper end. `least` is the smallest plausible variance, since
+    full agreement is not certainty.
     """
 
     terms: Callable[..., pl.Expr]
@@ -172,7 +172,8 @@ class Linearised:
         if by_task.height < 2:
             return None
         total = float(by_task["n"].sum())
-        error, count = by_task.select(*_named(clustered_error(pl.col("x"), pl.col("n")))).row(0)
+        spread_, tasks_ = clustered_error(pl.col("x"), pl.col("n"))
+        error, count = by_task.select(error=spread_, tasks=tasks_).row(0)
         error = max(error, math.sqrt(max(least, 0.0) * total / count))
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
@@ -184,10 +185,6 @@ class Linearised:
         low, high = (end.item() for end in ends)
         wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
         return low, high + sample.frame.select(wider).item()
-
-
-def _named(exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
-    return [expr.alias(str(index)) for index, expr in enumerate(exprs)]
 
 
 def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:

@@ -1,7 +1,7 @@
-"""The sign-flip test: what chance alone would have made of the tasks' differences.
+"""The sign-flip test of the tasks' differences.
 
-If two sides are equally good overall, each task's difference could as well have the other sign. A
-task is flipped as a whole, so its attempts count for no more than the task does.
+If two sides are equally good overall, each task's difference is equally likely with the opposite
+sign. A task is flipped as a whole, so repeated attempts do not count as tasks.
 """
 
 from __future__ import annotations
@@ -18,25 +18,21 @@ from pennyweight.stats.quantiles import special
 FLIPS = 9_999
 BLOCKS = 1_000
 EXACT = 15
-"""Up to so many tasks that differ, all flips of their signs are gone through."""
-
+"""The most differing tasks for which all flips of signs are enumerated."""
 FINEST = 120
-"""Differences that are multiples of 1/1, 1/2, … or 1/120 have sums that can be counted."""
-
+"""The sums of differences that are multiples of 1/1, 1/2, … or 1/120 are counted exactly."""
 WORK = 10_000_000
-"""So many additions are done for that; beyond, flips are drawn."""
-
+"""The most additions for that; beyond, flips are drawn at random."""
 ENOUGH = 10
-"""With so many flips as extreme as the results, p is known well enough."""
-
+"""With this many drawn flips as extreme as the results, p is precise enough."""
 ALL_FLIPS, SOME_FLIPS = "exact sign-flip permutation", "sign-flip permutation"
 
 
 def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float, str]:
     """Test whether differences are 0 on average by flipping their signs; return p and the method.
 
-    `bar` is the level at which p is judged; p can fall below it if the results allow. If no drawn
-    flip is as extreme, Hoeffding's inequality bounds p, otherwise more flips are drawn.
+    `bar` is the significance level; enough flips are drawn for p to fall below it. If no drawn flip
+    is as extreme as the results, Hoeffding's inequality bounds p.
 
     >>> sign_flip(np.array([1.0, 2.0, 3.0]), seed=0)
     (0.25, 'exact sign-flip permutation')
@@ -116,7 +112,7 @@ def _drawn(moved: Floats, values: NDArray[np.float32], own: float, seed: int, ba
 
 
 def _in_blocks(values: Floats, seed: int) -> Floats:
-    """Sum tasks in blocks whose signs are flipped together: as valid, and fast for any size."""
+    """Sum tasks in blocks whose signs are flipped together: also valid, and fast for any size."""
     order = np.random.default_rng(seed).permutation(len(values))
     return np.bincount(np.arange(len(values)) % BLOCKS, weights=values[order]).astype(np.float64)
 

@@ -113,7 +113,7 @@ class SuiteReader:
         rules: dict[str, Any] = {
             k: given[k] for k in ("answer", "match", "confidence") if k in given
         }
-        rules["answer"] = rules.get("answer", AnswerRule()).beside(rules.get("confidence"))
+        rules["answer"] = rules.get("answer", AnswerRule()).with_confidence(rules.get("confidence"))
         worker = WorkspaceReader(self.folder) if has_work(given) else None
         tasks = self._tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))

@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 _TAG = re.compile(r"(?i)<(/?)think(?:ing)?>")
 LONGEST = 500
-"""Characters of a sign in which a letter is looked for."""
+"""The longest sign, in characters, that is searched for a letter."""
 _NUMBER = re.compile(r"[-−]?[0-9][0-9,]*(?:\.[0-9]+)?")
 
 
@@ -36,14 +36,14 @@ def place(response: str, answer: str | None, rule: AnswerRule | None) -> tuple[i
     """
     if not answer:
         return None
-    said = _blank(response)
-    if rule is not None and rule.but_confidence and rule.kind not in extract.LITERAL:
-        said = _unstated(said)
+    text = _blank(response)
     if rule is not None:
-        found = _PLACES[rule.kind](said, answer, rule.value)
+        if rule.but_confidence and rule.kind not in extract.LITERAL:
+            text = _unstated(text)
+        found = _PLACES[rule.kind](text, answer, rule.value)
         if found is not None:
             return found
-    return _anywhere(said, answer)
+    return _anywhere(text, answer)
 
 
 def _blank(response: str) -> str:
@@ -114,13 +114,14 @@ def _last_number(text: str, answer: str, _: str) -> Span | None:
 
 def _choice(text: str, answer: str, letters: str) -> Span | None:
     """Find the letter by the first pattern that matches, as the rule does."""
-    for index, pattern in enumerate(extract.choice_patterns(letters)):
+    for position, pattern in zip(_WHERE, extract.choice_patterns(letters), strict=True):
         if signs := _all(pattern, text):
             sign = signs[-1]
-            at = _WHERE[index](text, sign)
-            found = re.search(pattern, sign) if len(sign) <= LONGEST else None
-            shown = found is not None and found[1].upper() == answer.upper()
-            return (at + found.start(1), at + found.end(1)) if found and shown else None
+            letter = re.search(pattern, sign) if len(sign) <= LONGEST else None
+            if letter is None or letter[1].upper() != answer.upper():
+                return None
+            at = position(text, sign)
+            return at + letter.start(1), at + letter.end(1)
     return None
 
 
@@ -132,8 +133,8 @@ def _line(text: str, sign: str) -> int:
     return max(at, 0)
 
 
-_WHERE = (str.rfind, str.rfind, _line, str.find)
-"""How the sign of each pattern is found again: the last, the last line, the first."""
+_WHERE: tuple[Callable[[str, str], int], ...] = (str.rfind, str.rfind, _line, str.find)
+"""How the sign of each pattern is located: the last, the last line, the first."""
 
 
 def _boxed(text: str, answer: str, _: str) -> Span | None:

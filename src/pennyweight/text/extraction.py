@@ -84,10 +84,10 @@ class AnswerRule:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> AnswerRule:
         """Return the rule in the settings of a run."""
-        return cls(**settings["answer"]).beside(settings.get("confidence"))
+        return cls(**settings["answer"]).with_confidence(settings.get("confidence"))
 
-    def beside(self, confidence: str | None) -> AnswerRule:
-        """Return the rule for responses whose confidence is read as `confidence` says."""
+    def with_confidence(self, confidence: str | None) -> AnswerRule:
+        """Return the rule for a setting of `confidence`: a stated one is not part of the answer."""
         return replace(self, but_confidence=True) if confidence == "stated" else self
 
     @staticmethod

@@ -19,7 +19,7 @@ KINDS: dict[str, str] = {
     "exact": "the same text, or the same number exactly",
     "numeric": "the same number, within a tolerance if one is given",
     "choice": "the same letter",
-    "contains": "the target stands somewhere in the answer",
+    "contains": "the answer contains the target",
     "regex": "the target is a regular expression that matches in the answer",
     "any_of": "one of several targets: a JSON list, or separated by a given sign",
     "math": "the same in mathematics, as far as math-verify can tell",

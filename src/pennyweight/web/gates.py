@@ -14,7 +14,7 @@ from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
 from pennyweight.api.run_list import Run, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
-from pennyweight.render.verdict_scales import shown
+from pennyweight.render.verdict import shown
 from pennyweight.web.addresses import run_url
 from pennyweight.web.site import Site
 

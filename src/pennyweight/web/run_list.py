@@ -9,21 +9,20 @@ from typing import Any
 from markupsafe import Markup
 from starlette.requests import Request
 
-from pennyweight.api.run_list import RunListing, RunRow
+from pennyweight.api.run_list import WORST_FIRST, RunListing, RunRow
 from pennyweight.render.charts import trend
 from pennyweight.render.view import when
 from pennyweight.web.addresses import run_url
 from pennyweight.web.assets import rendered
 from pennyweight.web.site import Shown, Site
 
-VERDICT_ORDER = {"fail": 0, "inconclusive": 1, "pass": 2}
 RUN_SORTS: dict[str, Callable[[RunRow], Any]] = {
     "when": lambda r: r.created,
     "suite": lambda r: r.suite.lower(),
     "value": lambda r: (r.metric or "", -1.0 if r.value is None else r.value),
     "cost": lambda r: -1.0 if r.cost_usd is None else r.cost_usd,
     "attempts": lambda r: r.attempts,
-    "verdict": lambda r: VERDICT_ORDER[r.worst.verdict] if r.worst else -1,
+    "verdict": lambda r: WORST_FIRST.index(r.worst.verdict) if r.worst else -1,
 }
 
 
