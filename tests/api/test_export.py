@@ -1,5 +1,7 @@
 """Records as files: whatever the form, every record once, in order, with its answer."""
 
+import io
+
 import polars as pl
 import pytest
 
@@ -53,3 +55,11 @@ def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_pat
     if kind == "jsonl":
         path.write_text(path.read_text().replace('"run":', '"shade":"red","run":'))
         assert "Not used: shade." in pennyweight("score", path).err
+
+
+def test_it_prints_where_standard_output_takes_text_alone(store, monkeypatch):
+    store.write([record("a", response="FINAL_ANSWER: é")], [])
+    notebook = io.StringIO()
+    monkeypatch.setattr("sys.stdout", notebook)
+    export(RUN, store=store)
+    assert pl.read_ndjson(notebook.getvalue().encode())["answer"].to_list() == ["é"]

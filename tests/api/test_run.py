@@ -1,6 +1,10 @@
 """Runs from Python: one function carries them out, and returns what they came to."""
 
+import _thread
 import asyncio
+import json
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,6 +86,68 @@ def test_it_works_where_a_loop_runs_already(suite: Path) -> None:
     assert asyncio.run(main()) == 2
 
 
+def test_judges_work_where_a_loop_runs_already(suite: Path) -> None:
+    made = run(suite).run.id
+
+    async def main() -> int:
+        return pennyweight.judge(made, models=["python:told_model:judge"], rubric="r.yaml").valid
+
+    Path("r.yaml").write_text("categories: {c: {items: [{id: good, text: Good., points: 1}]}}")
+    assert asyncio.run(main()) == 2
+
+
+def test_an_interrupt_where_a_loop_runs_already_ends_the_run_in_good_order(suite: Path) -> None:
+    Path("told_model.py").write_text(
+        "import time\ndef answer(text):\n    time.sleep(0.2)\n    return 'FINAL_ANSWER: 4'\n"
+    )
+    tasks = ", ".join(f"{{id: t{n}, input: x, target: '4'}}" for n in range(40))
+    suite.write_text(
+        SUITE.partition("tasks:")[0] + f"limits: {{concurrency: 2}}\ntasks: [{tasks}]\n"
+    )
+
+    class Interrupting(Watcher):
+        def progress(self, tally, budget, rows):  # type: ignore[no-untyped-def]
+            if rows and tally.done <= 2:
+                _thread.interrupt_main()
+
+    async def main() -> pennyweight.RunResult:
+        return run(suite, watch=Interrupting())
+
+    handler = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as that of a notebook
+    try:
+        loop = asyncio.new_event_loop()
+        result = loop.run_until_complete(main())
+        loop.close()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert (result.ended.kind, result.exit_code) == (EndKind.INTERRUPTED, 130)
+    assert 0 < result.made < 40
+    assert find_run().status == "stopped"
+    assert threading.active_count() < 20
+
+
+def test_a_run_leaves_the_signals_to_those_who_handled_them(suite: Path) -> None:
+    def mine(*_: object) -> None:
+        """Handle a signal."""
+
+    before = signal.signal(signal.SIGTERM, mine)
+    try:
+        run(suite)
+        assert signal.getsignal(signal.SIGTERM) is mine
+        pennyweight.judge("latest", models=["python:told_model:judge"])
+        assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_recording_is_named_by_its_path_as_text(suite: Path) -> None:
+    run(suite, record="tape.jsonl")
+    pennyweight.judge("latest", models=["python:told_model:judge"], record="judge.jsonl")
+    assert json.loads(Path("tape.jsonl").read_text().splitlines()[0])["model"]
+    assert Path("judge.jsonl").is_file()
+
+
 def test_failures_are_values_and_are_retried(suite: Path) -> None:
     suite.write_text(SUITE.replace("input: y", "input: fail"))
     result = run(suite)
@@ -107,6 +173,12 @@ def test_an_unknown_task_is_refused_before_the_first_call(suite: Path) -> None:
     assert not list_runs()
 
 
+def test_no_task_at_all_is_refused(suite: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to run"):
+        run(suite, tasks=[])
+    assert not list_runs()
+
+
 def test_a_plan_calls_nothing(suite: Path) -> None:
     assert [task.id for task in plan(suite).tasks] == ["a", "b"]
     assert not list_runs()
@@ -120,6 +192,17 @@ def test_judges_are_a_phase(suite: Path) -> None:
     assert events.phases == ["attempts", "scores"]
     assert [one.valid for one in result.judgings] == [2]
     assert pennyweight.judge(result.run.id).valid == 0, "valid judgments are reused"
+
+
+def test_a_watcher_that_breaks_ends_neither_attempts_nor_judging(suite: Path) -> None:
+    class Broken(Watcher):
+        def progress(self, tally, budget, rows):  # type: ignore[no-untyped-def]
+            raise OSError("the screen is gone")
+
+    rubric = "{categories: {c: {items: [{id: good, text: Good., points: 1}]}}}"
+    suite.write_text(SUITE + f"judge: {{model: 'python:told_model:judge', rubric: {rubric}}}\n")
+    result = run(suite, watch=Broken())
+    assert (result.made, [one.valid for one in result.judgings]) == (2, [2])
 
 
 def test_a_decided_run_ends(suite: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,8 +81,13 @@ def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
 def _replacing(path: Path | None) -> Iterator[IO[bytes]]:
     """Write a file under another name first, so that it is complete or absent."""
     if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            yield sys.stdout.buffer
+        else:  # that of a notebook takes text alone
+            with io.BytesIO() as held:
+                yield held
+                sys.stdout.write(held.getvalue().decode())
+        sys.stdout.flush()
         return
     part = path.with_name(f".{path.name}.part")
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pennyweight.api.run import Watcher
+from pennyweight.api.run import Watcher, outside_a_loop
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError
 from pennyweight.judges.judging import JudgingJob, JudgingResult, judge_run
@@ -23,7 +23,7 @@ def judge(
     rubric: str | Path | None = None,
     models: Sequence[str] = (),
     usd: float | None = None,
-    record: Path | None = None,
+    record: str | Path | None = None,
     store: str | Store | None = None,
     watch: Watcher | None = None,
 ) -> JudgingResult:
@@ -40,7 +40,9 @@ def judge(
     for note in unpriced_judges(judging, prices):
         watch.note(note)
     try:
-        return judge_run(JudgingJob(found, at, limits, prices, watch.progress, record), judging)
+        tape = None if record is None else Path(record)
+        job = JudgingJob(found, at, limits, prices, watch.progress, tape)
+        return outside_a_loop(lambda: judge_run(job, judging))
     finally:
         watch.end()
 

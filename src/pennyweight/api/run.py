@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,7 @@ from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
+from pennyweight.engine.interrupts import LISTENING, Stopping
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
 from pennyweight.engine.tally import Tally
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
 
 T = TypeVar("T")
+POLL_SECONDS = 0.2
+"""How often a waiting main thread looks for an interrupt: once Polars is loaded, none wakes it."""
 
 
 class Watcher:
@@ -122,7 +125,7 @@ def run(
     store: str | Store | None = None,
     text: str | None = None,
     tasks: Collection[str] | None = None,
-    record: Path | None = None,
+    record: str | Path | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
     until: Until | None = None,
@@ -136,15 +139,16 @@ def run(
     watch = watch or Watcher()
     whole = open_suite(suite, text, by)
     chosen = whole if tasks is None else replace(whole, tasks=_chosen(whole, tasks))
-    job = _Job(chosen, new_run(chosen), open_store(store), watch, record)
-    return _outside_a_loop(lambda: job.prepared().carry_out(until))
+    tape = None if record is None else Path(record)
+    job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
+    return outside_a_loop(lambda: job.prepared().carry_out(until))
 
 
 def resume(
     run: str | Path = "latest",
     *,
     store: str | Store | None = None,
-    record: Path | None = None,
+    record: str | Path | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
     until: Until | None = None,
@@ -157,8 +161,9 @@ def resume(
     """
     watch, at = watch or Watcher(), open_store(store)
     found, suite = _resumed(run, at, by, watch, as_stored=as_stored)
-    job = _Job(suite, found, at, watch, record, fresh=False)
-    return _outside_a_loop(lambda: job.prepared().carry_out(until))
+    tape = None if record is None else Path(record)
+    job = _Job(suite, found, at, watch, tape, fresh=False)
+    return outside_a_loop(lambda: job.prepared().carry_out(until))
 
 
 def plan(
@@ -182,14 +187,19 @@ def plan(
 
 def _chosen(suite: Suite, ids: Collection[str]) -> tuple[Task, ...]:
     known = {task.id: task for task in suite.tasks}
+    if not ids:
+        raise UsageError(f"'tasks' names no task of {suite.path}, so there is nothing to run.")
     for name in ids:
         if name not in known:
             raise UsageError(unknown("Task", name, known, f"They are in {suite.path}."))
     return tuple(task for task in suite.tasks if task.id in ids)
 
 
-def _outside_a_loop(call: Callable[[], T]) -> T:
-    """Call in a thread where an event loop runs here already, as in a notebook."""
+def outside_a_loop(call: Callable[[], T]) -> T:
+    """Call in a thread where an event loop runs here already, as in a notebook.
+
+    Only the main thread is interrupted, so it passes that on.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -198,8 +208,18 @@ def _outside_a_loop(call: Callable[[], T]) -> T:
         pool = ThreadPoolExecutor(1)
     if pool is None:  # not inside `except`: each error of the run would get that one as its context
         return call()
+    listening: list[Stopping] = []
+    context = contextvars.copy_context()
+    context.run(LISTENING.set, listening)
     with pool:
-        return pool.submit(contextvars.copy_context().run, call).result()
+        done = pool.submit(context.run, call)
+        while not done.done():
+            try:
+                wait([done], POLL_SECONDS)
+            except KeyboardInterrupt:
+                for stopping in listening:
+                    stopping.interrupt()
+        return done.result()
 
 
 def _resumed(

@@ -188,4 +188,5 @@ async def _run(
     finally:
         for model in models.values():
             await model.close()
+        engine.workforce.stopping.leave()
     return engine.workforce.stopping.signals > 0

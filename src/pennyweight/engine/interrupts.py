@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ SAME = 0.02
 """Seconds in which two signals are one: `timeout` tells a process, and then all of its group."""
 TURNS = 20
 """Turns of the loop in which a task can take an answer that has arrived."""
+LISTENING: ContextVar[list[Stopping] | None] = ContextVar("listening", default=None)
+"""Collects what listens, for a main thread that passes its signals on to another one."""
 
 
 class Stopping:
@@ -30,18 +33,31 @@ class Stopping:
         self._loop = asyncio.get_running_loop()
         self.signals = 0
         self._pressed = 0.0
+        self._before: dict[int, Any] = {}
         self.is_cut = False
         """Whether what was under way has been cancelled."""
 
     def listen(self) -> None:
         """Take over the signals that end a process; one that is ignored stays so."""
+        if (listening := LISTENING.get()) is not None:
+            listening.append(self)
         handlers = {"SIGINT": self.press, "SIGTERM": self.press}
         hang_up = getattr(signal, "SIGHUP", None)
         if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
             handlers["SIGHUP"] = self.hang_up
         for name, handler in handlers.items():
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-                self._loop.add_signal_handler(getattr(signal, name), handler)
+                number = getattr(signal, name)
+                before = signal.getsignal(number)
+                self._loop.add_signal_handler(number, handler)
+                self._before[number] = before
+
+    def leave(self) -> None:
+        """Give the signals back to those who handled them before."""
+        while self._before:
+            number, before = self._before.popitem()
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL if before is None else before)
 
     def press(self) -> None:
         """Stop; the second time at once. What comes in the same moment is the same signal."""
@@ -54,6 +70,11 @@ class Stopping:
         self._stop()
         if self.signals > 1:
             self.cut()
+
+    def interrupt(self) -> None:
+        """Do as a signal does; may be called from any thread, and after the end."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.press)
 
     def hang_up(self) -> None:
         """Stop, however often it is told."""

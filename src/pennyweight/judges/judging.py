@@ -187,6 +187,7 @@ class JudgingSession:
             finally:
                 for model in self.models.values():
                     await model.close()
+                workforce.stopping.leave()
 
     def result(self, usd: float | None = None, *, interrupted: bool) -> JudgingResult:
         """Return how judging ended."""
@@ -259,7 +260,8 @@ class JudgingSession:
                 self.invalid[row[_NAME]] = self.invalid.get(row[_NAME], 0) + 1
             else:
                 self.adopt_once()
-        self.job.progress(self.tally, self.budget, rows)
+        with contextlib.suppress(Exception):  # a broken screen must not end what is paid for
+            self.job.progress(self.tally, self.budget, rows)
 
     async def _work(self, todo: Iterator[JudgedAttempt]) -> None:
         for attempt in todo:
