@@ -44,6 +44,16 @@ def test_it_stands_alone(report):
     assert not re.search(r"\sstyle=|\son\w+=", text)
 
 
+def test_it_has_the_name_of_the_folder_it_reports_on(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    lines = RECORDS.read_text().splitlines(keepends=True)
+    for number in range(4):
+        (folder / f"part-{number}.jsonl").write_text("".join(lines[number::4]))
+    pennyweight("report", folder, "-o", tmp_path / "r.md")
+    assert (tmp_path / "r.md").read_text().startswith("# results\n")
+
+
 def test_its_numbers_are_those_of_the_scores(report):
     text = (report / "r.html").read_text()
     group = score(RECORDS).groups[0]

@@ -55,7 +55,8 @@ def report(
             verdict = gate(sources, loaded, where=side, store=store, **versus)
             verdicts.append({**shown(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
-    names = list(dict.fromkeys(r.run.suite for r in runs)) or [Path(s.name).name for s in sources]
+    named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]
+    names = list(dict.fromkeys(named))
     found = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,
