@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pennyweight.cli.notes import ReadingProgress
-from pennyweight.errors import UsageError
+from pennyweight.errors import UsageError, unknown
 
 Command = Callable[..., None]
 
@@ -147,8 +147,12 @@ def settings(values: Sequence[str]) -> dict[str, Any]:
     """Read `--set` entries, each by the type of the option it sets."""
     from pennyweight.api.score import option_defaults  # noqa: PLC0415 - it loads polars
 
-    defaults = option_defaults()
-    return {n: _typed(n, text, defaults.get(n)) for n, text in pairs("--set", values).items()}
+    defaults, given = option_defaults(), pairs("--set", values)
+    for name in given:
+        if name not in defaults:
+            hint = "'pennyweight metrics NAME' shows a metric's options."
+            raise UsageError(unknown("Option", name, defaults, hint))
+    return {n: _typed(n, text, defaults[n]) for n, text in given.items()}
 
 
 def _typed(name: str, text: str, default: Any) -> Any:
