@@ -136,7 +136,7 @@ def test_baselines_from_set_to_rm(tmp_path, records, policy):
     assert pennyweight("baseline", "set", "main", records).code == 0
     listed = json.loads(pennyweight("baseline", "list", "--format", "json").out)
     assert [(b["name"], b["source"], b["records"]) for b in listed] == [("main", str(records), 100)]
-    assert "main" in pennyweight("baseline", "list").out
+    assert "90.0 %" in pennyweight("baseline", "list").out
     records.unlink()
     now = write(tmp_path / "now.jsonl", share(90, 100))
     same = pennyweight("gate", now, "--policy", made, "--baseline", "main", "--format", "json")

@@ -121,3 +121,8 @@ def test_a_value_never_looks_like_an_end(unit, value, gap):
 
 def test_a_column_of_times_has_one_unit():
     assert column([5.0, None, 20_000.0], "ms") == ["0.00500 s", "—", "20.0 s"]
+
+
+def test_an_end_that_differs_only_by_rounding_adds_no_digits() -> None:
+    written = estimate(0.00096, 0.0009599999999999998, 0.0009600000000000001, "US$")
+    assert written == ("$0.00096", "$0.000960 to $0.000960")

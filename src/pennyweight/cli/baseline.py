@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennyweight.cli.options import format_option, map_option, store_option, where_option
+from pennyweight.text.format import share
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -91,10 +92,9 @@ def rm(names: tuple[str, ...]) -> None:
 
 
 def _row(one: Baseline) -> list[str]:
-    rate = "—" if one.pass_rate is None else f"{one.pass_rate:.3f}"
     whole = one.planned is None or one.planned <= one.records
     records = f"{one.records:,}" if whole else f"{one.records:,} of {one.planned:,}"
-    return [one.name, clean(one.source), _moment(one), records, rate]
+    return [one.name, clean(one.source), _moment(one), records, share(one.pass_rate)]
 
 
 def _moment(one: Baseline) -> str:

@@ -285,7 +285,11 @@ def estimate(
     elif bare and end < 0.1:
         places = min(places, notation.places(low or high, 2))
     whole = value * notation.factor
-    differing = [e * notation.factor for e in (low, high) if math.isfinite(e) and e != value]
+    differing = [
+        e * notation.factor
+        for e in (low, high)
+        if math.isfinite(e) and not math.isclose(e, value)  # sums are off in their last digits
+    ]
     while places < MAX_PLACES and round(whole, own) in {round(e, places) for e in differing}:
         own, places = own + 1, places + 1
     ends = notation.ends(low, high, places, signed=signed, bare=bare)
