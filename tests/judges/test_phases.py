@@ -137,6 +137,22 @@ def test_the_page_asks_judges_as_the_command_does(write):
     assert "✓ expected: It greets." in here(folder, "show", "latest", "KIND").out
 
 
+def test_the_page_is_told_the_run_whatever_the_suites_code_prints(write):
+    folder = write()
+    path = folder / "agent.py"
+    path.write_text(f"print('loaded')\n{path.read_text()}\nprint('x' * 1_000_000, flush=True)\n")
+    text = (folder / "suite.yaml").read_text()
+    order = {"store": "store.db", "path": "suite.yaml", "text": text}
+    done = subprocess.run(
+        [sys.executable, "-m", "pennyweight.web.worker"],
+        cwd=folder, input=json.dumps(order), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    store = Store(str(folder / "store.db"))
+    assert done.stdout == f"{store.find('latest').id}\n"
+    store.close()
+
+
 def test_a_judge_that_left_the_suite_no_longer_counts(write):
     folder = write(rubric=", rubric: default")
     pennyweight(folder, "run", "suite.yaml")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import TYPE_CHECKING, TypedDict
+from typing import IO, TYPE_CHECKING, TypedDict
 
 from pennyweight.api.run import Watcher, resume, run
 from pennyweight.errors import PennyweightError
@@ -26,23 +27,32 @@ class Order(TypedDict, total=False):
 def main() -> None:
     """Read the order from standard input, print the run's id, and carry the run out."""
     order: Order = json.load(sys.stdin)
+    page = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - what the suite's own code prints
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
     try:
-        sys.exit(carry_out(order))
+        sys.exit(carry_out(order, page))
     except PennyweightError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
 
 
 class _Announcer(Watcher):
-    """Prints the run's id as soon as it is in the store."""
+    """Tells the page the run's id as soon as it is in the store."""
+
+    def __init__(self, page: IO[str]) -> None:
+        self._page = page
 
     def start(self, run: Run, attempts: int) -> None:  # noqa: ARG002
-        print(run.id, flush=True)
+        print(run.id, file=self._page, flush=True)
 
 
-def carry_out(order: Order) -> int:
-    """Make a new run of a suite, or continue one; return the exit code of `pennyweight run`."""
-    store, watch = order["store"], _Announcer()
+def carry_out(order: Order, page: IO[str]) -> int:
+    """Make a new run of a suite, or continue one; return the exit code of `pennyweight run`.
+
+    The page reads one line, and nothing more: the code of a suite must not print to it.
+    """
+    store, watch = order["store"], _Announcer(page)
     if resumed := order.get("run"):
         result = resume(resumed, store=store, watch=watch, as_stored=True)
     else:
