@@ -85,6 +85,16 @@ def test_a_test_that_does_not_ask_is_checked_all_the_same(folder):
     folder.runpytest_subprocess().assert_outcomes(passed=2, failed=1)
 
 
+def test_test_cases_in_a_marked_module_leave_the_scenarios_alone(folder):
+    folder.makepyfile(
+        test_it="import unittest\nimport pytest\n"
+        "pytestmark = pytest.mark.pennyweight(suite='suite.yaml')\n"
+        "class TestOld(unittest.TestCase):\n    def test_old(self):\n        pass\n"
+        "def test_sums(pennyweight):\n    pennyweight.check()\n"
+    )
+    assert folder.runpytest_subprocess().parseoutcomes()["passed"] == 2
+
+
 def test_the_outcome_can_be_looked_at(folder):
     body = (
         "assert pennyweight or pennyweight.records[0]['answer'] == '5'; "

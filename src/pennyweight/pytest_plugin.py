@@ -293,11 +293,8 @@ def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:
 
 def _selected(case: Case, items: list[pytest.Item]) -> set[str] | None:
     """Name the scenarios whose tests are selected; None for all, which a gate needs."""
-    marked = [
-        item.callspec.params.get("pennyweight")
-        for item in items
-        if isinstance(item, pytest.Function) and item.get_closest_marker("pennyweight")
-    ]
+    specs = (getattr(item, "callspec", None) for item in items)  # not every test has parameters
+    marked = [spec.params.get("pennyweight") for spec in specs if spec]
     cases = [c for c in marked if isinstance(c, Case) and c.suite == case.suite]
     return None if any(c.gate for c in cases) else {c.name for c in cases}
 
