@@ -54,6 +54,13 @@ def test_it_has_the_name_of_the_folder_it_reports_on(tmp_path):
     assert (tmp_path / "r.md").read_text().startswith("# results\n")
 
 
+@pytest.mark.parametrize("option", ["--baseline", "--version", "--where", "--baseline-where"])
+def test_what_belongs_to_a_policy_is_refused_without_one(option, tmp_path):
+    path = tmp_path / "r.md"
+    assert "require --policy" in refused("report", RECORDS, "-o", path, option, "tier=T0")
+    assert not path.exists()
+
+
 def test_its_numbers_are_those_of_the_scores(report):
     text = (report / "r.html").read_text()
     group = score(RECORDS).groups[0]

@@ -10,6 +10,7 @@ from typing import Any
 from pennyweight.api.digest import digest
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.sources import Given, resolve, runs_of
+from pennyweight.errors import UsageError
 from pennyweight.render import files
 from pennyweight.render.report import Report
 from pennyweight.render.verdict import shown
@@ -45,6 +46,8 @@ def report(
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
     `baseline`, `baseline_where` and `version`; `where` restricts it to some of the records.
     """
+    if not policy and (baseline or where or baseline_where or version):
+        raise UsageError("--baseline, --baseline-where, --where and --version require --policy.")
     sources = resolve(source, store)
     digested = digest(sources, confidence=confidence)
     verdicts: list[dict[str, Any]] = []
