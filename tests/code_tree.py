@@ -34,9 +34,3 @@ def names(module: str) -> set[str]:
             case ast.Attribute(attr=name, value=ast.Name(id="self" | "cls")):
                 defined.add(name)
     return defined
-
-
-def problems(found: set[str], known: set[str], listed: str) -> list[str]:
-    """Return what is wrong: violations that are not listed, and entries no longer needed."""
-    new = [f"not allowed: {one}" for one in sorted(found - known)]
-    return new + [f"remove from {listed}: {one!r}" for one in sorted(known - found)]

@@ -15,12 +15,12 @@ from pennyweight.gates.declaration import json_schema as policy_schema
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.record import COLUMNS, json_schema
 from pennyweight.render.catalogue import page
-from pennyweight.render.schema import comparison_schema, scores_schema
 from pennyweight.schema.structs import Field, Struct
 from pennyweight.suite.declaration import SUITE
 from pennyweight.suite.declaration import json_schema as suite_schema
 from pennyweight.text.extraction import KINDS as ANSWERS
 from pennyweight.text.matching import KINDS as MATCHES
+from schemas import comparison_schema, scores_schema
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

@@ -4,8 +4,8 @@
     def test_support(pennyweight):
         pennyweight.check()
 
-The scenarios that pytest selected are run together before the first of their tests; with xdist, by
-one worker for all. Nothing heavy is imported before that.
+The scenarios that pytest selected run together before the first of their tests; with xdist, one
+worker runs them for all. Nothing heavy is imported before that.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a test gets: whether its scenario or gate passed, and why."""
+    """The value of the fixture: whether the scenario or gate passed, and why."""
 
     name: str
     passed: bool
     why: str
     records: tuple[dict[str, Any], ...] = ()
-    """The attempts of a scenario, with what was measured about them."""
+    """The attempts of a scenario, with their measures."""
 
     def check(self) -> None:
         """Fail the test unless it passed."""
@@ -71,14 +71,14 @@ class Outcome:
 
 
 class InconclusiveError(pytest.fail.Exception):  # type: ignore[name-defined,misc]
-    """Nothing could be decided: the test has neither passed nor failed, and is an error."""
+    """Nothing could be decided: the test is an error, neither passed nor failed."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"inconclusive: {why}", pytrace=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", MARKER)
 
 
@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     function = metafunc.definition
     try:
         cases = _cases(marker, function.path.parent)
-    except PennyweightError as error:  # raised here, it would be shown with a traceback
+    except PennyweightError as error:  # raised here, pytest would show a traceback
         problems = metafunc.config.stash.setdefault(_PROBLEMS, {})
         problems.setdefault(str(function.path), {})[function.name] = str(error)
         metafunc.parametrize("pennyweight", [], indirect=True)
@@ -107,13 +107,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Report what is wrong with suites and marks as errors of the collection."""
+    """Report mistakes in suites and marks as collection errors."""
     report = yield
     problems = collector.config.stash.get(_PROBLEMS, {})
-    wrong = problems.pop(str(collector.path), None) if report.passed and report.result else None
-    if not wrong:
+    mistakes = problems.pop(str(collector.path), {}) if report.passed and report.result else {}
+    if not mistakes:
         return report
-    text = "\n".join(f"{name}: {problem}" for name, problem in wrong.items())
+    text = "\n".join(f"{name}: {problem}" for name, problem in mistakes.items())
     return pytest.CollectReport(collector.nodeid, "failed", text, [])
 
 
@@ -127,10 +127,10 @@ def _cases(mark: pytest.Mark, folder: Path) -> list[Case]:
     known = {"suite", "policy", "baseline", "where", "version"}
     if mark.args or "suite" not in options or not set(options) <= known:
         raise UsageError(f"The mark is written as {MARKER}")
-    path = _beside(options.pop("suite"), folder)
+    path = _find(options.pop("suite"), folder)
     policies = options.pop("policy", None) or ()
     policies = [policies] if isinstance(policies, str | Path) else list(policies)
-    settings = {**options, "policies": [str(_beside(p, folder)) for p in policies]}
+    settings = {**options, "policies": [str(_find(p, folder)) for p in policies]}
     suite = open_suite(path)
     gates = read_policy(settings["policies"], options.get("version")).gates if policies else ()
     cases = [
@@ -143,8 +143,8 @@ def _cases(mark: pytest.Mark, folder: Path) -> list[Case]:
     return cases + [Case(path, name, gate=True, settings=settings) for name in names]
 
 
-def _beside(name: str | Path, folder: Path) -> Path:
-    """Find a file beside the test's own, or where pytest was started."""
+def _find(name: str | Path, folder: Path) -> Path:
+    """Find a file in the folder of the test, or where pytest was started."""
     path = folder / name
     return path.resolve() if path.exists() else Path(name).resolve()
 
@@ -157,13 +157,13 @@ def _id(case: Case, cases: list[Case]) -> str:
 
 
 def _implicit(item: pytest.Function) -> bool:
-    """Whether a test is marked, but does not take its outcome as an argument."""
+    """Whether a test has the mark, but does not take the fixture as an argument."""
     marked = item.get_closest_marker("pennyweight") is not None
     return marked and "pennyweight" not in inspect.signature(item.function).parameters
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let pytest get the outcome for a marked test that does not take it as an argument."""
+    """Request the fixture for a test that does not take it as an argument."""
     if (
         isinstance(item, pytest.Function)
         and _implicit(item)
@@ -174,7 +174,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Check the outcome of a test that does not take it as an argument."""
+    """Check the outcome of a test that does not take the fixture as an argument."""
     result = yield
     if _implicit(pyfuncitem):
         outcome = pyfuncitem.funcargs["pennyweight"]
@@ -185,10 +185,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.fixture
 def pennyweight(request: pytest.FixtureRequest) -> Outcome:
-    """What became of the scenario or gate that this test is about."""
+    """The outcome of the scenario or gate that this test is about."""
     case = getattr(request, "param", None)
     if not isinstance(case, Case):
-        raise pytest.UsageError(f"The fixture 'pennyweight' needs the mark {MARKER}")
+        raise pytest.UsageError(f"The fixture 'pennyweight' requires the mark {MARKER}")
     made = _run(case, request)
     run, store = made["run"], made["store"]
     cached = request.config.stash.setdefault(_CASES, {})
@@ -218,14 +218,14 @@ def _scenario(case: Case, run: str, address: str, cached: dict[str, Any]) -> Out
 
 
 def _passed(row: dict[str, Any]) -> bool | None:
-    """Whether an attempt passed; None where that is not decided."""
+    """Whether an attempt passed; None if undecided."""
     if row["status"] == "error" or (row["passed"] is None and row["status"] in {None, "ok"}):
         return None
     return bool(row["passed"])
 
 
 def _why(row: dict[str, Any]) -> str:
-    """Return what is wrong with an attempt."""
+    """Return why an attempt did not pass."""
     observed = row["observed_behaviors"] or ()
     missing = [b for b in row["expected_behaviors"] or () if b not in observed]
     if row["status"] == "error":
@@ -278,7 +278,7 @@ def _verdict(case: Case, run: str, address: str) -> Verdict:
 
 
 def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Run the selected scenarios of a suite once for all workers; return what `_made` returns."""
+    """Run the selected scenarios of a suite once for all workers; see `_made`."""
     base = request.getfixturevalue("tmp_path_factory").getbasetemp()
     if request.config.pluginmanager.hasplugin("xdist"):
         is_worker = request.getfixturevalue("worker_id") != "master"
@@ -292,7 +292,7 @@ def _run(case: Case, request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 def _selected(case: Case, items: list[pytest.Item]) -> set[str] | None:
-    """Name the scenarios whose tests are selected; None for all, which a gate needs."""
+    """Return the scenarios whose tests are selected; None for all, as gates require."""
     specs = (getattr(item, "callspec", None) for item in items)  # not every test has parameters
     marked = [spec.params.get("pennyweight") for spec in specs if spec]
     cases = [c for c in marked if isinstance(c, Case) and c.suite == case.suite]
@@ -300,7 +300,7 @@ def _selected(case: Case, items: list[pytest.Item]) -> set[str] | None:
 
 
 def once(place: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Call `make` in the first process that asks; all processes get the same result."""
+    """Call `make` in the first process; all processes get the same result."""
     done, lock = place.with_suffix(".json"), place.with_suffix(".lock")
     while not done.exists():
         try:
@@ -315,8 +315,8 @@ def once(place: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
         fresh = place.with_suffix(".new")
         fresh.write_text(json.dumps(make()), encoding="utf-8")
         fresh.replace(done)
-    found: dict[str, str] = json.loads(done.read_text(encoding="utf-8"))
-    return found
+    result: dict[str, str] = json.loads(done.read_text(encoding="utf-8"))
+    return result
 
 
 def _alive(lock: Path) -> bool:

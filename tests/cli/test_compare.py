@@ -11,9 +11,10 @@ import jsonschema
 import pytest
 
 from cli.command import pennyweight, refused
-from pennyweight.render.schema import comparison_schema
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SCHEMA = json.loads((ROOT / "docs/reference/comparison.schema.json").read_text("utf-8"))
 STUDY = EXAMPLES / "study.csv"
 PUBLISHED = (
     *("--map", "subject=agent_model", "--map", "task_id=experiment,subtest"),
@@ -24,7 +25,7 @@ PUBLISHED = (
 def compared(*arguments):
     result = pennyweight("compare", *arguments, "--format", "json")
     assert result.code == 0, result.err
-    jsonschema.validate(result.json, comparison_schema())
+    jsonschema.validate(result.json, SCHEMA)
     return result.json
 
 
@@ -103,7 +104,7 @@ def test_words_say_what_to_do(study):
         r"1\.8 times as much per attempt; a pass costs \$0\.0944 instead of \$0\.0804\.",
         first,
     )
-    assert "34 tasks tried by both; 2 only by T0, left out" in second
+    assert "34 tasks tried by both. Left out: 2 tried only by T0." in second
     assert last.startswith("The cheapest pass: T0, $0.0804 (each over its own tasks). Going ")
     few = compared(EXAMPLES / "records.jsonl")["words"][0]
     assert few.startswith("No difference in accuracy was shown between T1 and T0 (+12.5 points;")

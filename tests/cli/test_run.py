@@ -339,7 +339,8 @@ def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) ->
     write(tasks="[{input: broken, target: a}, {input: France, target: Paris}]", runs=2)
     run("s.yaml", code=4)
     with closing(Store()) as store:
-        note = f"Note: 2 of 4 attempts of run {store.find('latest').id} are made (failed).\n"
+        id_ = store.find("latest").id
+        note = f"Note: run {id_} is incomplete: 2 of 4 attempts made (failed).\n"
     assert note in pennyweight("score", "latest").err
     assert pennyweight("export", "latest", "-o", "r.jsonl").code == 0
     compared = pennyweight("compare", "latest", "r.jsonl")
@@ -353,5 +354,5 @@ def test_a_complete_run_has_nothing_left_to_make(folder: Path) -> None:
     write()
     run("s.yaml")
     said = run("--resume").err
-    assert "Nothing was left to make. Run " in said
+    assert "Nothing was left to do. Run " in said
     assert "of 0 attempts" not in said

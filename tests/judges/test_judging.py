@@ -218,7 +218,7 @@ def test_the_last_line_has_the_whole_bill(tmp_path):
     spent = (2 * 20 + 4 * (100 * 1 + 50 * 2)) / 1e6
     assert f"2 of 2 attempts made, ${spent:.4g}. Run" in done.stderr
     again = pennyweight(tmp_path, "run", "--resume")
-    assert f"No attempt was left to make, ${spent:.4g}. Run" in again.stderr
+    assert f"All attempts were already made, ${spent:.4g}. Run" in again.stderr
 
 
 def test_kill_and_resume_asks_only_for_what_is_missing(tmp_path):

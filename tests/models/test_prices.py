@@ -141,7 +141,7 @@ def test_who_is_not_named_keeps_its_cost_and_that_is_said(folder: Path) -> None:
     prices = folder / "prices.json"
     prices.write_text('{"one": {"input": 10, "output": 100}}')
     arguments = ("score", "latest", "--store", folder / "s.db", "--prices", prices)
-    assert "names no price for two: the cost stays" in pennyweight(*arguments).err
+    assert "has no price for two; the recorded costs are used" in pennyweight(*arguments).err
     assert cost(folder, "--prices", prices)["two"] == pytest.approx(12e-6)
 
 

@@ -14,7 +14,7 @@ from pennyweight.render.plain import (
     markdown_table,
     markdown_text,
     one_line,
-    unheard,
+    without_ci_commands,
 )
 
 texts = st.text(max_size=20)
@@ -105,7 +105,7 @@ def test_code_holds_whatever_it_is_given(text: str) -> None:
 
 def test_no_line_is_a_command_of_a_ci_runner() -> None:
     text = "a::b\n::error::x\n \t::set-output name=a::b\nx ##[add-mask]y\n"
-    shown = unheard(text)
+    shown = without_ci_commands(text)
     assert shown.splitlines()[0] == "a::b"
     assert not [line for line in shown.splitlines() if line.strip().startswith("::")]
     assert "##[" not in shown

@@ -9,7 +9,13 @@ import pytest
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.tally import Tally
 from pennyweight.render import progress as module
-from pennyweight.render.progress import FAST, FEW, SLOW, SOON, Progress
+from pennyweight.render.progress import (
+    LINE_SECONDS,
+    MIN_ATTEMPTS,
+    MIN_SECONDS,
+    TERMINAL_SECONDS,
+    Progress,
+)
 from pennyweight.suite.values import Limits
 
 
@@ -46,7 +52,7 @@ def tally(done: int, **more: Any) -> Tally:
 def test_it_says_rate_time_left_accuracy_cost_and_errors(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     errors = {"timeout": 1, "rate_limit": 2}
     rows = [(True,), (True,), (False,), (None,)]
     progress(
@@ -59,7 +65,7 @@ def test_it_says_rate_time_left_accuracy_cost_and_errors(clock: Clock) -> None:
 def test_what_is_not_known_is_not_said(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(20), Budget(Limits()), [(None,)])
     assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
 
@@ -69,7 +75,7 @@ def test_accuracy_is_over_all_that_came_so_far(clock: Clock) -> None:
     progress = Progress(right, out)
     progress(tally(2), Budget(Limits()), [(True,), (True,)])
     assert out.getvalue() == ""
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(4), Budget(Limits()), [(False,), (False,)])
     assert "50.0 % correct" in out.getvalue()
 
@@ -82,7 +88,7 @@ def test_plain_lines_come_seldom_and_steer_no_terminal(clock: Clock) -> None:
         progress(tally(done), Budget(Limits()), [(True,)])
     progress.end()
     lines = out.getvalue().splitlines()
-    assert len(lines) == 100 // SLOW
+    assert len(lines) == 100 // LINE_SECONDS
     assert not {"\r", "\x1b"} & set(out.getvalue())
 
 
@@ -90,7 +96,7 @@ def test_a_terminal_has_one_line_that_is_cleared_in_the_end(clock: Clock) -> Non
     out = Terminal()
     progress = Progress(right, out)
     for done in range(4):
-        clock.now += FAST
+        clock.now += TERMINAL_SECONDS
         stops = done == 3
         progress(tally(done, stopping=stops, interrupted=stops), Budget(Limits()), [(True,)])
     progress.end()
@@ -104,7 +110,7 @@ def test_a_terminal_has_one_line_that_is_cleared_in_the_end(clock: Clock) -> Non
 def test_only_who_interrupted_is_told_how_to_do_it_again(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(1, stopping=True), Budget(Limits()), [])
     assert out.getvalue().startswith("stopping · 1 of 100")
 
@@ -112,7 +118,7 @@ def test_only_who_interrupted_is_told_how_to_do_it_again(clock: Clock) -> None:
 def test_a_run_that_waits_says_how_long_and_for_what(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     waits = tally(0, retries=3, retried="rate_limit", paused_until=clock.now + 75)
     progress(waits, Budget(Limits()), [])
     said = "0 of 100 · 0.0/s · 3 retried, last rate_limit · paused for 1 min 15 s\n"
@@ -123,7 +129,7 @@ def test_a_dumb_terminal_gets_plain_lines(clock: Clock, monkeypatch: pytest.Monk
     monkeypatch.setenv("TERM", "dumb")
     out = Terminal()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(20), Budget(Limits()), [])
     progress.end()
     assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
@@ -132,7 +138,7 @@ def test_a_dumb_terminal_gets_plain_lines(clock: Clock, monkeypatch: pytest.Monk
 def test_nothing_done_yet_has_no_time_left(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(0, retries=3), Budget(Limits()), [])
     assert out.getvalue() == "0 of 100 · 0.0/s · 3 retried\n"
 
@@ -141,7 +147,7 @@ def test_a_line_never_wraps(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("COLUMNS", "40")
     out = Terminal()
     progress = Progress(right, out)
-    clock.now += FAST
+    clock.now += TERMINAL_SECONDS
     progress(tally(20, errors={"rate_limit": 7, "timeout": 8}), Budget(Limits()), [(True,)])
     progress.end()
     line = out.getvalue().split("\r\x1b[K")[1]
@@ -155,11 +161,11 @@ def test_a_closed_screen_and_a_rule_that_fails_end_nothing(clock: Clock) -> None
 
     out = io.StringIO()
     progress = Progress(broken, out)
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(20), Budget(Limits()), [(True,)])
     assert out.getvalue() == "20 of 100 · 2.0/s · 40 s left\n"
     out.close()
-    clock.now += SLOW
+    clock.now += LINE_SECONDS
     progress(tally(30), Budget(Limits()), [(True,)])
     progress.end()
     Progress(right, out).end()
@@ -173,7 +179,7 @@ def test_a_run_that_waits_is_seen_to_live(monkeypatch: pytest.MonkeyPatch) -> No
             self.lines.release()
             return super().write(text)
 
-    monkeypatch.setattr(module, "FAST", 0.01)
+    monkeypatch.setattr(module, "TERMINAL_SECONDS", 0.01)
     out = Written()
     progress = Progress(right, out)
     progress(tally(1), Budget(Limits()), [(True,)])
@@ -186,7 +192,7 @@ def test_a_run_that_waits_is_seen_to_live(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_is_printed_meanwhile_stands_above_the_line(clock: Clock) -> None:
     out = Terminal()
     progress = Progress(right, out)
-    clock.now += FAST
+    clock.now += TERMINAL_SECONDS
     progress(tally(20), Budget(Limits()), [])
     print("a function", "says", file=progress)
     print("half a line", end="", file=progress)
@@ -208,18 +214,18 @@ def test_what_is_printed_where_there_is_no_terminal_is_left_as_it_is(clock: Cloc
 def test_too_few_attempts_tell_no_time_left(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(right, out)
-    clock.now += SLOW
-    progress(tally(FEW - 1), Budget(Limits()), [])
+    clock.now += LINE_SECONDS
+    progress(tally(MIN_ATTEMPTS - 1), Budget(Limits()), [])
     assert out.getvalue() == "2 of 100 · 0.2/s\n"
 
 
 def test_the_first_seconds_tell_no_time_left(clock: Clock) -> None:
     out = Terminal()
     progress = Progress(right, out)
-    clock.now += SOON - FAST
+    clock.now += MIN_SECONDS - TERMINAL_SECONDS
     progress(tally(20), Budget(Limits()), [])
     assert "left" not in out.getvalue()
-    clock.now += FAST
+    clock.now += TERMINAL_SECONDS
     progress(tally(30), Budget(Limits()), [])
     progress.end()
     assert "30 of 100 · 10.0/s · 7 s left" in out.getvalue()

@@ -17,7 +17,7 @@ from pennyweight.api.sources import resolve
 from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser
 from pennyweight.render.page import environment
-from pennyweight.render.verdict import shown
+from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import key_figures
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -206,7 +206,7 @@ def test_a_policy_decides_on_each_side(tmp_path):
         told = pennyweight("gate", RECORDS, "--policy", policy, "--where", f"tier={tier}",
                      "--format", "json").json  # fmt: skip
         word = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}[told["verdict"]]
-        part = text.split(f"## The verdict on {tier}\n")[1].split("\n## ")[0]
+        part = text.split(f"## Verdict on {tier}\n")[1].split("\n## ")[0]
         assert part.strip().startswith(word)
         assert re.search(rf"<h3>{tier}</h3>\s*<div class=\"notice[^>]*><b>{word}", page)
     assert page.count('class="limit"') >= 6
@@ -233,7 +233,7 @@ def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
     assert done.code == 0, done.err
     text = (tmp_path / "r.html").read_text()
     assert "4 attempts failed." in text
-    assert "The most common reason, for 3:" in text
+    assert "The most frequent error, in 3 attempts:" in text
     assert "no route" in text
     assert '<div class="figures">' not in text
     assert '<div class="charts">' not in text
@@ -264,7 +264,7 @@ def test_a_sequential_test_is_described_below_its_gate():
     tested = replace(plain, **test, tasks=31, planned_tasks=100)
     macros = environment().get_template("macros.html").module
     for gate, is_described in ((tested, True), (plain, False)):
-        verdict = shown(Verdict("p", (gate,), 31, 0, 0.05))
+        verdict = verdict_view(Verdict("p", (gate,), 31, 0, 0.05))
         text = str(macros.decided(verdict["headline"], "pass", verdict["gates"]))
         for words in (
             "Sequential test after 31 of 100 tasks",

@@ -108,6 +108,6 @@ def test_a_resumed_run_says_what_it_reuses() -> None:
         "Changed since run r began: the suite's text (s.yaml).",
         "192 attempts reused, 0 to retry, 0 still to make, 1 invalidated by changes to the suite.",
         "1 record is no longer part of the suite.",
-        "Records that the suite no longer asks for are set aside: no score counts them, and they "
-        "return with the suite that made them.",
+        "Records that no longer belong to the suite are set aside: no score counts them. They "
+        "count again if you restore the suite that made them.",
     ]

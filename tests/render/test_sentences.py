@@ -120,7 +120,7 @@ def test_costs_of_a_pair_are_those_of_the_tasks_of_both():
     data += [{"tier": "T1", "task_id": f"b{k}", "passed": False, "cost_usd": 9} for k in range(9)]
     first, last = sentences(pennyweight.compare(data))
     assert "a pass costs $0.25 on both sides" in first
-    assert "(5 tasks tried by both; 9 only by T0 and 9 only by T1, left out.)" in first
+    assert "(5 tasks tried by both. Left out: 9 tried only by T0 and 9 tried only by T1.)" in first
     assert last == "The cheapest pass: T0, $0.127 (each over its own tasks)."
 
 
@@ -138,7 +138,7 @@ def test_attempts_without_a_cost_are_told():
     assert first.endswith("a pass costs $0.05 instead of $0.10, as far as costs are known.")
     assert last == (
         "The cheapest pass: T1, $0.05, as far as costs are known. 5 of 10 attempts of T1 have no "
-        "cost and have no part in these figures."
+        "cost and are not part of these figures."
     )
 
 
@@ -151,7 +151,7 @@ def test_subjects_of_one_side_only_are_told():
     ]
     first, last = sentences(pennyweight.compare(data, by="batch"))
     assert first.endswith(
-        "(Only subject X compared; Y (6 records of one) and Z (6 records of two) left out.)"
+        "(Compared: subject X. Left out: Y (6 records of one) and Z (6 records of two).)"
     )
     assert last == "The cheapest pass: one, $0.20, tied with two (each over its own tasks)."
 
@@ -184,8 +184,8 @@ def test_tasks_without_a_verdict_were_tried_nevertheless():
     data[-2] |= {"status": "error"}
     found = pennyweight.compare([*data, {"tier": "T1", "task_id": "x", "passed": True}])
     assert sentences(found)[0].endswith(
-        "(6 tasks tried by both; 2 of them without a verdict on one side and 1 only by T1, "
-        "left out.)"
+        "(6 tasks tried by both. Left out: 2 of these without a verdict on one side and 1 tried "
+        "only by T1.)"
     )
     assert (found.pairs[0].only_a, found.pairs[0].only_b) == (0, 1)
 

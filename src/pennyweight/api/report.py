@@ -13,7 +13,7 @@ from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.render import files
 from pennyweight.render.report import Report
-from pennyweight.render.verdict import shown
+from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
 from pennyweight.store.store import Store
@@ -56,7 +56,7 @@ def report(
         loaded = read_policy(policy, version)
         for side in _sides(digested, where or {}):
             verdict = gate(sources, loaded, where=side, store=store, **versus)
-            verdicts.append({**shown(verdict), "side": " · ".join(side.values())})
+            verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]
     names = list(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""The command line: one command a file, loaded when it is used.
+"""The command line: one file for each command, loaded when it is used.
 
 Tested elsewhere:
     baseline.py: tests/cli/test_gate.py
@@ -27,21 +27,21 @@ COMMANDS = {
     "run": "Make the attempts of a suite, store the records, print the scores.",
     "score": "Compute metrics of any records.",
     "report": "Write a report of any records as one file.",
-    "serve": "Look at runs, start and compare them in the browser.",
+    "serve": "View, start and compare runs in the browser.",
     "compare": "Compare tiers, subjects, runs or files on the same tasks.",
-    "gate": "Decide by a policy whether records are good enough; made for CI.",
-    "baseline": "Keep records under a name, to compare with later.",
-    "metrics": "Show what every number means.",
+    "gate": "Decide by a policy whether records are good enough, for example in CI.",
+    "baseline": "Save records under a name, to compare with later.",
+    "metrics": "Explain every metric.",
     "judge": "Judge the attempts of a run by a rubric.",
     "review": "Answer the questions that a suite leaves to a person.",
     "runs": "List the runs in the store.",
     "show": "Show one run in full.",
     "export": "Write the records of a run to a file.",
     "rm": "Delete runs.",
-    "init": "Write a first suite.",
+    "init": "Create a first suite.",
     "models": "List and fetch local models.",
 }
-"""The commands, each in the module of its name, with what `pennyweight --help` says of them."""
+"""The commands, each in the module of its name, with its summary in `pennyweight --help`."""
 
 
 class _Lazy(click.Group):
@@ -60,9 +60,9 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from pennyweight.errors import unknown  # noqa: PLC0415
+            from pennyweight.errors import unknown
 
-            near = [name for name in COMMANDS if name != "rm"]  # nobody is led to delete
+            near = [name for name in COMMANDS if name != "rm"]  # never suggest deletion
             ctx.fail(unknown("Command", args[0], near, "'pennyweight --help' lists them all."))
         return super().resolve_command(ctx, args)
 
@@ -73,7 +73,11 @@ class _Lazy(click.Group):
 
 @click.group(
     cls=_Lazy,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 80,
+        "show_default": True,
+    },
     epilog="Example: pennyweight score records.jsonl --by tier",
 )
 @click.version_option(__version__, prog_name="pennyweight")
@@ -82,11 +86,11 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user is one message and exit 2, never a traceback."""
-    from pennyweight.errors import PennyweightError  # noqa: PLC0415
+    """Run the command line. A user's mistake is one message and exit code 2, never a traceback."""
+    from pennyweight.errors import PennyweightError
 
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal without ∞ and — shows ? instead
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without ∞ shows ?
             stream.reconfigure(errors="replace")
     try:
         sys.exit(cli(standalone_mode=False))
@@ -94,7 +98,7 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except PennyweightError as error:
-        from pennyweight.text.safe import clean  # noqa: PLC0415
+        from pennyweight.text.safe import clean
 
         click.echo(f"Error: {clean(str(error))}", err=True)
         sys.exit(error.exit_code)
@@ -105,17 +109,16 @@ def main() -> None:
         if sys.stderr is not None:
             sys.stderr.close()
         sys.exit(0)
-    except OSError as error:  # such as a full disk below standard output
+    except OSError as error:  # for example, standard output on a full disk
         click.echo(f"Error: {error.strerror or error}.", err=True)
         sys.exit(2)
 
 
 def entry() -> None:
-    """Run the command line as a process of its own.
+    """Run the command line as a separate process.
 
-    It ends at once: giving back the memory of a large table piece by piece takes a tenth of a
-    second, and nothing is left to do. What is under way was ended by then. Most of what it makes
-    lives as long as it does, so the collector need not look so often.
+    The process ends at once: freeing the memory of a large table takes a tenth of a second. Most
+    objects live as long as the process, so garbage is collected less often.
     """
     gc.set_threshold(100_000, 50, 100)
     code: object = 1
@@ -124,7 +127,7 @@ def entry() -> None:
     except SystemExit as end:
         code = end.code
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # a reader that went away, as with `| head`
+        with contextlib.suppress(OSError, ValueError):  # the reader is gone, as with `| head`
             if stream is not None:  # as after `2>&-`
                 stream.flush()
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)

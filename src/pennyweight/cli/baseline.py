@@ -1,32 +1,25 @@
-"""`pennyweight baseline`: records under a name, to compare with later."""
+"""`pennyweight baseline`: records saved under a name, to compare with later."""
 
 from __future__ import annotations
-
-import json
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
 from pennyweight.cli.options import format_option, map_option, store_option, where_option
-from pennyweight.text.format import share
+from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from pennyweight.gates.baseline import Baseline
 
 
 @click.group("baseline", epilog="Example: pennyweight baseline set main latest")
 def command() -> None:
-    """Keep records under a name, to compare with later.
+    """Save records under a name, to compare with later.
 
-    Each baseline is a file in .pennyweight/baselines: every measure, no long texts,
-    and where it came from. It outlives its run and can be committed.
+    Each baseline is a file in .pennyweight/baselines. It contains every measure
+    and its origin, but no prompts or replies. It does not depend on its run, and
+    can be committed to version control.
     """
 
 
-@command.command("set")
+@command.command("set", epilog="Example: pennyweight baseline set main latest --where tier=T1")
 @click.argument("name")
 @click.argument("source")
 @where_option
@@ -35,67 +28,46 @@ def command() -> None:
 def set_(
     name: str, source: str, where: dict[str, str], map: dict[str, str], store: str | None
 ) -> None:
-    """Keep the records of SOURCE (a run or a file) as the baseline NAME."""
-    from pennyweight.api.baseline import set_baseline  # noqa: PLC0415
+    """Save the records of SOURCE (a run or a file) as the baseline NAME."""
+    from pennyweight.api.baseline import set_baseline
+    from pennyweight.render.runs import moment
 
     done = set_baseline(name, source, where=where, map=map, store=store)
     made, old = done.baseline, done.replaced
-    instead = f", in place of the one of {old.source}, {_moment(old)}" if old else ""
-    if done.replaces and not old:
-        instead = ", in place of a damaged one"
-    text = f"Kept {made.records:,} records of {made.source} as {made.path}{instead}."
-    click.echo(clean(text), err=True)
+    text = f"Saved {plural(made.records, 'record')} of {made.source} as {made.path}"
+    if done.replaces:
+        text += f". Replaced: {old.source}, {moment(old)}" if old else ". Replaced a damaged file"
+    click.echo(clean(f"{text}."), err=True)
     if done.missing:
-        text = f"{done.missing:,} of {done.planned:,} attempts of the run are to come, so the "
-        again = f"'pennyweight run --resume {done.run}', then set it again."
-        click.echo(clean(f"{text}baseline is incomplete: {again}"), err=True)
+        missing = f"{done.missing:,} of {plural(done.planned or 0, 'attempt')} of the run"
+        resume = f"'pennyweight run --resume {done.run}' makes them; then set the baseline again."
+        click.echo(clean(f"The baseline is incomplete: {missing} are missing. {resume}"), err=True)
 
 
-@command.command("list")
+@command.command("list", epilog="Example: pennyweight baseline list --format json")
 @format_option
 def list_(format: str) -> None:
-    """List the baselines with where they came from."""
-    from pennyweight.api.baseline import baselines  # noqa: PLC0415
-    from pennyweight.render.plain import csv_table, markdown_table  # noqa: PLC0415
+    """List the baselines with their origin."""
+    from pennyweight.api.baseline import baselines
+    from pennyweight.render.runs import render_baselines
 
     found, problems = baselines()
     for problem in problems:
         click.echo(clean(problem), err=True)
-    if format == "json":
-        click.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
-        return
-    if not found and not problems:
+    if not found and not problems and format != "json":
         click.echo(
-            "There is no baseline yet; 'pennyweight baseline set NAME RUN' keeps one.", err=True
+            "There is no baseline yet. 'pennyweight baseline set NAME RUN' creates one.", err=True
         )
         return
-    rows = [["name", "source", "kept", "records", "pass_rate"], *map(_row, found)]
-    if format != "table":
-        make = csv_table if format == "csv" else markdown_table
-        click.echo(make(rows), nl=False)
-        return
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    click.echo(render_baselines(found, format), nl=False)
 
 
-@command.command("rm")
+@command.command("rm", epilog="Example: pennyweight baseline rm main")
 @click.argument("names", nargs=-1, required=True)
 def rm(names: tuple[str, ...]) -> None:
     """Delete baselines."""
-    from pennyweight.api.baseline import remove  # noqa: PLC0415
+    from pennyweight.api.baseline import remove
 
     for name in names:
         remove(name)
         click.echo(f"Deleted the baseline {name}.", err=True)
-
-
-def _row(one: Baseline) -> list[str]:
-    whole = one.planned is None or one.planned <= one.records
-    records = f"{one.records:,}" if whole else f"{one.records:,} of {one.planned:,}"
-    return [one.name, clean(one.source), _moment(one), records, share(one.pass_rate)]
-
-
-def _moment(one: Baseline) -> str:
-    return f"{datetime.fromtimestamp(one.created, UTC):%Y-%m-%d %H:%M}"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pennyweight.cli.notes import note_reading, note_unfinished
-from pennyweight.cli.options import names_option, record_options, scoring_options
+from pennyweight.cli.options import names_option, option, record_options, scoring_options
 
 
 @click.command(
@@ -16,9 +16,9 @@ from pennyweight.cli.options import names_option, record_options, scoring_option
     no_args_is_help=True,
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@names_option("--by", "Compare by tier, subject, source, ….", "COLUMN")
-@click.option("--baseline", metavar="NAME", help="The side to compare with (T0, else the first).")
-@click.option("--all-pairs", is_flag=True, help="Compare each side with each other.")
+@names_option("--by", "Column whose values are the sides: tier, subject, source, …", "COLUMN")
+@option("--baseline", "Side to compare with (default: T0, else the first).", "NAME")
+@option("--all-pairs", "Compare every side with every other.", is_flag=True)
 @names_option("--metric", "Compare these metrics.")
 @record_options
 def command(
@@ -33,13 +33,14 @@ def command(
 ) -> None:
     """Compare tiers, subjects, runs or files on the same tasks.
 
-    SOURCE is what 'pennyweight score' takes. Several sources are compared with
-    each other; the records of one by their tiers, else by their subjects. Only
-    tasks that both sides tried are compared, task by task.
+    SOURCE is a run or a file, as for 'pennyweight score'. Several sources are
+    compared with each other. Within one source, tiers are compared, or subjects
+    if there is only one tier. Only tasks that both sides tried are compared,
+    task by task.
     """
-    from pennyweight.api.compare import compare  # noqa: PLC0415
-    from pennyweight.api.sources import resolve  # noqa: PLC0415
-    from pennyweight.render.comparison import render  # noqa: PLC0415
+    from pennyweight.api.compare import compare
+    from pennyweight.api.sources import resolve
+    from pennyweight.render.comparison import render
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)

@@ -1,4 +1,4 @@
-"""`pennyweight gate`: a policy's verdict; made for CI."""
+"""`pennyweight gate`: the verdict of a policy on some records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pennyweight.cli.options import (
+    FILE,
     baseline_options,
     format_choice,
     map_option,
+    option,
     skip_bad_option,
     store_option,
 )
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from pennyweight.gates.ratchet import RatchetResult
     from pennyweight.gates.verdict import Verdict
 
-FORMATS = ("table", "json", "markdown", "junit", "github")
 SUFFIXES = {".json": "json", ".md": "markdown", ".xml": "junit", ".txt": "table"}
 
 EPILOG = """\b
@@ -33,23 +34,12 @@ Example: pennyweight gate latest --policy release.yaml --report gate.xml
 
 @click.command("gate", epilog=EPILOG, no_args_is_help=True)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option(
-    "--policy",
-    multiple=True,
-    required=True,
-    metavar="FILE",
-    help="File of gates; several are joined.",
-)
+@option("--policy", "File of gates; repeat it for several.", "FILE", multiple=True, required=True)
 @baseline_options
-@format_choice(FORMATS, "Output format.")
-@click.option(
-    "--report",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write a file: .xml (JUnit), .md, .json or .txt.",
-)
-@click.option("--ratchet", is_flag=True, help="Raise passed thresholds in the policy's file.")
-@click.option("--margin", metavar="SHARE", default="1%", show_default=True, help="For --ratchet.")
+@format_choice("table", "json", "markdown", "junit", "github")
+@option("--report", "Also write a .xml (JUnit), .md, .json or .txt.", type=FILE, multiple=True)
+@option("--ratchet", "Raise the thresholds that passed, in the policy's file.", is_flag=True)
+@option("--margin", "How far below the value --ratchet stays.", "SHARE", default="1%")
 @map_option
 @skip_bad_option
 @store_option
@@ -65,10 +55,10 @@ def command(
 ) -> None:
     """Decide whether records are good enough: pass, fail or inconclusive.
 
-    SOURCE is what 'pennyweight score' takes. The records must be of one subject
-    and one tier; --where picks them.
+    SOURCE is a run or a file, as for 'pennyweight score'. The records must be of
+    one subject and one tier; select them with --where.
     """
-    from pennyweight.api.gate import gate, keep, margin_share, raise_thresholds  # noqa: PLC0415
+    from pennyweight.api.gate import gate, keep, margin_share, raise_thresholds
 
     for path in report:
         if path.suffix not in SUFFIXES:
@@ -79,7 +69,7 @@ def command(
     try:
         keep(verdict, store)
     except PennyweightError as error:
-        click.echo(f"The verdict was not kept with the run: {error}", err=True)
+        click.echo(f"The verdict was not saved with the run: {error}", err=True)
     show(verdict, format, report)
     if ratchet:
         note_raised(raise_thresholds(verdict, share))
@@ -87,20 +77,20 @@ def command(
 
 
 def note_evidence(verdict: Verdict, baseline: str | None) -> None:
-    """Tell which records the verdict leaves out, and whether the baseline is incomplete."""
+    """Print which records the verdict leaves out, and whether the baseline is incomplete."""
     about = verdict.evidence
     if about.left_out:
         were = "1 bad record was" if about.left_out == 1 else f"{about.left_out:,} bad records were"
-        click.echo(f"{were} left out; nothing is decided about them.", err=True)
+        click.echo(f"{were} left out and not decided on.", err=True)
     if about.baseline_missing:
         planned = about.baseline_planned or 0
         made = f"{planned - about.baseline_missing:,} of {planned:,} attempts"
-        click.echo(f"Note: {clean(f'the baseline {baseline} is not whole: {made}.')}", err=True)
+        click.echo(clean(f"Note: the baseline {baseline} is incomplete ({made})."), err=True)
 
 
 def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
-    """Print a verdict, write its reports, and tell GitHub where it is asked for."""
-    from pennyweight.render.verdict import render  # noqa: PLC0415
+    """Print a verdict, write its reports, and annotate the workflow run on GitHub."""
+    from pennyweight.render.verdict import render
 
     for path in reports:
         try:
@@ -118,7 +108,7 @@ def show(verdict: Verdict, format: str, reports: tuple[Path, ...] = ()) -> None:
 
 
 def note_raised(raised: RatchetResult | None) -> None:
-    """Tell which thresholds were raised, and which could not be."""
+    """Print which thresholds were raised, and which could not be."""
     if raised is None:
         click.echo("No threshold was raised: the policy did not pass.", err=True)
         return

@@ -15,7 +15,7 @@ import click
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def command(folder: Path, scenarios: bool, force: bool) -> None:
     """Create a first suite in FOLDER. It runs on the local model, without any key."""
-    from pennyweight.api.init import init  # noqa: PLC0415
+    from pennyweight.api.init import init
 
     created = init(folder, scenarios=scenarios, force=force)
     for path in created.files:

@@ -1,4 +1,4 @@
-"""`pennyweight metrics`: what every number means."""
+"""`pennyweight metrics`: what every metric means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pennyweight.cli.options import format_option
 @click.argument("name", required=False)
 @format_option
 def command(name: str | None, format: str) -> None:
-    """Show what every number means: all of them, or NAME in full."""
-    from pennyweight.render import catalogue  # noqa: PLC0415
+    """List all metrics, or explain the metric NAME in full."""
+    from pennyweight.render import catalogue
 
     click.echo(catalogue.render(name, format), nl=False)

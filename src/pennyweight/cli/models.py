@@ -1,4 +1,4 @@
-"""`pennyweight models`: local models, and the keys of providers."""
+"""`pennyweight models`: local models, and the API keys of providers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import click
 
 @click.group("models", epilog="Example: pennyweight models pull smollm2-135m")
 def command() -> None:
-    """List and fetch local models."""
+    """List and fetch models that run on this machine."""
 
 
-@command.command("list")
+@command.command("list", epilog="Example: pennyweight models list")
 def list_() -> None:
-    """List local models, and the environment variable with the key of each provider."""
-    from pennyweight.api.models import available, provider_keys  # noqa: PLC0415
+    """List local models, and the environment variable for each provider's API key."""
+    from pennyweight.api.models import available, provider_keys
 
     for model in available():
         fetch = f"{model.size / 1e6:,.0f} MB, fetch it with 'pennyweight models pull {model.name}'"
@@ -24,11 +24,11 @@ def list_() -> None:
         click.echo(f"{provider.name + '/…':<26} {state if provider.key_env else 'needs no key'}")
 
 
-@command.command("pull")
+@command.command("pull", epilog="Example: pennyweight models pull smollm2-135m")
 @click.argument("name", default="smollm2-135m")
 def pull_(name: str) -> None:
-    """Fetch a local model into the cache, and print its path."""
-    from pennyweight.api.models import pull_model  # noqa: PLC0415
+    """Download the local model NAME into the cache, and print its path."""
+    from pennyweight.api.models import pull_model
 
     click.echo(f"Fetching {name} …", err=True)
     click.echo(str(pull_model(name)))

@@ -1,4 +1,4 @@
-"""What commands that read records say on standard error beside their result."""
+"""Notes on standard error about the records that a command reads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LISTED_COLUMNS = 12
 
 
 class ReadingProgress:
-    """Shows on the terminal how many records were read, once reading takes a while."""
+    """Shows how many records were read, once reading takes more than a second."""
 
     def __init__(self) -> None:
         self.next = time.monotonic() + 1
 
     def __call__(self, records: int) -> None:
-        """Show the number, but not too often."""
+        """Show the number, at most five times a second."""
         now = time.monotonic()
         if now > self.next:
             self.next = now + 0.2
@@ -35,10 +35,11 @@ class ReadingProgress:
 
 
 def note_reading(result: Scores | Comparison, prices: str | None) -> None:
-    """Tell which records and columns were not used, and whose cost the price list leaves."""
+    """Print which records and columns were not used, and which models have no price."""
     if result.unpriced:
         names = ", ".join(result.unpriced)
-        click.echo(clean(f"{prices} names no price for {names}: the cost stays."), err=True)
+        text = f"{prices} has no price for {names}; the recorded costs are used."
+        click.echo(clean(text), err=True)
     if result.left_out:
         lines = "\n".join(f"  {problem}" for problem in result.problems[:LISTED_PROBLEMS])
         were = "bad record was" if result.left_out == 1 else "bad records were"
@@ -51,17 +52,17 @@ def note_reading(result: Scores | Comparison, prices: str | None) -> None:
 
 
 def note_unfinished(sources: Iterable[Source]) -> None:
-    """Tell which runs lack attempts: then no score covers the whole suite."""
-    from pennyweight.api.score import unfinished  # noqa: PLC0415
+    """Print which runs are incomplete, so that their scores do not cover the whole suite."""
+    from pennyweight.api.score import unfinished
 
     for run in unfinished(sources):
-        of = f"{run.made:,} of {run.planned:,} attempts of run {run.run_id}"
-        click.echo(f"Note: {of} {'is' if run.made == 1 else 'are'} made ({run.status}).", err=True)
+        made = f"{run.made:,} of {run.planned:,} attempts made"
+        click.echo(f"Note: run {run.run_id} is incomplete: {made} ({run.status}).", err=True)
 
 
 def note_unanswered(sources: Iterable[Source], answer: str | None = None) -> None:
-    """Tell in which runs the answer rule finds hardly any answer: then accuracy means nothing."""
-    from pennyweight.api.score import unanswered  # noqa: PLC0415
+    """Print in which runs the answer rule finds hardly any answer, so accuracy means little."""
+    from pennyweight.api.score import unanswered
 
     for note in unanswered(sources, answer):
         click.echo(f"Note: {clean(note)}", err=True)

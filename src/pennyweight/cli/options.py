@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,13 +15,13 @@ from pennyweight.cli.notes import ReadingProgress
 from pennyweight.errors import UsageError, unknown
 
 Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
 
-FORMATS = ("table", "json", "markdown", "csv")
-FORMAT_HELP = "Output format; JSON and CSV go to standard output alone."
+FILE = click.Path(path_type=Path)
 
 
 def names(values: Sequence[str]) -> list[str]:
-    """Read names given several times, or separated by commas."""
+    """Read names from repeated options or separated by commas."""
     parts = [name.strip() for value in values for name in value.split(",")]
     return [*dict.fromkeys(filter(None, parts))]
 
@@ -41,92 +43,91 @@ def numbers(option: str, values: Sequence[str]) -> dict[str, float]:
     return {n: _number(option, n, text) for n, text in pairs(option, entries).items()}
 
 
-def names_option(flag: str, help: str, metavar: str = "NAMES") -> Callable[[Command], Command]:
+def option(flag: str, help: str, metavar: str | None = None, **settings: Any) -> Decorator:
+    """Return an option."""
+    return click.option(flag, metavar=metavar, help=help, **settings)
+
+
+def names_option(flag: str, help: str, metavar: str = "NAMES") -> Decorator:
     """Return an option for names; the command gets a list."""
-    return click.option(
-        flag, multiple=True, metavar=metavar, help=help, callback=lambda _, __, v: names(v)
-    )
+    return option(flag, help, metavar, multiple=True, callback=lambda _, __, v: names(v))
 
 
-def pairs_option(flag: str, help: str, metavar: str) -> Callable[[Command], Command]:
+def pairs_option(flag: str, help: str, metavar: str) -> Decorator:
     """Return an option for NAME=VALUE entries; the command gets a dict."""
-    return click.option(
-        flag, multiple=True, metavar=metavar, help=help, callback=lambda _, __, v: pairs(flag, v)
-    )
+    return option(flag, help, metavar, multiple=True, callback=lambda _, __, v: pairs(flag, v))
 
 
-def format_choice(formats: Sequence[str], help: str) -> Callable[[Command], Command]:
+def format_choice(*formats: str) -> Decorator:
     """Return the option `--format`; the first format is the default."""
-    kind = click.Choice(formats)
-    return click.option("--format", type=kind, default=formats[0], show_default=True, help=help)
+    return option("--format", "Output format.", type=click.Choice(formats), default=formats[0])
 
 
-format_option = format_choice(FORMATS, FORMAT_HELP)
+format_option = format_choice("table", "json", "markdown", "csv")
 
-confidence_option = click.option(
+by_option = names_option("--by", "Group the scores (default: tier).", "COLUMNS")
+
+recording_option = option("--record", "Record replies, for models named replay:FILE.", type=FILE)
+
+confidence_option = option(
     "--confidence",
+    "Confidence level of the intervals.",
     type=float,
     default=0.95,
-    show_default=True,
     callback=lambda _, __, level: level / 100 if 1 < level < 100 else level,
-    help="Confidence level of the intervals.",
 )
 
-store_option = click.option(
+store_option = option(
     "--store",
-    metavar="ADDRESS",
-    help="SQLite file or postgresql:// address (default: $PENNYWEIGHT_STORE, else .pennyweight/).",
+    "SQLite file or postgresql:// address (default: $PENNYWEIGHT_STORE, else .pennyweight/).",
+    "ADDRESS",
 )
 
 map_option = pairs_option(
     "--map",
-    "Read COLUMN from theirs, or from several joined (A,B); ignore it if no name follows.",
+    "Read COLUMN from the column THEIRS, or from several joined (A,B). Without THEIRS, ignore it.",
     "COLUMN=THEIRS",
 )
 
-where_option = pairs_option("--where", "Only these records.", "COLUMN=VALUE")
+where_option = pairs_option("--where", "Use only these records.", "COLUMN=VALUE")
 
-skip_bad_option = click.option("--skip-bad", is_flag=True, help="Leave out and count bad records.")
+skip_bad_option = option("--skip-bad", "Leave out bad records, and count them.", is_flag=True)
+
+SCORING = (
+    option("--answer", "How to extract answers, such as last_number.", "RULE"),
+    option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
+    map_option,
+    option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
+    option("--positive", "Positive label, for precision and recall.", "LABEL"),
+    option("--weight", "Weight of a metric in weighted_score.", "METRIC=W", multiple=True),
+    option("--set", "Option of a metric, such as bins=15.", "OPTION=VALUE", multiple=True),
+    confidence_option,
+    option("--seed", "Random seed.", type=click.IntRange(0), default=0),
+    skip_bad_option,
+    store_option,
+    format_option,
+)
+
+POLICY = (
+    option("--baseline", "Records that the policy compares with.", "SOURCE|NAME"),
+    option("--version", "Evaluated version, for progressive thresholds.", "V"),
+    where_option,
+    pairs_option(
+        "--baseline-where",
+        "Use only these records of the baseline (default: the same subject and tier).",
+        "COLUMN=VALUE",
+    ),
+)
 
 
 def record_options(command: Command) -> Command:
     """Add the options of every command that scores records; `scoring_options` reads them."""
-    options = (
-        click.option("--answer", metavar="RULE", help="Answer rule, such as last_number."),
-        click.option("--match", metavar="RULE", help="Match rule, such as numeric=0.01."),
-        map_option,
-        click.option("--prices", metavar="FILE", help="Price runs by this YAML or JSON file."),
-        click.option("--positive", metavar="LABEL", help="Label for precision and recall."),
-        click.option("--weight", multiple=True, metavar="METRIC=W", help="Part of weighted_score."),
-        click.option("--set", multiple=True, metavar="OPTION=VALUE", help="Metric option."),
-        confidence_option,
-        click.option(
-            "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed."
-        ),
-        skip_bad_option,
-        store_option,
-        format_option,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return reduce(lambda made, add: add(made), reversed(SCORING), command)
 
 
 def baseline_options(command: Command) -> Command:
-    """Add the options that say which records a policy is decided on, and against which."""
-    options = (
-        click.option("--baseline", metavar="SOURCE|NAME", help="Records to compare with."),
-        click.option("--version", metavar="V", help="Version evaluated, for progressive gates."),
-        where_option,
-        pairs_option(
-            "--baseline-where",
-            "Only these records of the baseline (default: the same subject and tier).",
-            "COLUMN=VALUE",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    """Add the options that select the records of a policy and its baseline."""
+    return reduce(lambda made, add: add(made), reversed(POLICY), command)
 
 
 def scoring_options(
@@ -145,7 +146,7 @@ def scoring_options(
 
 def settings(values: Sequence[str]) -> dict[str, Any]:
     """Read `--set` entries, each by the type of the option it sets."""
-    from pennyweight.api.score import option_defaults  # noqa: PLC0415 - it loads polars
+    from pennyweight.api.score import option_defaults
 
     defaults, given = option_defaults(), pairs("--set", values)
     for name in given:

@@ -1,4 +1,4 @@
-"""`pennyweight report`: one file to send to somebody."""
+"""`pennyweight report`: a report as one file."""
 
 from __future__ import annotations
 
@@ -7,27 +7,19 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.options import baseline_options, confidence_option, store_option
+from pennyweight.cli.options import FILE, baseline_options, confidence_option, option, store_option
 
 EPILOG = "Example: pennyweight report latest -o report.html --policy release.yaml"
-_PATH = click.Path(path_type=Path)
 
 
 @click.command("report", epilog=EPILOG)
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
 @click.option(
-    "-o",
-    "--output",
-    type=_PATH,
-    default="report.html",
-    show_default=True,
-    help="A .html, .md or .pdf.",
+    "-o", "--output", type=FILE, default="report.html", help="File to write: .html, .md or .pdf."
 )
-@click.option("--charts", type=_PATH, help="Write the charts into this folder: SVG and PNG.")
-@click.option("--tables", type=_PATH, help="Write the tables into this folder: CSV and LaTeX.")
-@click.option(
-    "--policy", multiple=True, metavar="FILE", help="Decide it, exactly as pennyweight gate does."
-)
+@option("--charts", "Also write the charts to this folder, as SVG and PNG.", type=FILE)
+@option("--tables", "Also write the tables to this folder, as CSV and LaTeX.", type=FILE)
+@option("--policy", "Decide this policy, as 'pennyweight gate' does.", "FILE", multiple=True)
 @baseline_options
 @click.option("--title", help="Title of the report (default: the suite or the file).")
 @confidence_option
@@ -41,10 +33,11 @@ def command(
 ) -> None:
     """Write a report of any SOURCE (default: the latest run) as one file.
 
-    The HTML holds everything in itself: it opens without a server or network
-    and prints well. A PDF is printed by Chromium.
+    SOURCE is a run or a file, as for 'pennyweight score'. The HTML file is
+    self-contained: it needs no server and no network. Writing a PDF requires
+    Chromium.
     """
-    from pennyweight.api.report import report, write  # noqa: PLC0415
+    from pennyweight.api.report import report, write
 
     made = report(sources or ("latest",), **options)
     written = write(made, output, charts=charts, tables=tables)

@@ -1,4 +1,4 @@
-"""`pennyweight review`: a person's verdicts."""
+"""`pennyweight review`: verdicts by a person."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennyweight.cli.options import store_option
+from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -19,19 +20,19 @@ ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
 @click.command("review", epilog="Example: pennyweight review latest")
 @click.argument("run", default="latest")
-@click.option("--as", "who", metavar="NAME", help="The reviewer (default: your login name).")
-@click.option("--again", is_flag=True, help="Repeat the questions you have answered.")
+@click.option("--as", "who", metavar="NAME", help="Reviewer (default: your login name).")
+@click.option("--again", is_flag=True, help="Ask also what you have answered before.")
 @store_option
 def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     """Answer the questions that the suite of a RUN leaves to a person.
 
     These are its 'human' checks. Each question shows the attempt. Answer y, n,
-    s (skip) or q (quit); a note may follow. Answers are stored with your name
-    and the time, and count from then on: 'pennyweight score' shows the new
+    s (skip) or q (quit), and add a note if you like. Answers are stored with
+    your name and the time, and count at once: 'pennyweight score' shows the new
     scores.
     """
-    from pennyweight.api.review import questions  # noqa: PLC0415
-    from pennyweight.api.sources import open_store  # noqa: PLC0415
+    from pennyweight.api.review import questions
+    from pennyweight.api.sources import open_store
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
@@ -53,9 +54,9 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     except click.Abort:
         click.echo(err=True)
         ended = True
-    verdicts = "1 verdict" if stored == 1 else f"{stored} verdicts"
     rest = f" Continue with: pennyweight review {id_}" if ended else ""
-    click.echo(f"{verdicts} saved. 'pennyweight score {id_}' shows the new scores.{rest}", err=True)
+    text = f"{plural(stored, 'verdict')} saved. 'pennyweight score {id_}' shows the new scores."
+    click.echo(f"{text}{rest}", err=True)
     if ended:
         raise click.exceptions.Exit(130)
 
@@ -78,7 +79,7 @@ def _reply() -> str:
 
 
 def _shown(number: int, count: int, question: ReviewQuestion) -> str:
-    """Write one question with its attempt, without characters that control a terminal."""
+    """Write one question with its attempt, without control characters."""
     row = question.record
     head = f"── {number} of {count}: task {row['task_id']}, {row['subject']}, {row['tier']}"
     expected = "must not be so" if question.role == "must_not" else "should be so"

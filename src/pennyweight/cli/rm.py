@@ -8,30 +8,31 @@ import click
 
 from pennyweight.cli.options import store_option
 from pennyweight.errors import UsageError
+from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
 
 @click.command("rm", epilog="Example: pennyweight rm 20260101-120000-ab12")
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete RUNS with all their records. This cannot be undone."""
-    from pennyweight.api.runs import delete_run, summary  # noqa: PLC0415
-    from pennyweight.api.sources import open_store  # noqa: PLC0415
+    from pennyweight.api.runs import delete_run, summary
+    from pennyweight.api.sources import open_store
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
     for about in [summary(at.find(name), at) for name in runs]:
         run, records = about.run, sum(about.records.values())
-        question = f"Delete run {run.id} of {clean(run.suite)} with {records:,} records?"
+        question = f"Delete run {run.id} of {clean(run.suite)} with {plural(records, 'record')}?"
         if yes or _agreed(question, run.id):
             delete_run(run.id, at)
             click.echo(f"Deleted {run.id}.", err=True)
 
 
 def _agreed(question: str, run: str) -> bool:
-    """Ask; where nobody can answer, name the option that does without."""
+    """Ask; where nobody can answer, name the option --yes."""
     try:
         return click.confirm(question, err=True)
     except click.Abort:

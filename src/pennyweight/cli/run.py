@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pennyweight.cli.options import format_option, names, store_option
+from pennyweight.cli.options import by_option, format_option, option, recording_option, store_option
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ EPILOG = """\b
 Example: pennyweight run suite.yaml --dry-run
 
 \b
-Exit codes: 0 all attempts were made; 2 wrong usage or a mistake in the suite,
+Exit codes: 0 all attempts were made; 2 wrong usage or an error in the suite,
 nothing was called; 4 some attempts could not be made, or the store failed;
 130 interrupted. With --until-decided also 1 (failed) and 3 (inconclusive).
 """
@@ -26,11 +26,11 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 
 @click.command("run", epilog=EPILOG)
 @click.argument("suite", required=False)
-@click.option("--resume", is_flag=True, help="Continue a run (RUN, or the latest).")
+@click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
 @click.option("--dry-run", is_flag=True, help="Show the plan and its cost; call nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask before repeating changed attempts.")
-@click.option("--record", type=click.Path(path_type=Path), help="Record replies for replay:FILE.")
-@click.option("--by", multiple=True, metavar="COLUMNS", help="Group the scores (default: tier).")
+@click.option("--yes", is_flag=True, help="Repeat changed attempts without asking.")
+@recording_option
+@by_option
 @click.option(
     "--until-decided",
     "until",
@@ -38,8 +38,8 @@ nothing was called; 4 some attempts could not be made, or the store failed;
     metavar="POLICY",
     help="Stop as soon as this policy is decided; print its verdict.",
 )
-@click.option("--baseline", metavar="SOURCE|NAME", help="The baseline of the policy.")
-@click.option("--version", metavar="V", help="Evaluated version, for progressive thresholds.")
+@option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
+@option("--version", "Evaluated version, for progressive thresholds.", "V")
 @click.option("--watch", is_flag=True, help="Run again when the suite's files change.")
 @store_option
 @format_option
@@ -49,7 +49,7 @@ def command(
     dry_run: bool,
     yes: bool,
     record: Path | None,
-    by: tuple[str, ...],
+    by: list[str],
     until: tuple[str, ...],
     baseline: str | None,
     version: str | None,
@@ -59,12 +59,12 @@ def command(
 ) -> None:
     """Make the attempts of a SUITE, store their records, print the scores.
 
-    Answers are never lost: after Ctrl-C, a crash or a reached limit, --resume
-    makes only what is missing or failed. With --resume the argument may be a
-    run's id, or the suite's file for its latest run.
+    No answer is lost: after Ctrl-C, a crash or a reached limit, --resume makes
+    only the attempts that are missing or failed. With --resume, SUITE may also be
+    the id of a run; without SUITE, the latest run continues.
     """
     if watch:
-        from pennyweight.cli.watch import watch as repeat  # noqa: PLC0415
+        from pennyweight.cli.watch import watch as repeat
 
         repeat(suite or ".")
     if ((baseline or version) and not until) or (until and record):
@@ -75,36 +75,35 @@ def command(
         raise click.UsageError(
             "Name a suite: pennyweight run suite.yaml ('pennyweight init' writes one)."
         )
-    from pennyweight.api import run as api  # noqa: PLC0415
-    from pennyweight.api.sources import open_store  # noqa: PLC0415
-    from pennyweight.cli.run_display import RunDisplay  # noqa: PLC0415
+    from pennyweight.api import run as api
+    from pennyweight.api.sources import open_store
+    from pennyweight.cli.run_display import RunDisplay
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
     display = RunDisplay(at, record, by, yes=yes or dry_run, at_most=bool(until))
-    columns = names(by)
     if dry_run:
-        from pennyweight.render.plan import render  # noqa: PLC0415
+        from pennyweight.render.plan import render
 
         with contextlib.redirect_stdout(display):
-            plan = api.plan(suite, resume=resume, store=at, by=columns, watch=display)
+            plan = api.plan(suite, resume=resume, store=at, by=by, watch=display)
         click.echo(render(plan, format), nl=False)
         return
     policy = api.Until(until, baseline, version) if until else None
     with contextlib.redirect_stdout(display):
         if resume:
             result = api.resume(
-                suite or "latest", store=at, record=record, by=columns, watch=display, until=policy
+                suite or "latest", store=at, record=record, by=by, watch=display, until=policy
             )
         else:
             result = api.run(
-                suite or "", store=at, record=record, by=columns, watch=display, until=policy
+                suite or "", store=at, record=record, by=by, watch=display, until=policy
             )
     if not until:
-        print_scores(result.run, at, columns, format)
+        print_scores(result.run, at, by, format)
     display.result(result)
     if result.verdict:
-        from pennyweight.cli.gate import show  # noqa: PLC0415
+        from pennyweight.cli.gate import show
 
         show(result.verdict, "table" if format == "csv" else format)
     if result.exit_code:
@@ -113,8 +112,8 @@ def command(
 
 def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
-    from pennyweight.api.runs import scores_of_run  # noqa: PLC0415
-    from pennyweight.render.scores import render  # noqa: PLC0415
+    from pennyweight.api.runs import scores_of_run
+    from pennyweight.render.scores import render
 
     scores, notes = scores_of_run(run, by, store=store)
     if scores is not None:

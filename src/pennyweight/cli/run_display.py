@@ -1,4 +1,4 @@
-"""A run on a display: notes, questions, a progress line and the end of each phase."""
+"""A run in the terminal: notes, questions, a progress line and the end of each phase."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class RunDisplay(Watcher, io.TextIOBase):
     """Shows a run on standard error.
 
-    It is also a stream: standard output is for results, so what functions of the suite print is
-    redirected to it, above the progress line.
+    It is also a stream. Standard output is for results, so what functions of the suite print goes
+    here, above the progress line.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class RunDisplay(Watcher, io.TextIOBase):
 
     def note(self, text: str) -> None:
         """Print a note."""
-        _tell(f"Note: {clean(text)}")
+        _print(f"Note: {clean(text)}")
 
     def approve(self, run: Run, difference: ResumePlan) -> bool:
-        """Print what a resumed run reuses; ask where the suite has changed."""
+        """Print what a resumed run reuses; ask if the suite has changed."""
         for sentence in difference_sentences(run.id, difference):
-            _tell(sentence)
+            _print(sentence)
         if not difference.asks or self._yes:
             return True
         return sys.stdin.isatty() and click.confirm("Continue?", err=True)
@@ -81,31 +81,31 @@ class RunDisplay(Watcher, io.TextIOBase):
         """Announce the run."""
         self._run = run.id
         most = "at most " if self._at_most else ""
-        _tell(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
+        _print(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
 
     def begin(self, phase: Phase) -> None:
-        """Begin a line of progress."""
+        """Start the progress line of a phase."""
         if phase.suite is None:
-            _tell(phase_title(phase))
+            _print(phase_title(phase))
         self._line = progress_of(phase)
 
     def progress(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
-        """Renew the line of progress."""
+        """Update the progress line."""
         if self._line:
             self._line(tally, budget, rows)
 
     def end(self, result: JudgingResult | None = None) -> None:
-        """End the line of progress; print what became of a phase of judges."""
+        """End the progress line; print the result of a phase of judges."""
         if self._line:
             self._line.end()
             self._line = None
         if result:
             for sentence in judging_sentences(result, self.command):
-                _tell(sentence)
+                _print(sentence)
 
     @property
     def command(self) -> str:
-        """The command that continues the run as it was asked for."""
+        """The command that continues the run with the same options."""
         return resume_command(self._store.address, self._run, self._record, self._by)
 
     def result(self, result: RunResult) -> None:
@@ -113,20 +113,20 @@ class RunDisplay(Watcher, io.TextIOBase):
         run, ended = result.run.id, result.ended
         failed = sum(result.errors.values())
         if result.broken_checks:
-            _tell(broken_sentence(run, result.broken_checks))
+            _print(broken_sentence(run, result.broken_checks))
         for note in result.notes:
             self.note(note)
         if result.is_early_stopping:
             most = plural(result.attempts, "attempt")
-            _tell(f"{result.made:,} of at most {most} made. Run {run}.")
+            _print(f"{result.made:,} of at most {most} made. Run {run}.")
         else:
             made, spent, judged = result.made, result.spent, result.has_judges
-            _tell(made_sentence(run, result.attempts, made, failed, spent, judged=judged))
+            _print(made_sentence(run, result.attempts, made, failed, spent, judged=judged))
         if result.errors:
             for sentence in failure_sentences(run, result.errors, result.failures):
-                _tell(sentence)
+                _print(sentence)
         if ended.reason or result.exit_code == 130:
-            _tell(retry_sentence(ended, result.retries, result.last_error))
+            _print(retry_sentence(ended, result.retries, result.last_error))
         for sentence in end_sentences(
             ended,
             self.command,
@@ -134,9 +134,9 @@ class RunDisplay(Watcher, io.TextIOBase):
             answered=result.made,
             last_error=result.last_error,
         ):
-            _tell(sentence)
+            _print(sentence)
 
 
-def _tell(sentence: str) -> None:
+def _print(sentence: str) -> None:
     if sentence:
         click.echo(sentence, err=True)

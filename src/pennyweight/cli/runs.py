@@ -15,8 +15,8 @@ def command(store: str | None, format: str) -> None:
 
     'made' counts the answered attempts; 'errors' counts those that failed.
     """
-    from pennyweight.api.runs import list_runs  # noqa: PLC0415
-    from pennyweight.render.runs import render  # noqa: PLC0415
+    from pennyweight.api.runs import list_runs
+    from pennyweight.render.runs import render
 
     runs = list_runs(store)
     if not runs and format == "table":

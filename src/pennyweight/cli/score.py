@@ -8,7 +8,7 @@ import click
 
 from pennyweight.api import ALIASES
 from pennyweight.cli.notes import note_reading, note_unanswered, note_unfinished
-from pennyweight.cli.options import names_option, record_options, scoring_options
+from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import InputError
 
 KNOWN_NAMES = "; ".join(f"{name} ← {', '.join(others)}" for name, others in ALIASES.items())
@@ -16,17 +16,17 @@ KNOWN_NAMES = "; ".join(f"{name} ← {', '.join(others)}" for name, others in AL
 EPILOG = f"""\b
 Example: pennyweight score results/ --by tier --metric accuracy,cost_of_pass
 
-Column names that are understood: {KNOWN_NAMES}.
+Other column names that are recognized: {KNOWN_NAMES}.
 """
 
 
 @click.command("score", epilog=EPILOG, no_args_is_help=True)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @names_option("--by", "Group by these columns.", "COLUMNS")
-@names_option("--metric", "Only these metrics.")
+@names_option("--metric", "Compute only these metrics.")
 @record_options
-@click.option("--checks", metavar="SUITE", help="Check runs by this suite.")
-@click.option("--per-task", metavar="FILE", help="Write each record with its measures.")
+@option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
+@option("--per-task", "Also write each record with its measures to FILE.", "FILE")
 def command(
     sources: tuple[str, ...],
     by: list[str],
@@ -37,15 +37,15 @@ def command(
     format: str,
     **scoring: Any,
 ) -> None:
-    """Compute metrics of any records, each with its interval.
+    """Compute metrics of any records, with confidence intervals.
 
     SOURCE is a run (its id, a unique prefix, or 'latest'), a file (JSONL, JSON,
     CSV or Parquet, plain, .gz or .zst), a folder of such files, or '-' for
     standard input.
     """
-    from pennyweight.api.score import score  # noqa: PLC0415
-    from pennyweight.api.sources import resolve  # noqa: PLC0415
-    from pennyweight.render.scores import render  # noqa: PLC0415
+    from pennyweight.api.score import score
+    from pennyweight.api.sources import resolve
+    from pennyweight.render.scores import render
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)

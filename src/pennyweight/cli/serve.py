@@ -1,4 +1,4 @@
-"""`pennyweight serve`: the page."""
+"""`pennyweight serve`: the page, in the browser."""
 
 from __future__ import annotations
 
@@ -7,28 +7,18 @@ from pathlib import Path
 
 import click
 
-from pennyweight.cli.options import store_option
+from pennyweight.cli.options import option, store_option
 from pennyweight.errors import UsageError
 
 MAX_HEAD_BYTES = 262_144
-"""Size of a request's head: addresses contain filters and the keys of records."""
+"""Size of a request's head: URLs contain filters and the keys of records."""
 
 
 @click.command("serve", epilog="Example: pennyweight serve suites/ --port 9000")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER...]")
-@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to bind. A non-loopback address requires a token.",
-)
-@click.option(
-    "--allow-host",
-    multiple=True,
-    metavar="NAME",
-    help="Another host name that the server answers to.",
-)
+@option("--port", "Port to bind; 0: any free one.", type=click.IntRange(0, 65535), default=8700)
+@option("--host", "Address to bind. A non-loopback address requires a token.", default="127.0.0.1")
+@option("--allow-host", "Another host name that the server answers to.", "NAME", multiple=True)
 @store_option
 def command(
     folders: tuple[Path, ...],
@@ -43,12 +33,12 @@ def command(
     A non-loopback address requires a token: set the environment variable
     PENNYWEIGHT_TOKEN, or PENNYWEIGHT_READ_TOKEN for read-only access.
     """
-    from pennyweight.api.sources import open_store  # noqa: PLC0415
+    from pennyweight.api.sources import open_store
 
     try:
-        import uvicorn  # noqa: PLC0415
+        import uvicorn
 
-        from pennyweight.web.app import make_app  # noqa: PLC0415
+        from pennyweight.web.app import make_app
     except ModuleNotFoundError as error:
         raise UsageError(
             f"pennyweight serve needs {error.name}: pip install 'pennyweight[web]'."
@@ -70,7 +60,7 @@ def command(
 
 
 def address_lines(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[str]:
-    """Return the lines that say at which addresses the page is.
+    """Return the lines that name the addresses of the page.
 
     >>> for line in address_lines("0.0.0.0", 8700):
     ...     print(line)

@@ -1,7 +1,7 @@
 """`pennyweight run --watch`: run again whenever a file that the suite reads changes.
 
-What a run writes is not watched: a log, a store or an output beside the suite must not start the
-next run. Later runs resume the first one, so that only what changed is called again.
+Files that a run writes (a log, a store, an output) must not start the next run, so they are not
+watched. Later runs resume the first one, so only changed attempts are repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 MAX_FILE_BYTES = 5_000_000
-"""Bytes of a file in which names of other files and functions are looked for."""
+"""Larger files are not searched for names of other files and functions."""
 MAX_FILES = 5_000
 """How many files of one folder are watched."""
 _TABLES = {".json", ".jsonl", ".csv", ".yaml", ".yml"}
@@ -36,7 +36,7 @@ Seen = dict[Path, tuple[int, int]]
 
 
 def watch(suite: str) -> None:
-    """Run the command as it was given, but for --watch, now and after every change."""
+    """Run the command without --watch, now and after every change."""
     words = [word for word in sys.argv[1:] if word != "--watch"]
     path, again = Path(suite), False
     moved, noisy = set[Path](), set[Path]()
@@ -46,10 +46,10 @@ def watch(suite: str) -> None:
         command = resumed(words, suite) if again else words
         ended = subprocess.run([sys.executable, "-m", "pennyweight", *command], check=False)  # noqa: S603
         again = again or ended.returncode not in {2, -2, 130}
-        click.echo("Waiting for a change; Ctrl-C ends.", err=True)
+        click.echo("Waiting for changes. Press Ctrl-C to stop.", err=True)
         now, rest = stamps(sources), stamps(others)
         last, moved = moved, {one for one in before if now.get(one) != before[one]}
-        noisy |= moved & last  # what changes by every run is written by it
+        noisy |= moved & last  # a file that changes in every run is written by the run
         before |= {one: now[one] for one in noisy & now.keys()}
         while stamps(sources) == before and stamps(others) == rest:
             time.sleep(POLL_SECONDS)
@@ -59,7 +59,7 @@ def watch(suite: str) -> None:
 
 
 def resumed(words: list[str], suite: str) -> list[str]:
-    """Return the command that resumes the latest run of the suite; what is unchanged is reused.
+    """Return the command that resumes the latest run of the suite.
 
     >>> resumed(["run", "s.yaml", "--by", "tier"], "s.yaml")
     ['run', 's.yaml', '--by', 'tier', '--resume', '--yes']
@@ -69,7 +69,7 @@ def resumed(words: list[str], suite: str) -> list[str]:
 
 
 def stamps(files: Iterable[Path]) -> Seen:
-    """Return time and size of the files that exist."""
+    """Return the modification time and the size of the files that exist."""
     found: Seen = {}
     for path in files:
         with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ def read_files(suite: Path, words: Iterable[str] = ()) -> tuple[set[Path], set[P
 
 
 def _names(path: Path) -> Iterator[str]:
-    """Yield what may be names of files: words and quoted texts; of Python, what it imports."""
+    """Yield possible file names: words and quoted texts; of Python files, their imports."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             return

@@ -10,7 +10,6 @@ Tested elsewhere:
     ranges.py: tests/web/test_charts.py
     runs.py: tests/cli/test_run.py
     scenarios.py: tests/cli/test_show.py
-    schema.py: tests/cli/test_score.py
     scores_table.py: tests/render/test_scores.py
     terminal.py: tests/render/test_scores.py
     view.py: tests/render/test_report.py

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from rich.text import Text
 
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
-from pennyweight.render.plain import csv_table, markdown_table
-from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.render.plain import csv_table, json_text, markdown_table
+from pennyweight.render.terminal import Terminal, borderless, labelled
 from pennyweight.scoring.groups import interval_text
 from pennyweight.scoring.scores import Group
 
+Row = TypeVar("Row")
 _FURTHER_NEEDS = {"sce_normalized": "two different answers"}
-"""What a metric needs although its columns are there."""
+"""What a metric needs in addition to its columns."""
 
 SOURCES = {
     "correct": "answer and target",
@@ -41,18 +41,17 @@ SOURCES = {
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002
-    """Write the whole catalogue, or all that bears one name, in one of the formats."""
+    """Write the whole catalogue, or the metric and the measure of one name."""
     if name is None:
-        everything: dict[str, Callable[[], str]] = {
-            "json": lambda: _json({"measures": _all(MEASURES), "metrics": _all(METRICS)}),
-            "csv": lambda: csv_table(_overview()),
-            "markdown": lambda: markdown_table(_overview()),
-            "table": _table,
-        }
-        return everything[format]()
-    found = named(name)
+        if format == "json":
+            every = {"measures": MEASURES.values(), "metrics": METRICS.values()}
+            return json_text({kind: [facts(d) for d in all_] for kind, all_ in every.items()})
+        if format == "table":
+            return _table()
+        return (csv_table if format == "csv" else markdown_table)(_overview())
+    found = _named(name)
     if format == "json":
-        return _json({_kind(d): facts(d) for d in found})
+        return json_text({_kind(d): facts(d) for d in found})
     if format == "csv":
         rows = [[_kind(d), *map(str, row)] for d in found for row in facts(d).items()]
         return csv_table([["kind", "field", "value"], *rows])
@@ -61,8 +60,8 @@ def render(name: str | None, format: str) -> str:  # noqa: A002
     return "\n".join(_card(d) for d in found)
 
 
-def named(name: str) -> list[Declaration]:
-    """Find the metric and the measure of a name; there may be both."""
+def _named(name: str) -> list[Declaration]:
+    """Find the metric and the measure of a name; both may exist."""
     found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]
     if not found:
         known = [*METRICS, *MEASURES]
@@ -76,7 +75,7 @@ def metric_facts() -> dict[str, dict[str, Any]]:
 
 
 def facts(declaration: Declaration) -> dict[str, Any]:
-    """Give all that a declaration says, as plain data."""
+    """Return a declaration as plain data."""
     common = {
         "name": declaration.name,
         "family": declaration.family,
@@ -111,7 +110,7 @@ def page(declaration: Declaration, level: int = 2) -> str:
 
 
 def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]:
-    """List what is worth saying about a declaration, with labels."""
+    """Describe a declaration in labelled texts."""
 
     def quoted(names: Any) -> str:
         return ", ".join(f"{code}{n}{code}" for n in names)
@@ -119,7 +118,7 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
     rows = []
     if isinstance(declaration, Metric):
         rows.append(("Formula", f"{code}{declaration.formula}{code}"))
-        rows.append(("Better", declaration.better or "neither way"))
+        rows.append(("Better", declaration.better or "neither"))
         if declaration.range:
             low, high = ("∞" if x is None else f"{x:g}" for x in declaration.range)
             rows.append(("Range", f"{low} to {high}"))
@@ -146,12 +145,7 @@ def _card(declaration: Declaration) -> str:
     terminal.print(declaration.summary)
     if declaration.details:
         terminal.print(declaration.details)
-    table = borderless(header=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for row in _labelled(declaration):
-        table.add_row(*row)
-    terminal.print(table)
+    terminal.print(labelled(_labelled(declaration)))
     terminal.print("Example", style="dim")
     for line in declaration.example.splitlines():
         terminal.print(f"  {line}")
@@ -160,25 +154,30 @@ def _card(declaration: Declaration) -> str:
 
 def _table() -> str:
     terminal = Terminal()
-    families = {**FAMILIES, **{m.family: m.family.capitalize() for m in METRICS.values()}}
-    families.update(FAMILIES)
     table = borderless()
     table.add_column("metric", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("what it says")
     arrows = {"higher": "↑", "lower": "↓", None: ""}
-    for family, title in families.items():
-        members = [m for m in chosen(None) if m.family == family]
-        if members:
-            table.add_row(Text(title, style="bold"))
+    for title, members in by_family({m.name: m for m in chosen(None)}):
+        table.add_row(Text(title, style="bold"))
         for metric in members:
             table.add_row(f"  {metric.name}", arrows[metric.better], metric.summary)
     terminal.print(table)
     terminal.print(
-        "↑ higher is better, ↓ lower is better. 'pennyweight metrics NAME' says more.", style="dim"
+        "↑ higher is better, ↓ lower. 'pennyweight metrics NAME' explains one.",
+        style="dim",
     )
     terminal.print(f"Measures of one record: {', '.join(MEASURES)}.", style="dim")
     return terminal.text()
+
+
+def by_family(rows: Mapping[str, Row]) -> list[tuple[str, list[Row]]]:
+    """Group what belongs to metrics, by their names, under the titles of their families."""
+    families: dict[str, list[Row]] = {family: [] for family in FAMILIES}
+    for name, row in rows.items():
+        families.setdefault(METRICS[name].family, []).append(row)
+    return [(FAMILIES.get(f, f.capitalize()), found) for f, found in families.items() if found]
 
 
 def _overview() -> list[list[str]]:
@@ -187,23 +186,15 @@ def _overview() -> list[list[str]]:
     return rows
 
 
-def _all(where: Any) -> list[dict[str, Any]]:
-    return [facts(d) for d in where.values()]
-
-
 def _kind(declaration: Declaration) -> str:
     return "metric" if isinstance(declaration, Metric) else "measure"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def why_missing(name: str, group: Group) -> str:
     """Explain why a metric has no value."""
     metric = METRICS[name]
     if metric.open_parts:
-        return "name its parts with --weight, each with a value"
+        return "needs --weight for metrics that have a value"
     if metric.parts:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
@@ -219,7 +210,7 @@ def needed_columns(name: str, inputs: Iterable[str]) -> str:
 
 
 def needs(name: str) -> str:
-    """List what a metric needs, whatever the records are."""
+    """List what a metric needs, for any records."""
     metric = METRICS[name]
     if metric.open_parts:
         return "weights"

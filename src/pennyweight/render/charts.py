@@ -1,4 +1,4 @@
-"""Charts of a digest: each a picture, a sentence on how to read it, and the table behind it."""
+"""Charts of a digest: each a picture, a sentence on how to read it, and its numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRETCHED = {"latency": latency, "tokens": tokens}
 COLUMNS, GAP = 3, 38
 """Columns of charts on a wide page, and the space between them."""
 ATTEMPTS = (1, 1_000, 1_000_000)
-"""Numbers of attempts that a cost may be shown for, so that it is no long row of zeros."""
+"""Costs are shown for one of these numbers of attempts, to avoid long rows of zeros."""
 
 
 def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
@@ -45,7 +45,7 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
 
 
 def _stretched(chart: Chart, found: Mapping[str, Any], span: int) -> Chart:
-    """Draw the last chart a second time, as wide as the columns that are left."""
+    """Draw the last chart again, as wide as the columns that are left."""
     known = {row: where for (row, _), where in chart.links.items()}
     rows = {b["low"]: known.get(i) for i, b in enumerate(found[chart.name]["bins"], 1)}
 
@@ -58,7 +58,7 @@ def _stretched(chart: Chart, found: Mapping[str, Any], span: int) -> Chart:
 
 
 def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
-    """Draw how often answers were correct against how confident the subject said it was."""
+    """Draw how often answers were correct against the stated confidence."""
     drawing = Drawing("Reliability", left=48, top=24)
     x, y = drawing.x(0, 1), drawing.y(0, 1)
     percent = partial(tick, unit=SHARE)
@@ -84,14 +84,14 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
 
 
 def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
-    """Draw the answers that were given most often."""
+    """Draw the most frequent answers."""
     step = min(40.0, (HEIGHT - 12) / len(data))
     drawing = Drawing("Answers", left=130, right=48, top=6)
     x = drawing.x(0, max(row["n"] for row in data))
     for index, row in enumerate(data):
         y, high = 8 + step * index, min(20.0, step * 0.72)
         label = cut(row["answer"], 18) if row["answer"] is not None else "no answer"
-        text = f"{label}: {count(row['n'])}, {count(row['right'])} of them right"
+        text = f"{label}: {count(row['n'])}, {count(row['right'])} correct"
         border, end = x(row["right"]), x(row["n"])
         last = border if row["n"] > row["right"] else drawing.width
         for kind, column, start, stop, first, reach, correct in (
@@ -115,7 +115,7 @@ def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
 
 
 def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
-    """Draw what each side costs against how good it is."""
+    """Draw the quality of each side against its cost."""
     rows = data["rows"]
     drawing = Drawing("Cost against quality", left=48, top=24)
     most = max(row["cost"] for row in rows) * 1.15 or 1.0
@@ -141,12 +141,12 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(axis, partial(tick, unit=DOLLARS), f"mean cost per {per}")
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
-    note = "No side is both cheaper and better than those on the dashed line."
+    note = "No side is both cheaper and better than one on the dashed line."
     return drawing.chart("frontier", note + svg.legend(brief), table, ("", DOLLARS, unit, ""))
 
 
 def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
-    """Draw a field for each category and capability: how many passed, of how many."""
+    """Draw a cell for each category and capability, with the share that passed."""
     across, down = data["capabilities"], data["categories"]
     left = int(min(140, max(len(cut(c, 20)) for c in down) * CHAR + 14))
     high = min(60.0, max(26.0, (HEIGHT - 24) / len(down)))
@@ -175,7 +175,7 @@ def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
             drawing.text(x + width / 2, base, share(cell["passed"]), "ink", "middle")
     table = [("category", "capability", "records", "passed")]
     table += [(c["category"], c["capability"], c["n"], c["passed"]) for c in data["cells"]]
-    note = "The share that passed. A dot marks a pair without any task."
+    note = "The share that passed. A dot marks a combination without tasks."
     return drawing.chart("coverage", note, table, ("", "", "", SHARE))
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.render.format import (
+from pennyweight.render.format import difference_cells, estimate_cells, unit_of
+from pennyweight.render.plain import (
+    csv_table,
+    json_text,
+    markdown_table,
+    markdown_text,
+    one_line,
+    wrapped,
+)
+from pennyweight.render.sentences import sentences
+from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.scoring.comparison import ComparedSide, Comparison
+from pennyweight.scoring.pairs import Pair
+from pennyweight.text.format import (
     MISSING,
-    SHARE,
     count,
     difference,
-    difference_cells,
-    estimate_cells,
     level,
     money,
     number,
@@ -25,16 +32,8 @@ from pennyweight.render.format import (
     points,
     probability,
     quantity,
-    unit_of,
 )
-from pennyweight.render.plain import csv_table, markdown_table, markdown_text, one_line
-from pennyweight.render.sentences import sentences
-from pennyweight.render.terminal import Terminal, borderless
-from pennyweight.scoring.estimates import Value
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.comparison import ComparedSide, Comparison
-    from pennyweight.scoring.pairs import Pair
+from pennyweight.text.notation import SHARE, largest_of
 
 TEXT_WIDTH = 80
 COLUMNS = {
@@ -50,22 +49,13 @@ COLUMNS = {
 
 def render(comparison: Comparison, format: str) -> str:  # noqa: A002
     """Write a comparison in one of the formats."""
-    formats: dict[str, Callable[[Comparison], str]] = {
-        "json": as_json,
-        "csv": as_csv,
-        "markdown": as_markdown,
-        "table": as_table,
-    }
-    return formats[format](comparison)
+    if format == "json":
+        return json_text({**comparison.to_dict(), "words": sentences(comparison)})
+    ways = {"csv": _csv, "markdown": _markdown, "table": as_table}
+    return ways[format](comparison)
 
 
-def as_json(comparison: Comparison) -> str:
-    """Write strict JSON."""
-    data = {**comparison.to_dict(), "words": sentences(comparison)}
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def as_csv(comparison: Comparison) -> str:
+def _csv(comparison: Comparison) -> str:
     """Write one row for each pair of sides and metric, with raw numbers."""
     names = [
         *("a", "b", "metric", "difference", "low", "high", "p", "p_adjusted", "method", "tasks"),
@@ -76,7 +66,7 @@ def as_csv(comparison: Comparison) -> str:
     return csv_table([names, *rows])
 
 
-def as_markdown(comparison: Comparison) -> str:
+def _markdown(comparison: Comparison) -> str:
     """Write the sentences as a list, then the sides and the pairs as tables."""
     parts = ["".join(f"- {markdown_text(line)}\n" for line in sentences(comparison))]
     head, *body = _sides(comparison, narrow=False)
@@ -85,10 +75,10 @@ def as_markdown(comparison: Comparison) -> str:
     if across := _across(comparison):
         parts.append(f"{markdown_text(across)}\n")
     if comparison.pairs:
-        title = ["pair", "metric", "difference", _interval_title(comparison)]
+        title = ["pair", "metric", "difference", f"{level(comparison.confidence)} interval"]
         rows = [[*title, "p", "Holm's p", "Cliff's δ", "tasks", "detects"]]
         for pair in comparison.pairs:
-            *tested, detects = _cells(pair, bare=False)
+            *tested, detects = _cells(comparison, pair, bare=False)
             delta = difference(pair.cliffs_delta)
             name = f"{pair.b} − {pair.a}"
             rows.append([name, pair.metric, *tested, delta, count(pair.tasks), detects])
@@ -101,20 +91,20 @@ def as_table(comparison: Comparison) -> str:
     """Write for the terminal: the sentences, then the sides, then the pairs."""
     terminal = Terminal()
     width = min(terminal.width, TEXT_WIDTH)
-    for line in sentences(comparison):
-        terminal.print(textwrap.fill(line, width, break_on_hyphens=False))
+    for text in sentences(comparison):
+        terminal.print("\n".join(wrapped(text, width=width)))
     terminal.print()
     head, *body = _sides(comparison, narrow=True)
     terminal.print(_sides_table(head, body))
     if across := _across(comparison):
-        terminal.print(textwrap.fill(across, width), style="dim")
+        terminal.print("\n".join(wrapped(across, width=width)), style="dim")
     if comparison.comparisons:
         terminal.print()
         title = ["on the same tasks", "difference", "p", "Holm's p", "detects"]
         for row in _aligned([title, *_by_pair(comparison)]):
             terminal.print(row)
-    for line in _legend(comparison, "below the values"):
-        terminal.print(textwrap.fill(line, width), style="dim")
+    for text in _legend(comparison, "below the values"):
+        terminal.print("\n".join(wrapped(text, width=width)), style="dim")
     return terminal.text()
 
 
@@ -167,20 +157,22 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
     if narrow and {"composite_median", "impl_rate_mean"} <= set(names):
         names.remove("impl_rate_mean")
     graded = any(s["grade"].value is not None for s in sides)
-    grade = [] if not graded else ["grade\nuplift"] if narrow else ["grade", "uplift"]
+    grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
     rows = [[", ".join(comparison.by), "records", *(COLUMNS[n] for n in names), *grade]]
     for side in sides:
         cells = [_estimate(n, side, narrow=narrow) for n in names]
         if graded:
-            grades = [_grade(side["grade"].value), _uplift(side, comparison)]
-            cells += ["\n".join(grades)] if narrow else grades
+            cells += [] if narrow else [str(side["grade"].value or MISSING)]
+            cells.append(_uplift(side, comparison))
         rows.append([one_line(side.name, 24), count(side.group.records), *cells])
     return rows
 
 
 def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
-    """Write a value, and its interval on a second line."""
+    """Write a value, and its interval on a second line; a narrow table has the grade here."""
     value, interval = estimate_cells(name, side[name], narrow=narrow)
+    if narrow and name == "composite_median" and (grade := side["grade"].value):
+        value = f"{value} ({grade})"
     if not interval or (narrow and name == "cost_usd_mean"):
         return value
     return f"{value}\n{interval}"
@@ -193,22 +185,15 @@ def _uplift(side: ComparedSide, comparison: Comparison) -> str:
     return f"{'+' if side.tier_uplift > 0 else ''}{quantity(side.tier_uplift, SHARE)}"
 
 
-def _grade(value: Value) -> str:
-    return value if isinstance(value, str) else MISSING
-
-
 def _across(comparison: Comparison) -> str:
     """Write how the medians vary between sides."""
     across = comparison.across
-    values = {
-        "pass rate variance": (across.pass_rate_variance, number),
-        "cost variance": (across.cost_variance, number),
-        "cost delta": (across.cost_delta, money),
-    }
-    known = [
-        f"{name} {write(value)}" for name, (value, write) in values.items() if value is not None
-    ]
-    return f"Of the sides' medians: {', '.join(known)}." if known else ""
+    variances = {"result": across.pass_rate_variance, "cost": across.cost_variance}
+    known = [f"{number(v)} (median {name})" for name, v in variances.items() if v is not None]
+    text = f"Variance between the sides: {' and '.join(known)}." if known else ""
+    if across.cost_delta is not None:
+        text += f" Their median costs differ by up to {money(across.cost_delta)}."
+    return text.strip()
 
 
 def _by_pair(comparison: Comparison) -> Iterator[list[str]]:
@@ -222,27 +207,26 @@ def _by_pair(comparison: Comparison) -> Iterator[list[str]]:
             yield [f"{one_line(pair.b, 30)} − {one_line(pair.a, 30)}, {common}"]
         if pair.tasks:
             other = f" ({plural(pair.tasks, 'task')})" if pair.tasks != tasks else ""
-            value, ends, *tested = _cells(pair, bare=True)
+            value, ends, *tested = _cells(comparison, pair, bare=True)
             yield [f"  {pair.metric}{other}", f"{value}\n{ends}" if ends else value, *tested]
 
 
-def _cells(pair: Pair, *, bare: bool) -> list[str]:
+def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
     """Write difference, interval, p, Holm's p, and the smallest difference that is detected."""
-    value, ends = difference_cells(pair.metric, pair.difference, pair.low, pair.high, bare=bare)
+    same = (p for p in comparison.pairs if p.metric == pair.metric)
+    numbers = (n for p in same for n in (p.difference, p.low, p.high, p.detectable))
+    largest = largest_of(*(n for n in numbers if n is not None))
+    value, ends = difference_cells(
+        pair.metric, pair.difference, pair.low, pair.high, bare=bare, largest=largest
+    )
     if pair.alike:
         ends = "nothing varied"
-    return [value, ends, probability(pair.p), probability(pair.p_adjusted), _detects(pair)]
-
-
-def _detects(pair: Pair) -> str:
     unit = unit_of(pair.metric)
     if unit == SHARE:
-        return points(pair.detectable, signed=False)
-    return quantity(pair.detectable, unit)
-
-
-def _interval_title(comparison: Comparison) -> str:
-    return f"{level(comparison.confidence)} interval"
+        detects = points(pair.detectable, signed=False)
+    else:
+        detects = quantity(pair.detectable, unit, largest=largest)
+    return [value, ends, probability(pair.p), probability(pair.p_adjusted), detects]
 
 
 def _legend(comparison: Comparison, where: str) -> Iterator[str]:

@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts import charts
-from pennyweight.render.format import probability
 from pennyweight.render.plain import csv_table
 from pennyweight.render.report import Report, html, markdown
 from pennyweight.render.svg import alone
-from pennyweight.render.view import difference, families
+from pennyweight.render.view import difference, families, metric_cells
+from pennyweight.text.format import count, probability
 from pennyweight.text.safe import clean
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -26,26 +26,26 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync", "--disable-quic", "--no-pdf-header-footer"),
 )
 PATIENCE = 120
-"""Seconds in which a browser must have printed."""
+"""Seconds after which a browser that has not printed is stopped."""
 
 
 def write_report(report: Report, path: Path, pictures: Sequence[Path] = ()) -> None:
-    """Write the report in the form that the file's name says; Markdown shows given pictures."""
+    """Write the report in the format of the file's name; Markdown shows the pictures."""
     if path.suffix == ".pdf":
         _write(path, _pdf(html(report)))
     elif path.suffix == ".html":
         _write(path, html(report).encode())
     elif path.suffix == ".md":
-        _write(path, markdown(report, _beside(path, pictures)).encode())
+        _write(path, markdown(report, _links(path, pictures)).encode())
     else:
         raise UsageError(f"-o {path}: the name must end in .html, .md or .pdf.")
 
 
-def _beside(path: Path, pictures: Sequence[Path]) -> dict[str, str]:
-    """Give the way from a report to each picture, by its name."""
-    folder = path.resolve().parent
-    ways = {p.stem: os.path.relpath(p.resolve(), folder) for p in pictures if p.suffix == ".svg"}
-    return {name: quote(Path(way).as_posix()) for name, way in ways.items()}
+def _links(report: Path, pictures: Sequence[Path]) -> dict[str, str]:
+    """Return the relative address of each picture, by its name."""
+    folder = report.resolve().parent
+    paths = {p.stem: os.path.relpath(p.resolve(), folder) for p in pictures if p.suffix == ".svg"}
+    return {name: quote(Path(path).as_posix()) for name, path in paths.items()}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -68,7 +68,7 @@ def _pdf(page: str) -> bytes:
     program = browser()
     if program is None:
         raise UsageError(
-            "A PDF is printed by Chromium, which is not installed here; install it, or write "
+            "Writing a PDF requires Chromium, which is not installed. Install it, or write "
             "-o report.html and print that."
         )
     with tempfile.TemporaryDirectory(prefix="pennyweight-print-") as name:
@@ -85,10 +85,10 @@ def _pdf(page: str) -> bytes:
                 command, capture_output=True, timeout=PATIENCE, check=False, text=True
             )
         except subprocess.TimeoutExpired:
-            raise UsageError(f"{program} did not print in {PATIENCE} s.") from None
+            raise UsageError(f"{program} did not print within {PATIENCE} s.") from None
         if not target.exists():
-            said = clean(done.stderr.strip().rpartition("\n")[2])
-            raise UsageError(f"{program} could not print: {said}")
+            last_line = clean(done.stderr.strip().rpartition("\n")[2])
+            raise UsageError(f"{program} could not print: {last_line}")
         return target.read_bytes()
 
 
@@ -133,10 +133,11 @@ def write_tables(digest: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def _make(folder: Path) -> None:
+    """Create a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError([f"{folder}: cannot be made: {error.strerror or error}."]) from error
+        raise InputError([f"{folder}: cannot be created: {error.strerror or error}."]) from error
 
 
 def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
@@ -159,9 +160,7 @@ def _latex_metrics(group: Mapping[str, Any], side: str) -> str:
     rows: list[tuple[str, ...] | str] = []
     for family in families(group, known=True):
         rows.append(family["title"])
-        rows += [
-            (r["name"], r["value"], r["interval"], f"{r['records']:,}") for r in family["rows"]
-        ]
+        rows += map(metric_cells, family["rows"])
     return _tabular("lrrr", ("metric", "value", "interval", "records"), rows, side)
 
 
@@ -181,7 +180,7 @@ def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
             *(f"{p['b']} − {p['a']}", p["metric"], *difference(p)),
-            *(probability(p["p"]), probability(p["p_adjusted"]), f"{p['tasks']:,}"),
+            *(probability(p["p"]), probability(p["p_adjusted"]), count(p["tasks"])),
         )
         for p in pairs
     ]

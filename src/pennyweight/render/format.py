@@ -1,6 +1,6 @@
-"""Values as tables, pages and sentences show them.
+"""How tables, pages and sentences show metrics, measures and columns.
 
-Numbers are written by `text/format.py`; what is added here knows how a metric is declared.
+Numbers are written by `text/format.py`; this module adds the units that the catalogue declares.
 """
 
 from __future__ import annotations
@@ -8,72 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pennyweight.catalogue import MEASURES, METRICS
-from pennyweight.text.format import (
-    MISSING,
-    column,
-    count,
-    declared,
-    declared_points,
-    difference,
-    duration,
-    estimate,
-    interval,
-    level,
-    money,
-    number,
-    p_value,
-    plural,
-    points,
-    probability,
-    quantity,
-    ratio,
-    share,
-    tick,
-    tick_points,
-    with_unit,
-)
-from pennyweight.text.notation import DOLLARS, POINTS, SHARE
+from pennyweight.scoring.estimates import Estimate
+from pennyweight.text.format import MISSING, count, difference, estimate, quantity
+from pennyweight.text.notation import DOLLARS, SHARE
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.estimates import Estimate
-
-__all__ = [
-    "DOLLARS",
-    "MISSING",
-    "POINTS",
-    "SHARE",
-    "cell",
-    "column",
-    "count",
-    "declared",
-    "declared_points",
-    "difference",
-    "difference_cells",
-    "duration",
-    "estimate",
-    "estimate_cells",
-    "interval",
-    "level",
-    "measured",
-    "money",
-    "number",
-    "p_value",
-    "plural",
-    "points",
-    "probability",
-    "quantity",
-    "ratio",
-    "share",
-    "tick",
-    "tick_points",
-    "unit_of",
-    "with_unit",
-]
-
 
 COLUMN_UNITS = {
     "latency_ms": "ms",
@@ -93,17 +33,17 @@ def unit_of(name: str) -> str:
 
 
 def estimate_cells(
-    name: str, e: Estimate, *, narrow: bool = False, beside: Iterable[Estimate] = ()
+    name: str, e: Estimate, *, narrow: bool = False, others: Iterable[Estimate] = ()
 ) -> tuple[str, str]:
     """Write a metric's value and its interval.
 
-    In a narrow cell the interval repeats no unit, and small amounts have fewer digits. The value
-    has the same unit as those beside it.
+    In a narrow cell the interval does not repeat the unit, and small amounts have fewer digits.
+    `others` are the values of the same row, so that all its times have one unit.
     """
     unit = unit_of(name)
     if isinstance(e.value, str):
         return clean(e.value), f"{e.low} to {e.high}" if isinstance(e.low, str) else ""
-    known = (other.value for other in beside if isinstance(other.value, float))
+    known = (other.value for other in others if isinstance(other.value, float))
     largest = max(filter(math.isfinite, known), default=0.0)
     if e.value is None or not isinstance(e.low, float) or not isinstance(e.high, float):
         return quantity(e.value, unit, largest=largest), ""
@@ -117,8 +57,11 @@ def difference_cells(
     high: float | None,
     *,
     bare: bool = False,
+    largest: float = 0.0,
 ) -> tuple[str, str]:
     """Write the difference of two sides in a metric, and its interval.
+
+    `largest` is the largest value of the same metric, so that all its times have one unit.
 
     >>> difference_cells("accuracy", 0.15625, -0.027, 0.335)
     ('+15.6 points', '−2.7 to +33.5 points')
@@ -126,7 +69,7 @@ def difference_cells(
     unit = unit_of(name)
     if value is None or low is None or high is None:
         return difference(value, unit), ""
-    return estimate(value, low, high, unit, signed=True, bare=bare)
+    return estimate(value, low, high, unit, signed=True, bare=bare, largest=largest)
 
 
 def measured(name: str, value: Hashable) -> str:

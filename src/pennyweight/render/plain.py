@@ -1,9 +1,10 @@
-"""Make text safe to show: what models write is hostile until proven otherwise."""
+"""Text, CSV, Markdown and JSON that are safe to show: the output of models may be hostile."""
 
 from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,49 @@ if TYPE_CHECKING:
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[-+]\$?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?%?")
-"""What begins like a formula and is none: a spreadsheet reads it as the number that it is."""
+"""Text that begins like a formula, but that a spreadsheet reads as a number."""
 _LIVE = re.compile(r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|\b[A-Za-z]+:(?=//)|\bwww(?=\.))")
-"""What GitHub makes a mention, a reference or a link of."""
+"""Text that GitHub turns into a mention, a reference or a link."""
 
 
 def one_line(text: str, width: int = 60) -> str:
     """Clean a text, put it on one line and cut it."""
-    flat = " ".join(clean(text).split())
+    flat = _flat(text)
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
+def _flat(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def unbroken(text: str) -> str:
+    r"""Join numbers to their units with no-break spaces.
+
+    >>> unbroken("86.0 % of 3 records in 12 ms")
+    '86.0\xa0% of 3 records in 12\xa0ms'
+    """
+    return re.sub(r"(?<=\d) (?=(?:%|points?|ms|s|min|h)(?!\w))", "\N{NO-BREAK SPACE}", text)
+
+
+def wrapped(text: str, indent: str = "", width: int = 80) -> list[str]:
+    """Clean a text and wrap it into lines, none of which begins with a unit."""
+    lines = textwrap.wrap(
+        unbroken(_flat(text)),
+        width,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_on_hyphens=False,
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [indent.rstrip()]
+
+
+def json_text(value: Any) -> str:
+    """Write strict JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def cost_text(spent: Spending) -> str:
-    """Write what a run cost, as far as it is known; an empty text if nothing is known.
+    """Write what a run cost, as far as that is known; an empty text if nothing is known.
 
     >>> cost_text({"usd": 45.0, "unpriced": 3})
     'at least $45'
@@ -38,12 +69,12 @@ def cost_text(spent: Spending) -> str:
 
 
 def csv_table(rows: Iterable[Sequence[Any]]) -> str:
-    """Write CSV in which no text cell can be taken for a formula by a spreadsheet."""
+    """Write CSV in which a spreadsheet takes no text for a formula."""
     return "".join(",".join(map(_field, row)) + "\n" for row in rows)
 
 
 def _field(cell: Any) -> str:
-    """Write one cell; the csv module leaves a lone carriage return bare, which starts a row."""
+    """Write one cell. The csv module does not quote a lone carriage return, which starts a row."""
     if isinstance(cell, list):
         text = json.dumps(cell, ensure_ascii=False)
     else:
@@ -57,48 +88,48 @@ def _field(cell: Any) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Write a Markdown table; the first row is its head, `right` the columns aligned right."""
-    head, *body = [[c if isinstance(c, Ready) else markdown_text(c) for c in row] for row in rows]
+    head, *body = [[markdown_text(cell) for cell in row] for row in rows]
     rule = ["--:" if i in right else "---" for i in range(len(head))]
     return "".join("| " + " | ".join(row) + " |\n" for row in (head, rule, *body))
 
 
 def markdown_text(text: str) -> str:
-    r"""Write a text so that Markdown shows it as it is, and calls nobody and links to nothing.
+    r"""Escape a text so that Markdown shows it unchanged, without mentions and links.
 
-    What GitHub would make alive (`@name`, `#1`, an address) is broken by an empty comment, which
-    nobody sees.
+    An invisible comment breaks what GitHub would turn into one (`@name`, `#1`, an address).
 
     >>> markdown_text("~a~ for @you, see #1")
     '\\~a\\~ for @<!-- -->you, see #<!-- -->1'
     """
-    flat = " ".join(clean(text).split())
-    return _LIVE.sub(r"\1<!-- -->", re.sub(r"([|\\`*_<>\[\]~])", r"\\\1", flat))
+    if isinstance(text, EscapedMarkdown):
+        return text
+    return _LIVE.sub(r"\1<!-- -->", re.sub(r"([|\\`*_<>\[\]~])", r"\\\1", _flat(text)))
 
 
-class Ready(str):
-    """A piece of Markdown that is not to be escaped."""
+class EscapedMarkdown(str):
+    """Markdown in which foreign text is escaped already."""
 
     __slots__ = ()
 
 
-def markdown_code(text: str, *, table: bool = False) -> Ready:
-    """Write a name as code, in which nothing is alive.
+def markdown_code(text: str, *, table: bool = False) -> EscapedMarkdown:
+    """Write a name as code, in which nothing is a link.
 
     >>> markdown_code("a`b@c")
     '``a`b@c``'
     """
-    flat = " ".join(clean(text).split()) or " "
+    flat = _flat(text) or " "
     if table:
         flat = flat.replace("|", r"\|")
     fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
     space = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return Ready(f"{fence}{space}{flat}{space}{fence}")
+    return EscapedMarkdown(f"{fence}{space}{flat}{space}{fence}")
 
 
-def unheard(text: str) -> str:
-    r"""Break what a CI runner would take for a command: `::` where a line begins, and `##[`.
+def without_ci_commands(text: str) -> str:
+    r"""Break what a CI runner would take for a command: `::` at the start of a line, and `##[`.
 
-    >>> unheard("  ::error::no\n##[group]x")
+    >>> without_ci_commands("  ::error::no\n##[group]x")
     '  : :error::no\n# #[group]x'
     """
     return re.sub(r"(?m)^(\s*):(?=:)", r"\1: ", text).replace("##[", "# #[")

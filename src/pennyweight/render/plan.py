@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.judges.sentences import questions_of, sentences_rubric
 from pennyweight.models.model import Usage
 from pennyweight.models.prices import Prices
-from pennyweight.render.format import count, measured, money, plural
-from pennyweight.render.plain import csv_table, markdown_table
+from pennyweight.render.format import measured
+from pennyweight.render.plain import csv_table, json_text, markdown_table
 from pennyweight.render.terminal import Terminal
 from pennyweight.suite.plan import count as attempt_count
 from pennyweight.suite.plan import estimates, tokens_of
 from pennyweight.suite.rubric import Rubric
 from pennyweight.suite.values import Suite, Task
+from pennyweight.text.format import count, money, plural
 from pennyweight.text.safe import clean
 
 _COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 
 
 def facts(suite: Suite) -> dict[str, Any]:
-    """Give the plan as plain data.
+    """Return the plan as plain data.
 
-    `output_tokens` is the most that may come out, null without a limit. `cost_usd` is the cost of
-    that, null where the price or the limit is not known; `cost_usd_at_least` is what is sure.
+    `output_tokens` is the maximum, null without a limit. `cost_usd` is the cost of the maximum,
+    null where the price or the limit is unknown; `cost_usd_at_least` covers what is known.
     """
     prices = Prices(suite.prices)
     sides: list[dict[str, Any]] = []
-    for one in estimates(suite):
-        price = prices.of(one.subject)
-        sure = prices.cost(one.subject, Usage(one.prompt_tokens, one.output_tokens or 0))
+    for side in estimates(suite):
+        price = prices.of(side.subject)
+        known = prices.cost(side.subject, Usage(side.prompt_tokens, side.output_tokens or 0))
         sides.append(
             {
-                "subject": one.subject.name,
-                "tier": one.tier.name,
-                "attempts": one.attempts,
-                "prompt_tokens": one.prompt_tokens,
-                "output_tokens": one.output_tokens,
-                "cost_usd": None if one.output_tokens is None else sure,
-                "cost_usd_at_least": sure,
+                "subject": side.subject.name,
+                "tier": side.tier.name,
+                "attempts": side.attempts,
+                "prompt_tokens": side.prompt_tokens,
+                "output_tokens": side.output_tokens,
+                "cost_usd": None if side.output_tokens is None else known,
+                "cost_usd_at_least": known,
                 "price_source": price.origin if price else None,
-                "example": one.example,
+                "example": side.example,
             }
         )
-    whole = all(side["cost_usd"] is not None for side in sides)
+    is_known = all(side["cost_usd"] is not None for side in sides)
     least = sum(side["cost_usd_at_least"] or 0.0 for side in sides)
     return {
         "suite": suite.name,
@@ -54,7 +54,7 @@ def facts(suite: Suite) -> dict[str, Any]:
         "subjects": len(suite.subjects),
         "tiers": len(suite.tiers),
         "runs": suite.runs,
-        "cost_usd": least if whole else None,
+        "cost_usd": least if is_known else None,
         "cost_usd_at_least": least,
         "plan": sides,
         "judging": _judging(suite),
@@ -62,26 +62,26 @@ def facts(suite: Suite) -> dict[str, Any]:
 
 
 def _judging(suite: Suite) -> dict[str, Any] | None:
-    """Give what judging would take, as far as that is known before there is anything to judge."""
+    """Estimate the judgments and their tokens, without the replies that do not exist yet."""
     judging = suite.judge
     if judging is None:
         return None
     judges = [judge.name for judge in judging.judges]
     rubric = judging.rubric if judging.scores else None
-    made = attempt_count(suite) * len(judges) if rubric else 0
+    judgments = attempt_count(suite) * len(judges) if rubric else 0
     return {
         "rubric": rubric.name if rubric else None,
         "items": len(rubric.items) if rubric else 0,
         "judges": judges,
         "more": [judge.name for judge in judging.more] if rubric else [],
-        "judgments": made,
-        "prompt_tokens_at_least": made * _asked(rubric, suite.tasks[0]) if rubric else 0,
+        "judgments": judgments,
+        "prompt_tokens_at_least": judgments * _asked(rubric, suite.tasks[0]) if rubric else 0,
         "sentences": _sentences(suite, len(judges)),
     }
 
 
 def _sentences(suite: Suite, judges: int) -> dict[str, int]:
-    """Give what it takes to put the sentences of scenarios to the judges."""
+    """Estimate what it takes to ask the judges about the sentences of scenarios."""
     questions = questions_of(suite)
     tries = attempt_count(suite) // max(1, len(suite.tasks)) * judges
     tasks = [task for task in suite.tasks if task.id in questions]
@@ -94,16 +94,16 @@ def _sentences(suite: Suite, judges: int) -> dict[str, int]:
 
 
 def _asked(rubric: Rubric, task: Task) -> int:
-    """Estimate the tokens of one question about a task, before there is any reply."""
-    said = messages(rubric, JudgedCase(task.input, "", task.target))
-    return tokens_of([{"content": m.content} for m in said])
+    """Estimate the tokens of one question about a task, without its reply."""
+    turns = messages(rubric, JudgedCase(task.input, "", task.target))
+    return tokens_of([{"content": turn.content} for turn in turns])
 
 
 def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
     """Write the plan."""
     found = facts(suite)
     if format == "json":
-        return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(found)
     if format == "csv":
         return csv_table([_COLUMNS, *([side[n] for n in _COLUMNS] for side in found["plan"])])
     if format == "markdown":
@@ -135,14 +135,14 @@ def _judges(judging: dict[str, Any]) -> str:
 
 def _table(found: dict[str, Any]) -> str:
     terminal = Terminal()
-    made = plural(found["attempts"], "attempt")
-    terminal.print(f"{clean(found['suite'])}: {made}", style="bold")
+    attempts = plural(found["attempts"], "attempt")
+    terminal.print(f"{clean(found['suite'])}: {attempts}", style="bold")
     sides = ("tasks", "subjects", "tiers", "runs")
     terminal.print(" × ".join(plural(found[name], name[:-1]) for name in sides))
     for side in found["plan"]:
         output, cost = side["output_tokens"], side["cost_usd_at_least"]
         most = "no limit on output" if output is None else f"at most {count(output)} out"
-        price = "price not known" if cost is None else f"about {money(cost)}"
+        price = "price unknown" if cost is None else f"about {money(cost)}"
         terminal.print(f"\n{clean(side['subject'])}, tier {clean(side['tier'])}", style="bold")
         terminal.print(f"{plural(side['prompt_tokens'], 'token')} in, {most}, {price}")
         for turn in side["example"]:
@@ -151,7 +151,7 @@ def _table(found: dict[str, Any]) -> str:
     if found["judging"]:
         terminal.print(clean(_judges(found["judging"])))
     known = found["cost_usd"] is not None
-    suffix = "" if known else " or more: not every price or limit is known"
+    suffix = "" if known else " or more: some prices or limits are unknown"
     least = found["cost_usd_at_least"]
     terminal.print(f"\nEstimated cost: {money(least)}{suffix}. No model was called.")
     return terminal.text()

@@ -1,4 +1,4 @@
-"""Progress of a run: a line that renews itself in a terminal, plain lines elsewhere."""
+"""The progress of a run: one line that is updated in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from pennyweight.engine.budget import Budget
 from pennyweight.engine.live_accuracy import count_correct
+from pennyweight.engine.tally import Tally
+from pennyweight.judges.phases import Phase
 from pennyweight.store.store import Row
 from pennyweight.text.format import money, share
 
-if TYPE_CHECKING:
-    from pennyweight.engine.budget import Budget
-    from pennyweight.engine.tally import Tally
-    from pennyweight.judges.phases import Phase
-
-FAST, SLOW = 0.25, 10.0
-FEW, SOON = 3, 3.0
-"""Attempts and seconds before which nobody can say how long the rest takes."""
-MANY = 4_000
-"""Records that are counted even between two lines, since those that wait are in memory."""
+TERMINAL_SECONDS, LINE_SECONDS = 0.25, 10.0
+"""Seconds between two updates in a terminal, and between two lines elsewhere."""
+MIN_ATTEMPTS, MIN_SECONDS = 3, 3.0
+"""Attempts and seconds before the time left is estimated."""
+MAX_WAITING = 4_000
+"""Records that may wait in memory until the next update."""
 
 
 class Progress(io.TextIOBase):
-    """Says how far a run is: rate, time left, share correct so far, cost, errors by kind.
+    """Shows how far a run is: rate, time left, share correct so far, cost, errors by kind.
 
-    A thread of its own writes, so that a run that waits is still seen to live, and a slow or
-    closed screen holds up nothing. What functions print meanwhile is written to it: in a terminal
-    it stands above the line.
+    It writes in a separate thread, so the line stays current while the run waits, and a slow or
+    closed terminal delays nothing. It is also a stream: what functions of the suite print appears
+    above the line.
     """
 
     def __init__(
@@ -53,11 +52,11 @@ class Progress(io.TextIOBase):
 
     @property
     def pause(self) -> float:
-        """Seconds from one line to the next."""
-        return FAST if self.live else SLOW
+        """Seconds between two updates."""
+        return TERMINAL_SECONDS if self.live else LINE_SECONDS
 
     def __call__(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
-        """Take in what was committed; called by the writer's thread."""
+        """Take what was committed; the writer's thread calls this."""
         with self.lock:
             self.waiting += rows
             self.state = tally, budget
@@ -69,14 +68,14 @@ class Progress(io.TextIOBase):
             self.thread.start()
 
     def _renew(self) -> None:
-        while not self.ended.wait(min(FAST, self.pause)):
+        while not self.ended.wait(min(TERMINAL_SECONDS, self.pause)):
             with self.lock:
-                if len(self.waiting) >= MANY:
+                if len(self.waiting) >= MAX_WAITING:
                     self._count()
             self.show()
 
     def show(self) -> None:
-        """Write the line, if it is time to."""
+        """Write the line, if it is due."""
         with self.lock:
             now = time.monotonic()
             if self.state is None:
@@ -90,7 +89,7 @@ class Progress(io.TextIOBase):
             self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
 
     def write(self, text: str) -> int:
-        """Take what is printed; in a terminal line by line, since the next renewal clears one."""
+        """Print text above the line; in a terminal only whole lines, since an update clears one."""
         with self.lock:
             if self.live:
                 lines, end, self.printed = f"{self.printed}{text}".rpartition("\n")
@@ -101,14 +100,14 @@ class Progress(io.TextIOBase):
         return len(text)
 
     def _write(self, text: str) -> None:
-        """Write, unless the screen is closed, or there is none: that must end nothing."""
+        """Write, unless standard error is closed: that must not end the run."""
         with suppress(OSError, ValueError, AttributeError):
             self.out.write(text)
             self.out.flush()
 
     def _count(self) -> None:
         rows, self.waiting = self.waiting, []
-        with suppress(Exception):  # a rule that fails is told when the scores are made
+        with suppress(Exception):  # a rule that fails is reported with the scores
             correct, judged = self.right(rows)
             self.correct, self.judged = self.correct + correct, self.judged + judged
 
@@ -116,7 +115,7 @@ class Progress(io.TextIOBase):
         """Write the state in one line."""
         rate = tally.done / max(now - self.began, 1e-9)
         parts = [f"{tally.done:,} of {tally.total:,}", f"{rate:,.1f}/s"]
-        if tally.done >= FEW and now - self.began >= SOON:
+        if tally.done >= MIN_ATTEMPTS and now - self.began >= MIN_SECONDS:
             parts.append(f"{_span((tally.total - tally.done) / rate)} left")
         if self.judged:
             parts.append(f"{share(self.correct / self.judged)} correct")
@@ -133,7 +132,7 @@ class Progress(io.TextIOBase):
         return " · ".join(parts)
 
     def end(self) -> None:
-        """Stop renewing, and leave the terminal clean."""
+        """Stop updating, and clear the line."""
         self.ended.set()
         if self.thread is not None:
             self.thread.join()
@@ -144,7 +143,7 @@ class Progress(io.TextIOBase):
 
 
 def progress_of(phase: Phase) -> Progress:
-    """Return the progress of a phase; that of attempts also counts right answers."""
+    """Return the progress of a phase; that of attempts also counts correct answers."""
     suite = phase.suite
     if suite is None:
         return Progress(lambda _: (0, 0))
@@ -154,18 +153,18 @@ def progress_of(phase: Phase) -> Progress:
 def _is_terminal(out: TextIO | None) -> bool:
     try:
         return out is not None and out.isatty() and os.environ.get("TERM") != "dumb"
-    except ValueError:  # it is closed
+    except ValueError:  # closed
         return False
 
 
 def _cut(line: str) -> str:
-    """Cut a line to the width of the terminal: one that wraps cannot be renewed."""
+    """Cut a line to the width of the terminal: a wrapped line could not be updated."""
     width = max(20, shutil.get_terminal_size().columns) - 1
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _span(seconds: float) -> str:
-    """Write a time in words.
+    """Write a time.
 
     >>> _span(75), _span(4000)
     ('1 min 15 s', '1 h 6 min')

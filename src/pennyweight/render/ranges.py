@@ -1,4 +1,4 @@
-"""Charts of estimates, one below the other, each with its interval."""
+"""Charts of estimates with their intervals, one below the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Writer = Callable[[Row], tuple[str, str, str | None]]
 
 
 def _drawing(title: str, names: Sequence[str], right: int) -> Drawing:
-    """Begin a chart that is as high as others, or higher if its rows need it."""
+    """Start a chart that is as high as others, or higher if its rows need it."""
     left = int(min(190, max(len(n) for n in names) * svg.CHAR + 14))
     height = max(svg.HEIGHT, int(FRAME + _row_height(names) * len(names)))
     return Drawing(title, height=height, left=left, right=right, top=8)
@@ -91,7 +91,7 @@ def sides(data: Mapping[str, Any], link: Link) -> Chart:
 
 
 def categories(data: Mapping[str, Any], link: Link) -> Chart:
-    """Draw each category."""
+    """Draw the categories."""
     note = "Each category with its confidence interval."
     return _estimates(
         "categories", "by category", note, data, lambda row: link({"category": row["name"]})
@@ -119,6 +119,6 @@ def differences(data: Mapping[str, Any], link: Link) -> Chart:
     axis = data["metric"].replace("_", " ") + (", in points" if in_points else "")
     drawing.x_axis(scale, tick_points if in_points else tick, axis, 4)
     table = _table(rows, "pair", "difference", "low", "high", "tasks")
-    note = "Task by task. Where the line crosses zero, no difference was shown."
+    note = "Compared task by task. Where the line crosses zero, no difference was shown."
     numbers = [POINTS if in_points else unit] * 3
     return drawing.chart("differences", note + svg.legend(brief), table, ("", *numbers, ""))

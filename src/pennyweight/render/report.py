@@ -1,4 +1,4 @@
-"""The report as one file that stands alone: HTML, Markdown or PDF."""
+"""The report as one self-contained file: HTML or Markdown."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 from pennyweight import __version__
 from pennyweight.render.charts import charts
 from pennyweight.render.page import environment, stylesheet, visible
-from pennyweight.render.plain import markdown_table, markdown_text
+from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.svg import Chart
-from pennyweight.render.view import families, key_figures, side_rows
+from pennyweight.render.view import families, key_figures, metric_cells, side_rows
+from pennyweight.text.format import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,11 @@ class Report:
     runs: Sequence[Sequence[Sequence[str]]]
     again: str
     verdicts: Sequence[Mapping[str, Any]] = ()
-    """What a policy came to, for each side."""
+    """The verdict of a policy, for each side."""
 
 
 def html(report: Report) -> str:
-    """Write the report as one HTML file without scripts and without addresses."""
+    """Write the report as one HTML file without scripts and without links to other sites."""
     style = stylesheet()
     digest = hashlib.sha256(style.encode()).digest()
     template = environment().get_template("report.html")
@@ -54,9 +55,9 @@ def html(report: Report) -> str:
 def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """Write the report as Markdown; charts are shown where there are pictures of them."""
     whole = report.digest["whole"]
-    lines = [f"# {markdown_text(report.title)}", "", f"{whole['records']:,} records.", ""]
-    rows = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
-    lines += [markdown_table([["", "value", "interval"], *rows], right=(1, 2))]
+    lines = [f"# {markdown_text(report.title)}", "", f"{plural(whole['records'], 'record')}.", ""]
+    figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
+    lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
     for verdict in report.verdicts:
         lines += _verdict(verdict)
     if pictures:
@@ -65,22 +66,18 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         words = (report.digest["comparison"] or {}).get("words", ())
         lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
         lines.append(markdown_table(_side_cells(report.digest), right=range(1, 40)))
-    lines += ["## Every metric", ""]
-    cells = [["metric", "value", "interval", "records"]]
-    for family in families(whole):
-        cells += [
-            [r["name"], r["value"], r["interval"], f"{r['records']:,}"] for r in family["rows"]
-        ]
-    lines.append(markdown_table(cells, right=(1, 2, 3)))
+    lines += ["## All metrics", ""]
+    rows = [metric_cells(row) for family in families(whole) for row in family["rows"]]
+    heads = ("metric", "value", "interval", "records")
+    lines.append(markdown_table([heads, *rows], right=(1, 2, 3)))
     if report.digest["telling"]:
-        lines += ["## The most telling records", ""]
+        lines += ["## Notable records", ""]
     for record in report.digest["telling"]:
         lines += _telling(record)
     for facts in report.runs:
-        lines += ["## The run", "", markdown_table([["", ""], *map(list, facts)])]
-    return (
-        "\n".join(lines).rstrip() + f"\n\nComputed again by `pennyweight score {report.again}`.\n"
-    )
+        lines += ["## About this run", "", markdown_table([["", ""], *map(list, facts)])]
+    again = markdown_code(f"pennyweight score {report.again}")
+    return "\n".join(lines).rstrip() + f"\n\nTo compute the numbers again: {again}\n"
 
 
 def _pictures(drawn: Sequence[Chart], pictures: Mapping[str, str]) -> list[str]:
@@ -99,7 +96,7 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     rows = [[f"{g['sign']} {g['verdict']}", *(str(g[n]) for n in names)] for g in verdict["gates"]]
     heads = ["", "gate", *names[1:]]
     table = markdown_table([heads, *rows], right=(2, 3, 4))
-    return [f"## The verdict{side}", "", markdown_text(verdict["headline"]), "", table]
+    return [f"## Verdict{side}", "", markdown_text(verdict["headline"]), "", table]
 
 
 def _side_cells(digest: Mapping[str, Any]) -> list[list[str]]:

@@ -1,11 +1,10 @@
-"""How a run begins and ends, in sentences: the same for terminal, page and pytest."""
+"""Sentences about how a run begins and ends, for the terminal, the page and pytest."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pennyweight.engine.ending import (
     AccountClosed,
@@ -22,13 +21,11 @@ from pennyweight.engine.resume import ResumePlan
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
+from pennyweight.runs.failures import Failure
 from pennyweight.store.connection import again
+from pennyweight.store.store import Spending
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
-
-if TYPE_CHECKING:
-    from pennyweight.runs.failures import Failure
-    from pennyweight.store.store import Spending
 
 _MESSAGE_WIDTH = 300
 
@@ -114,8 +111,8 @@ def _next_step(ended: RunEnd, command: str, answered: int, last_error: str) -> s
 
 def retry_sentence(ended: RunEnd, retries: int, last_error: str) -> str:
     """Write which calls failed and were retried when the run ended; nothing if none were."""
-    told = ended.reason.error if isinstance(ended.reason, AccountClosed) else ""
-    if not last_error or last_error == told:
+    shown = ended.reason.error if isinstance(ended.reason, AccountClosed) else ""
+    if not last_error or last_error == shown:
         return ""
     calls = "1 call failed and was" if retries == 1 else f"{retries:,} calls failed and were"
     return f"{calls} retried. The last error: {one_line(last_error, _MESSAGE_WIDTH)}"
@@ -130,7 +127,7 @@ def made_sentence(
     missing = f", {failed:,} failed" if failed else ""
     text = f"{made:,} of {plural(attempts, 'attempt')} made{missing}"
     if not attempts:
-        text = "No attempt was left to make" if judged else "Nothing was left to make"
+        text = "All attempts were already made" if judged else "Nothing was left to do"
     return f"{text}{paid}. Run {run}."
 
 
@@ -138,14 +135,16 @@ def failure_sentences(
     run: str, errors: Mapping[str, int], failures: Sequence[Failure]
 ) -> Iterator[str]:
     """Write why attempts failed: the count and one example of each kind of error."""
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(errors.items()))
-    yield f"Failed attempts: {kinds}. For example:"
-    shown = [one for one in failures if one.kind in errors]
+    yield f"Failed attempts: {_kinds(errors)}. For example:"
+    shown = [failure for failure in failures if failure.kind in errors]
     for one in shown:
-        message = one_line(one.message, _MESSAGE_WIDTH)
-        yield f"  {one.kind}, task {one_line(one.task)}: {message}"
+        yield f"  {one.kind}, task {one_line(one.task)}: {one_line(one.message, _MESSAGE_WIDTH)}"
     if shown:
         yield f"'pennyweight show {run} {one_line(shown[0].task)}' shows one in full."
+
+
+def _kinds(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(errors.items()))
 
 
 def broken_sentence(run: str, broken: int) -> str:
@@ -198,8 +197,7 @@ def summary_sentences(
     if ended.reason:
         yield stop_sentence(ended.reason)
     if errors:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(errors.items()))
-        yield f"Failed attempts: {kinds}."
+        yield f"Failed attempts: {_kinds(errors)}."
     for judged in judgings:
         if reason := judged.tally.stop_reason:
             yield stop_sentence(reason)
@@ -208,7 +206,7 @@ def summary_sentences(
 
 
 def difference_sentences(run: str, found: ResumePlan) -> Iterator[str]:
-    """Write what a resumed run reuses, retries and makes."""
+    """Write which attempts a resumed run reuses, retries and makes."""
     for change in found.texts:
         yield f"Changed since run {run} began: {change}."
     yield (
@@ -220,6 +218,6 @@ def difference_sentences(run: str, found: ResumePlan) -> Iterator[str]:
         yield f"{records} no longer part of the suite."
     if found.gone or found.changed:
         yield (
-            "Records that the suite no longer asks for are set aside: no score counts them, and "
-            "they return with the suite that made them."
+            "Records that no longer belong to the suite are set aside: no score counts them. They "
+            "count again if you restore the suite that made them."
         )

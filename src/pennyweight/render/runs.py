@@ -1,24 +1,27 @@
-"""Runs as a table or as data."""
+"""Runs and baselines as tables or as data."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.render.format import MISSING, count, declared
-from pennyweight.render.plain import cost_text, csv_table, markdown_table, one_line
-from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
+from pennyweight.render.terminal import Terminal, labelled, table_text
+from pennyweight.store.store import Run, Spending
+from pennyweight.text.format import MISSING, count, declared, share
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Spending
+    from pennyweight.gates.baseline import Baseline
 
-Entry = "tuple[Run, dict[str, int], dict[str, Any]]"
+RunEntry = tuple[Run, dict[str, int], Spending]
+"""A run, its records by status, and what it cost."""
 
 
 def facts(run: Run, statuses: dict[str, int], spent: Spending) -> dict[str, Any]:
-    """Give what a run is, as plain data."""
+    """Describe a run as plain data."""
     return {
         "id": run.id,
         "suite": run.suite,
@@ -33,96 +36,68 @@ def facts(run: Run, statuses: dict[str, int], spent: Spending) -> dict[str, Any]
     }
 
 
-def answered(statuses: dict[str, int]) -> int:
-    """Count the attempts that were made: an error is none.
+def _made(statuses: dict[str, int]) -> int:
+    """Count the attempts that were made; one that ended in an error was not.
 
-    >>> answered({"ok": 3, "truncated": 1, "error": 2})
+    >>> _made({"ok": 3, "truncated": 1, "error": 2})
     4
     """
     return sum(statuses.values()) - statuses.get("error", 0)
 
 
-def _rows(entries: Sequence[Any]) -> list[list[str]]:
-    rows = [["run", "suite", "status", "made", "errors", "cost"]]
-    for run, statuses, spent in entries:
-        made = f"{count(answered(statuses))}/{count(run.attempts)}"
-        cost = cost_text(spent) or MISSING
-        errors = count(statuses.get("error", 0))
-        rows.append([run.id, one_line(run.suite, 24), run.status, made, errors, cost])
-    return rows
-
-
-def _plain_rows(entries: Sequence[Any]) -> list[list[Any]]:
-    """Lay runs out for programs: plain numbers, and nothing where nothing is known."""
-    rows: list[list[Any]] = [["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]]
-    for run, statuses, spent in entries:
-        counts = [answered(statuses), run.attempts, statuses.get("error", 0)]
-        rows.append([run.id, run.suite, run.status, *counts, spent["usd"]])
-    return rows
-
-
-def render(entries: Sequence[Any], format: str) -> str:  # noqa: A002
-    """Write a list of runs; however narrow it is, no id is cut."""
+def render(entries: Sequence[RunEntry], format: str) -> str:  # noqa: A002
+    """Write a list of runs."""
     if format == "json":
-        return _json({"runs": [facts(*entry) for entry in entries]})
+        return json_text({"runs": [facts(*entry) for entry in entries]})
     if format == "csv":
-        return csv_table(_plain_rows(entries))
+        head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]
+        rows = (
+            [run.id, run.suite, run.status, _made(n), run.attempts, n.get("error", 0), spent["usd"]]
+            for run, n, spent in entries
+        )
+        return csv_table([head, *rows])
+    head = ["run", "suite", "status", "made", "errors", "cost"]
+    body = [_row(*entry) for entry in entries]
+    right = range(3, 6)
     if format == "markdown":
-        return markdown_table(_rows(entries), right=(3, 4, 5))
-    terminal = Terminal()
-    table = borderless()
-    head, *body = _rows(entries)
-    for index, name in enumerate(head):
-        whole = None if index else max((len(row[0]) for row in body), default=None)
-        table.add_column(name, justify="right" if index > 2 else "left", min_width=whole)
-    for row in body:
-        table.add_row(*row)
-    terminal.print(table)
-    return terminal.text()
+        return markdown_table([head, *body], right)
+    return table_text(head, body, right=right)
 
 
-def render_one(
-    run: Run,
-    statuses: dict[str, int],
-    spent: Spending,
-    format: str,  # noqa: A002
-    judgments: dict[str, Any] | None = None,
-    scenarios: Sequence[dict[str, Any]] = (),
-) -> str:
-    """Write one run in full."""
-    found = facts(run, statuses, spent)
-    if judgments is not None:
-        found["judgments"] = judgments
+def _row(run: Run, statuses: dict[str, int], spent: Spending) -> list[str]:
+    made = f"{count(_made(statuses))}/{count(run.attempts)}"
+    errors = count(statuses.get("error", 0))
+    name, cost = one_line(run.suite, 24), cost_text(spent) or MISSING
+    return [run.id, name, run.status, made, errors, cost]
+
+
+def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
+    """Write one run in full; `more` are facts that only some runs have."""
+    run = entry[0]
+    found = {**facts(*entry), **more}
     if format == "json":
-        own = {"scenarios": scenarios} if scenarios else {}
-        return _json({**found, **own, "text": run.text})
+        return json_text({**found, "text": run.text})
+    found.pop("scenarios", None)
     rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
-    if format == "csv":
-        return csv_table([["field", "value"], *rows])
-    if format == "markdown":
-        return markdown_table([["field", "value"], *rows])
+    if format != "table":
+        return (csv_table if format == "csv" else markdown_table)([["field", "value"], *rows])
     terminal = Terminal()
-    table = borderless(header=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for name, value in found.items():
-        table.add_row(name, one_line(_words(value), 400))
-    terminal.print(table)
-    terminal.print(f"pennyweight score {run.id} computes its metrics again.", style="dim")
+    terminal.print(labelled([name, one_line(_words(v), 400)] for name, v in found.items()))
+    terminal.print(f"'pennyweight score {run.id}' computes its metrics.", style="dim")
     return terminal.text()
 
 
 def _words(value: Any) -> str:
-    """Write a fact for a person: what is not known is left out.
+    """Write a fact for a person, without unknown values.
 
     >>> _words({"ok": 1200, "spent": None, "settings": {"seed": 1}})
     'ok 1,200, settings {"seed": 1}'
     """
     if isinstance(value, dict):
-        told = ((k, v) for k, v in value.items() if v is not None)
         words = (
             f"{k} {json.dumps(v, default=str) if isinstance(v, dict) else _words(v)}"
-            for k, v in told
+            for k, v in value.items()
+            if v is not None
         )
         return ", ".join(words) or "none"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -132,5 +107,27 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def render_baselines(baselines: Sequence[Baseline], format: str) -> str:  # noqa: A002
+    """Write a list of baselines."""
+    if format == "json":
+        return json_text([asdict(one) for one in baselines])
+    head = ["name", "source", "kept", "records", "pass_rate"]
+    if format == "csv":
+        rows = ([b.name, b.source, moment(b), b.records, b.pass_rate, b.planned] for b in baselines)
+        return csv_table([[*head, "planned"], *rows])
+    body = [
+        [b.name, one_line(b.source), moment(b), _records(b), share(b.pass_rate)] for b in baselines
+    ]
+    if format == "markdown":
+        return markdown_table([head, *body], right=(3, 4))
+    return table_text(head, body, right=(3, 4))
+
+
+def _records(one: Baseline) -> str:
+    whole = one.planned is None or one.planned <= one.records
+    return count(one.records) if whole else f"{count(one.records)} of {count(one.planned)}"
+
+
+def moment(one: Baseline) -> str:
+    """Write when a baseline was created."""
+    return f"{datetime.fromtimestamp(one.created, UTC):%Y-%m-%d %H:%M}"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
-from pennyweight.render.plain import csv_table, markdown_table, one_line
-from pennyweight.render.terminal import Terminal, borderless
+import polars as pl
+
+from pennyweight.render.plain import csv_table, json_text, markdown_table, one_line
+from pennyweight.render.terminal import table_text
 from pennyweight.runs.transcript import asked_of, script_of, turns_of, written
 from pennyweight.text.safe import clean
 
-if TYPE_CHECKING:
-    import polars as pl
-
-_KEPT = (
+_FACTS = (
     *("task_id", "subject", "tier", "attempt", "category", "capability", "status", "passed"),
     *("expected_behaviors", "observed_behaviors", "violated", "undecided"),
 )
@@ -22,22 +21,28 @@ _TEXTS = (
     *("input", "messages", "response", "reasoning", "target", "answer", "correct"),
     *("error", "error_kind", "work"),
 )
-NEEDED = frozenset((*_KEPT, "checks", "weight", "error"))
-"""The columns that are read of records; those of one task are read whole."""
+NEEDED = frozenset((*_FACTS, "checks", "weight", "error"))
+"""The columns of the records of a run; the records of one task are read with all columns."""
 CHECKED = {True: "passed", False: "not passed", None: "undecided"}
 SCORED = {True: "right", False: "wrong", None: "no target"}
 _SIGNS = {True: "✓", False: "✗", None: "?"}
+_COLUMNS = {
+    "violated": ({"must_not"}, True),
+    "not seen": ({"expected", "check"}, False),
+    "undecided": ({"must_not", "expected", "check"}, None),
+}
+"""The columns that name checks: of which roles, and with which result."""
 
 
 def attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
-    """Give the attempts at scenarios, each with its verdicts; one that failed has none."""
+    """Return the attempts at scenarios with their verdicts; one that failed has none."""
     found = []
     for frame in frames:
         if "checks" not in frame.columns:
             continue
         failed = (frame["status"] == "error") & frame["weight"].is_not_null()
         for row in frame.filter(frame["checks"].is_not_null() | failed).iter_rows(named=True):
-            one = {name: row.get(name) for name in _KEPT}
+            one = {name: row.get(name) for name in _FACTS}
             checks = json.loads(row["checks"] or "[]")
             error = {} if row["checks"] else {"error": row["error"]}
             found.append({**one, **error, "checks": checks})
@@ -45,26 +50,25 @@ def attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
 
 
 def attempts_at(task: str, frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
-    """Give all attempts at one task, checked or not, with what was asked and said."""
+    """Return all attempts at one task, checked or not, with prompts and replies."""
     found = []
     for frame in frames:
         for row in frame.filter(frame["task_id"] == task).iter_rows(named=True):
-            one = {name: row.get(name) for name in (*_KEPT, *_TEXTS)}
+            one = {name: row.get(name) for name in (*_FACTS, *_TEXTS)}
             checks = row.get("checks")
             found.append({**one, "checks": json.loads(checks) if checks else []})
     return found
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Lay scenarios out as a table, a row for each task of each subject in each tier."""
+    """Make one row for each task of each subject in each tier."""
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for one in found:
         groups.setdefault((one["task_id"], one["subject"], one["tier"]), []).append(one)
-    table = [["task", "subject", "tier", "category", "passed", "violated", "not seen", "undecided"]]
-    table[0].append("could not be made")
+    table = [[*("task", "subject", "tier", "category", "passed"), *_COLUMNS, "could not be made"]]
     for (task, subject, tier), several in groups.items():
         passed = sum(one["passed"] is True for one in several)
-        named = [_named(several, *what) for what in _COLUMNS]
+        named = [_names(several, *what) for what in _COLUMNS.values()]
         category = one_line(several[0]["category"] or "—", 16)
         head = [one_line(x, 24) for x in (task, subject, tier)]
         made = [one for one in several if "error" not in one]
@@ -73,25 +77,17 @@ def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _failed(several: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many attempts could not be made, and why not the first of them."""
+    """Write how many attempts failed, and the error of the first."""
     errors = [one["error"] for one in several if "error" in one]
     if not errors:
         return "—"
     count = "" if len(several) == 1 else f"{len(errors)} of {len(several)}, "
-    return one_line(f"{count}{errors[0] or 'no reason is known'}", 120)
+    return one_line(f"{count}{errors[0] or 'unknown error'}", 120)
 
 
-_COLUMNS = (("must_not", True), ("expected", False), (None, None))
-
-
-def _named(several: Sequence[Mapping[str, Any]], role: str | None, holds: bool | None) -> str:
-    names: dict[str, int] = {}
-    for one in several:
-        for check in one["checks"]:
-            same = check["holds"] is holds and (role is None or check["role"] == role)
-            failed = role == "expected" and check["role"] == "check" and check["holds"] is False
-            if same or failed:
-                names[check["name"]] = names.get(check["name"], 0) + 1
+def _names(several: Sequence[Mapping[str, Any]], roles: Container[str], holds: bool | None) -> str:
+    checks = (check for one in several for check in one["checks"] if check["holds"] is holds)
+    names = dict.fromkeys(check["name"] for check in checks if check["role"] in roles)
     return one_line("; ".join(names), 60) or "—"
 
 
@@ -102,18 +98,14 @@ def render(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A00
         return csv_table(table)
     if format == "markdown":
         return markdown_table(table, right=(4,))
-    terminal = Terminal()
-    shown = borderless()
-    few = [i for i in (1, 2) if len({row[i] for row in table[1:]}) > 1]
-    columns = (0, *few, 3, 4)
-    for index in columns:
-        shown.add_column(table[0][index], justify="right" if index == 4 else "left")
-    shown.add_column("what is wrong")
-    for row in table[1:]:
-        wrong = [f"{table[0][i]}: {row[i]}" for i in (5, 6, 7, 8) if row[i] != "—"]
-        shown.add_row(*(row[i] for i in columns), "; ".join(wrong) or "—")
-    terminal.print(shown)
-    return terminal.text()
+    head, *body = table
+    several = [i for i in (1, 2) if len({row[i] for row in body}) > 1]
+    columns = (0, *several, 3, 4)
+    shown = []
+    for row in body:
+        problems = [f"{head[i]}: {row[i]}" for i in (5, 6, 7, 8) if row[i] != "—"]
+        shown.append([*(row[i] for i in columns), "; ".join(problems) or "—"])
+    return table_text([*(head[i] for i in columns), "problems"], shown, right=(len(columns) - 1,))
 
 
 def verdict_lines(check: Mapping[str, Any]) -> list[str]:
@@ -131,10 +123,10 @@ def verdict_lines(check: Mapping[str, Any]) -> list[str]:
 def render_attempts(found: Sequence[Mapping[str, Any]], format: str) -> str:  # noqa: A002
     """Write attempts for the terminal, or as JSON."""
     if format == "json":
-        told = [{k: v for k, v in one.items() if k != "work"} for one in found]
+        shown = [{k: v for k, v in one.items() if k != "work"} for one in found]
         turns = [[list(turn) for turn in turns_of(one)] for one in found]
-        whole = [{**one, "turns": t} if t else one for one, t in zip(told, turns, strict=True)]
-        return json.dumps({"attempts": whole}, indent=2, ensure_ascii=False) + "\n"
+        whole = [{**one, "turns": t} if t else one for one, t in zip(shown, turns, strict=True)]
+        return json_text({"attempts": whole})
     return clean("\n".join(line for one in found for line in (*_attempt(one), "")))
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
-from pennyweight.render.format import count, estimate_cells, level, plural
-from pennyweight.render.plain import csv_table, markdown_table, markdown_text
+from pennyweight.render.format import estimate_cells
+from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
 from pennyweight.scoring.scores import Group, Scores, json_value
+from pennyweight.text.format import count, level, plural
 
 
 def render(scores: Scores, format: str, *, brief: bool = False) -> str:  # noqa: A002
     """Write scores in one of the formats; a brief table omits families without any value."""
+    if format == "json":
+        return json_text(scores.to_dict())
     if format == "table":
         from pennyweight.render.scores_table import as_table  # noqa: PLC0415
 
         return as_table(scores, brief=brief)
-    return {"json": as_json, "csv": as_csv, "markdown": as_markdown}[format](scores)
+    return _csv(scores) if format == "csv" else _markdown(scores)
 
 
-def as_json(scores: Scores) -> str:
-    """Write strict JSON."""
-    return json.dumps(scores.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def as_csv(scores: Scores) -> str:
+def _csv(scores: Scores) -> str:
     """Write one row for each group and metric, with raw numbers."""
     keys = list(scores.groups[0].group) if scores.groups else []
     rows: list[list[object]] = [[*keys, "metric", "value", "low", "high", "records", "skipped"]]
@@ -34,7 +30,7 @@ def as_csv(scores: Scores) -> str:
     return csv_table(rows)
 
 
-def as_markdown(scores: Scores) -> str:
+def _markdown(scores: Scores) -> str:
     """Write a table for each group."""
     parts = []
     for group in scores.groups:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.catalogue import FAMILIES, METRICS
-from pennyweight.render.catalogue import why_missing
-from pennyweight.render.format import MISSING, count, estimate_cells, level, quantity, unit_of
+from pennyweight.catalogue import METRICS
+from pennyweight.render.catalogue import by_family, why_missing
+from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title
 from pennyweight.render.terminal import GAP, Terminal, borderless
+from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.scores import Group, Scores, Statistics
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.estimates import Estimate
+from pennyweight.text.format import MISSING, count, level, quantity
 
 _MAX_WIDTH = 160
 _MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24
 _NARROW_NAME_WIDTH = 20
-"""Width of names beside cells of two lines, where a long name may take two lines as well."""
+"""Width of names next to cells of two lines, where a long name may take two lines as well."""
 _MIN_CELL_WIDTH = 15
 _VALUE_WIDTH = 10
 """Room for a value in the table of all metrics, so that a measured time does not move columns."""
@@ -139,8 +138,8 @@ def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
         if names:
             table.add_row(Text(family, "bold"))
         for name in names:
-            beside = [group[name] for group in groups]
-            cells = [_two_lines(name, e, beside) for e in beside]
+            row = [group[name] for group in groups]
+            cells = [_two_lines(name, e, row) for e in row]
             table.add_row(_folded(name, names_width), *cells)
     return table
 
@@ -151,8 +150,8 @@ def _widest(group: Group) -> int:
     return max((len(text) for pair in cells for text in pair), default=0)
 
 
-def _two_lines(name: str, e: Estimate, beside: Sequence[Estimate]) -> Text:
-    value, interval = estimate_cells(name, e, narrow=True, beside=beside)
+def _two_lines(name: str, e: Estimate, row: Sequence[Estimate]) -> Text:
+    value, interval = estimate_cells(name, e, narrow=True, others=row)
     cell = Text(value, justify="right")
     if interval:
         cell.append(f"\n{interval}", style="dim")
@@ -161,11 +160,7 @@ def _two_lines(name: str, e: Estimate, beside: Sequence[Estimate]) -> Text:
 
 def _families(group: Group) -> list[tuple[str, list[str]]]:
     """List the metrics of a group by family."""
-    by_title: dict[str, list[str]] = {}
-    for name in group.estimates:
-        family = METRICS[name].family
-        by_title.setdefault(FAMILIES.get(family, family.capitalize()), []).append(name)
-    return list(by_title.items())
+    return by_family({name: name for name in group.estimates})
 
 
 def _filled(group: Group) -> list[tuple[str, list[str]]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pennyweight.render.format import (
-    POINTS,
-    SHARE,
+from pennyweight.render.format import difference_cells, unit_of
+from pennyweight.render.plain import one_line
+from pennyweight.scoring.comparison import ComparedSide, Comparison
+from pennyweight.scoring.estimates import Estimate
+from pennyweight.scoring.pairs import Pair
+from pennyweight.scoring.tiers import Frontier
+from pennyweight.text.format import (
     count,
-    difference_cells,
     interval,
     level,
     money,
@@ -20,15 +22,8 @@ from pennyweight.render.format import (
     points,
     quantity,
     ratio,
-    unit_of,
 )
-from pennyweight.render.plain import one_line
-from pennyweight.scoring.estimates import Estimate
-
-if TYPE_CHECKING:
-    from pennyweight.scoring.comparison import ComparedSide, Comparison
-    from pennyweight.scoring.pairs import Pair
-    from pennyweight.scoring.tiers import Frontier
+from pennyweight.text.notation import POINTS, SHARE
 
 MAX_LISTED_NAMES = 6
 
@@ -101,7 +96,7 @@ def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
             ]
         return [
             f"{second} and {first} have no tasks in common, so they are not compared task by task "
-            f"(they tried {count(pair.only_b)} and {count(pair.only_a)})."
+            f"({second} tried {plural(pair.only_b, 'task')}, {first} {count(pair.only_a)})."
         ]
     elif pair.shown(comparison.level):
         sentence = _quality(pair, comparison)
@@ -248,13 +243,13 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
     parts = []
     if tried > pair.tasks:
         what = "verdict" if pair.metric in {"pass_rate", "accuracy"} else "value"
-        parts.append(f"{count(tried - pair.tasks)} of them without a {what} on one side")
+        parts.append(f"{count(tried - pair.tasks)} of these without a {what} on one side")
     for name, only in ((pair.a, pair.only_a), (pair.b, pair.only_b)):
         if only:
-            parts.append(f"{count(only)} only by {one_line(name)}")
+            parts.append(f"{count(only)} tried only by {one_line(name)}")
     lines = []
     if parts:
-        lines.append(f"({plural(tried, 'task')} tried by both; {_joined(parts)}, left out.)")
+        lines.append(f"({plural(tried, 'task')} tried by both. Left out: {_joined(parts)}.)")
     for common in overlap.common if overlap else ():
         left = _joined(
             [
@@ -263,7 +258,7 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
             ]
         )
         noun = common.column if len(common.values) == 1 else f"{common.column}s"
-        lines.append(f"(Only {noun} {_listed(common.values)} compared; {left} left out.)")
+        lines.append(f"(Compared: {noun} {_listed(common.values)}. Left out: {left}.)")
     return lines
 
 
@@ -275,10 +270,10 @@ def _overall(comparison: Comparison) -> list[str]:
     parts = [_cheapest(comparison, best), *_further_passes(comparison), *_dominated(comparison)]
     for side in comparison.sides:
         if side["cost_of_pass"].value is not None and side.unpriced:
-            have = "has" if side.unpriced == 1 else "have"
+            have, are = ("has", "is") if side.unpriced == 1 else ("have", "are")
             parts.append(
                 f"{count(side.unpriced)} of {plural(side.attempts, 'attempt')} of "
-                f"{one_line(side.name)} {have} no cost and {have} no part in these figures."
+                f"{one_line(side.name)} {have} no cost and {are} not part of these figures."
             )
     return [" ".join(parts)]
 
@@ -310,7 +305,7 @@ def _cheapest(comparison: Comparison, best: Frontier) -> str:
 
 
 def _further_passes(comparison: Comparison) -> Iterator[str]:
-    """Write what a further pass costs, from each side to the next dearer one.
+    """Write what a further pass costs, from each side to the next more expensive one.
 
     Only for sides whose costs are all known, and where the tasks that both tried agree.
     """
@@ -358,7 +353,7 @@ def _differ(comparison: Comparison, a: str, b: str) -> bool:
 
 
 def _own_tasks(comparison: Comparison, *names: str) -> str:
-    """Remark that two sides, or any if none is named, did not try the same tasks."""
+    """Note that two sides, or any if none is named, did not try the same tasks."""
     overlaps = [comparison.overlap(*names)] if names else comparison.overlaps
     apart = any(one and not one.whole for one in overlaps)
     return " (each over its own tasks)" if apart else ""

@@ -1,4 +1,4 @@
-"""Charts of how the values of a measure are distributed: how many records each bin has."""
+"""Charts of the distribution of a measure: how many records fall into each bin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _span(low: float, high: float | None, size: int = 1) -> str:
 
 
 def thought(data: Mapping[str, Any], link: Link) -> Chart:
-    """Draw how long the chains of thought were, correct and wrong ones apart."""
+    """Draw how long the chains of thought were, for correct and wrong answers."""
     bins = data["bins"]
     drawing = Drawing("Length of reasoning and correctness", top=24)
     x = drawing.x(bins[0]["low"], bins[-1]["high"])
@@ -60,7 +60,7 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(x, tick, "reasoning tokens")
     counts = ((*_ends(b, bins), b["right"], b["wrong"]) for b in bins)
     table = [("from", "below", "right", "wrong"), *counts]
-    note = "Longer reasoning helps only where the blue share grows to the right."
+    note = "Longer reasoning helps only if the blue share grows to the right."
     return drawing.chart("thought", note, table)
 
 
@@ -104,7 +104,7 @@ def _draw_quantiles(drawing: Drawing, x: Scale, p50: float, p95: float, size: in
 
 
 def _spots(place: float, text: str, drawing: Drawing) -> list[tuple[float, float, str]]:
-    """List where a label has room beside its line: right of it, left of it, or at the edge."""
+    """List where a label has room near its line: right of it, left of it, or at the edge."""
     wide, first, last = len(text) * CHAR, drawing.left + 4, drawing.width - 2
     right = (place + 3, place + 3 + wide, "start")
     left = (place - 3 - wide, place - 3, "end")

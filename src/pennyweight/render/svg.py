@@ -1,4 +1,4 @@
-"""Charts as SVG: scales, axes, marks and labels. Colours are classes, so a page's theme decides."""
+"""Charts as SVG: scales, axes, marks and labels. Colours are classes, set by the page's theme."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
-from pennyweight.text.safe import clean
+from pennyweight.render.plain import one_line
 
 WIDTH, HEIGHT = 420, 240
 HEAD = 26
-"""Height of the title of a chart in a file of its own."""
+"""Height of the title of a chart in a separate file."""
 CHAR, LINE = 5.9, 13
 """About how wide a character and how high a line is at the charts' font size."""
 FINGER = 30
@@ -41,7 +41,7 @@ class Chart:
     links: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """The addresses of the marks, by the row and the column of their numbers."""
     wide: str = ""
-    """The picture over several columns, to fill a gap that would be left beside it."""
+    """The picture over several columns, to fill the last row."""
     span: int = 1
     """How many of three columns the wide picture takes."""
 
@@ -73,7 +73,7 @@ def _step(raw: float, *, whole: bool) -> float:
 
 
 def top(high: float, about: int = 4) -> float:
-    """Return the tick at which an axis of counts ends, at or above the highest bar.
+    """Return the tick at or above the highest bar, at which an axis of counts ends.
 
     >>> top(1), top(9), top(21), top(130)
     (1.0, 10.0, 30.0, 150.0)
@@ -83,9 +83,8 @@ def top(high: float, about: int = 4) -> float:
 
 
 def cut(text: object, width: int) -> str:
-    """Clean a label and cut it to so many characters."""
-    flat = " ".join(clean(str(text)).split()) or "—"
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    """Clean a label and cut it to this many characters."""
+    return one_line(str(text), width) or "—"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ NO_MARK = ChartMark()
 
 @dataclass(slots=True)
 class Drawing:
-    """A chart in the making."""
+    """A chart that is being drawn."""
 
     label: str
     width: int = WIDTH
@@ -143,7 +142,7 @@ class Drawing:
 
     @property
     def base(self) -> int:
-        """The height of the horizontal axis."""
+        """The vertical position of the horizontal axis."""
         return self.height - self.bottom
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
@@ -283,13 +282,13 @@ def legend(short: dict[str, str]) -> str:
 
 @dataclass(slots=True)
 class Places:
-    """Labels of points, placed so that none covers another."""
+    """Labels of points that do not overlap."""
 
     drawing: Drawing
     taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def put(self, x: float, y: float, text: str) -> None:
-        """Write a label near a point, where there is room: right of it, else left of it."""
+        """Write a label right of a point if there is room, else left of it."""
         wide = len(text) * CHAR
         for step in (*range(0, 90, LINE), *range(-LINE, -90, -LINE)):
             base = y - 7 + step
@@ -313,7 +312,7 @@ COLOURS = {
     "ink": "#1c2430", "quiet": "#5b6675", "line": "#d5dae1", "right": "#0b65a8",
     "wrong": "#c2570c", "third": "#5d6b2f", "area": "#ffffff",
 }  # fmt: skip
-"""Blue and orange are distinct for every kind of colour vision; no fact is shown by colour only."""
+"""Blue and orange differ for every kind of colour vision; colour is never the only sign."""
 
 MARKS = (
     ".chart text{font:11px -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,"
@@ -329,11 +328,11 @@ MARKS = (
     ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}.chart .hit{fill:transparent}"
     ".chart text.head{font-size:13px;font-weight:600}"
 )
-"""The style of marks, on the page and in a chart in a file of its own."""
+"""The style of marks, on a page and in a separate file."""
 
 
 def alone(svg: str, title: str = "") -> str:
-    """Make a chart a file of its own, with its title and its colours."""
+    """Make a chart a separate file, with its title and its colours."""
     style = MARKS
     for name, value in COLOURS.items():
         style = style.replace(f"var(--{name})", value)

@@ -1,10 +1,11 @@
-"""What every table of the terminal shares."""
+"""Tables in the terminal."""
 
 from __future__ import annotations
 
 import io
 import shutil
 import sys
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -47,6 +48,30 @@ class Terminal:
     def text(self) -> str:
         """Return what was printed, without spaces at the ends of lines."""
         return "".join(line.rstrip() + "\n" for line in self._out.getvalue().splitlines())
+
+
+def table_text(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int] = ()
+) -> str:
+    """Write a table in which no first cell is cut; `right` lists the right-aligned columns."""
+    terminal, table, body = Terminal(), borderless(), list(rows)
+    for index, name in enumerate(head):
+        whole = None if index else max((len(row[0]) for row in body), default=None)
+        table.add_column(name, justify="right" if index in right else "left", min_width=whole)
+    for row in body:
+        table.add_row(*row)
+    terminal.print(table)
+    return terminal.text()
+
+
+def labelled(rows: Iterable[Sequence[str]]) -> Table:
+    """Make a table of labels and texts."""
+    table = borderless(header=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def borderless(*, header: bool = True, gap: int = GAP) -> Table:

@@ -1,17 +1,25 @@
-"""A verdict as a terminal table, JSON, Markdown, JUnit XML, or annotations for GitHub."""
+"""A verdict for the terminal, a page, JSON, Markdown, JUnit XML, or annotations for GitHub."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import textwrap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from pennyweight.gates.threshold import FRACTIONS, SHOWN, unit_of
-from pennyweight.render.format import (
+from pennyweight.gates.verdict import Decision, Verdict
+from pennyweight.render.plain import (
+    json_text,
+    markdown_code,
+    markdown_table,
+    markdown_text,
+    one_line,
+    without_ci_commands,
+    wrapped,
+)
+from pennyweight.text.format import (
     MISSING,
     count,
     declared,
@@ -22,26 +30,18 @@ from pennyweight.render.format import (
     plural,
     quantity,
 )
-from pennyweight.render.plain import markdown_code, markdown_table, markdown_text, one_line, unheard
 from pennyweight.text.safe import clean
 
-if TYPE_CHECKING:
-    from pennyweight.gates.verdict import Decision, Verdict
-
-FORMATS = ("table", "json", "markdown", "junit", "github")
 MARK = "<!-- pennyweight gate -->"
-"""Marks the comment on a pull request, so that the next run can replace it."""
+"""Marks the comment on a pull request, so that a later run can replace it."""
 TITLES = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
 _SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
-_WIDTH = 80
-SCALE_WIDTH = 220
-MAX_PAGE_SCENARIOS = 50
-"""Scenarios of a gate that a page or a report shows."""
 MAX_UNFOLDED = 3
 """Scenarios that a comment shows without folding them."""
-MAX_SCENARIOS = 10
-"""Scenarios of a gate that are shown to people; JSON and JUnit have all."""
+MAX_SCENARIOS, MAX_LISTED = 10, 50
+"""Scenarios of a gate in the terminal and comments, and on a page; JSON and JUnit contain all."""
+_SCALE_WIDTH = 220
 
 
 def render(verdict: Verdict, format: str) -> str:  # noqa: A002
@@ -58,15 +58,11 @@ def render(verdict: Verdict, format: str) -> str:  # noqa: A002
 
 def as_json(verdict: Verdict) -> str:
     """Write strict JSON; the bracket of `##[`, a command to some CI runners, is escaped."""
-    text = json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    return text.replace("##[", "##\\u005b") + "\n"
+    return json_text(verdict.to_dict()).replace("##[", "##\\u005b")
 
 
 def as_table(verdict: Verdict) -> str:
-    """Write a line for each gate, and below it why it did not pass and which scenarios decided.
-
-    No text of a record can act as a command of the CI system that shows it.
-    """
+    """Write a line for each gate, and below it why it did not pass and which scenarios decided."""
     head = ("  gate", "value", "interval", "threshold", "effect")
     rows = [
         (f"{sign(g)} {one_line(name_of(g), 36)}", *estimate_of(g), threshold_of(g), effect_of(g))
@@ -76,17 +72,25 @@ def as_table(verdict: Verdict) -> str:
     lines = [_line(head, widths)]
     for gate, row in zip(verdict.gates, rows, strict=True):
         lines.append(_line(row, widths))
-        if gate.verdict == "pass" and (test := test_of(gate)):
-            lines += _wrapped(test, "    ")
+        if text := _explanation(gate):
+            lines += wrapped(text, "    ")
         if gate.verdict != "pass":
-            lines += _wrapped(gate.why, "    ")
             for one in gate.scenarios[:MAX_SCENARIOS]:
-                lines += _wrapped(f"{one.id}: {one.why}", "    · ")
+                lines += wrapped(f"{one.id}: {one.why}", "    · ")
             lines += [f"    · {more}" for more in _more(gate)]
-    lines += ["", *_wrapped(headline(verdict), "")]
+    lines += ["", *wrapped(headline(verdict))]
     for note in verdict.notes:
-        lines += _wrapped(f"Note: {note}", "")
-    return unheard("\n".join(lines) + "\n")
+        lines += wrapped(f"Note: {note}")
+    return without_ci_commands("\n".join(lines) + "\n")
+
+
+def _explanation(gate: Decision) -> str:
+    """Return why a gate did not pass; for one that passed, its sequential test, if any."""
+    return test_of(gate) if gate.verdict == "pass" else gate.why
+
+
+def _is_warning(gate: Decision) -> bool:
+    return gate.level == "warning" and gate.verdict != "pass"
 
 
 def _more(gate: Decision) -> list[str]:
@@ -126,11 +130,11 @@ def summary(verdict: Verdict) -> str:
 
 def sign(gate: Decision) -> str:
     """Return the sign of a gate's verdict."""
-    return "!" if gate.level == "warning" and gate.verdict != "pass" else _SIGNS[gate.verdict]
+    return "!" if _is_warning(gate) else _SIGNS[gate.verdict]
 
 
 def name_of(gate: Decision) -> str:
-    """Name a gate; a weighted rate says so, because it is not what `pennyweight score` shows."""
+    """Name a gate; a weighted rate is marked, because `pennyweight score` shows another value."""
     return f"{gate.name} (weighted)" if gate.weighted else gate.name
 
 
@@ -145,7 +149,7 @@ def estimate_of(gate: Decision) -> tuple[str, str]:
 
 
 def effect_of(gate: Decision) -> str:
-    """Write by how much a gate's value is better than it has to be."""
+    """Write by how much a gate's value is better than its threshold."""
     if gate.effect is None or not math.isfinite(gate.effect):
         return ""
     return difference(gate.effect, unit_of(gate.kind))
@@ -185,13 +189,6 @@ def _is_paired(gate: Decision) -> bool:
     return gate.rule is not None and gate.rule.paired
 
 
-def _wrapped(text: str, first: str) -> list[str]:
-    flat = " ".join(clean(text).split())
-    return textwrap.wrap(
-        flat, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
-    ) or [first.rstrip()]
-
-
 def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
     rows = [["", "gate", "value", "interval", "threshold", "effect"]]
@@ -199,20 +196,18 @@ def as_markdown(verdict: Verdict) -> str:
         cells = [*estimate_of(gate), threshold_of(gate), effect_of(gate)]
         mark = sign(gate).replace("!", "⚠")
         rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
-    word = TITLES[verdict.verdict]
-    title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {word.lower()}\n"
+    title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {TITLES[verdict.verdict].lower()}\n"
     parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(summary(verdict))}\n"]
     parts.append(markdown_table(rows, right=(2, 3, 5)))
     for gate in verdict.gates:
-        text = test_of(gate) if gate.verdict == "pass" else gate.why
-        if not text:
+        if not (text := _explanation(gate)):
             continue
-        level = " (warning)" if gate.level == "warning" and gate.verdict != "pass" else ""
+        level = " (warning)" if _is_warning(gate) else ""
         parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(text)}\n")
         if gate.scenarios:
             parts.append(_markdown_list(gate))
     parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
-    return unheard("\n".join(parts))
+    return without_ci_commands("\n".join(parts))
 
 
 def _markdown_list(gate: Decision) -> str:
@@ -243,10 +238,10 @@ def as_junit(verdict: Verdict) -> str:
         case = SubElement(suite, "testcase", name=_xml(gate.name), classname=name, time="0")
         if not word:
             continue
-        told = SubElement(case, word, message=_xml(gate.why))
+        result = SubElement(case, word, message=_xml(gate.why))
         if word != "skipped":
-            told.set("type", gate.verdict)
-        told.text = "\n".join(_xml(f"- {one.id}: {one.why}") for one in gate.scenarios) or None
+            result.set("type", gate.verdict)
+        result.text = "\n".join(_xml(f"- {one.id}: {one.why}") for one in gate.scenarios) or None
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
@@ -260,11 +255,11 @@ def _junit_word(gate: Decision) -> str:
 
 
 def _xml(text: str) -> str:
-    return unheard(_NOT_XML.sub("�", clean(text)))
+    return without_ci_commands(_NOT_XML.sub("�", clean(text)))
 
 
 def as_github(verdict: Verdict) -> str:
-    """Write workflow commands, which GitHub shows beside the policy's lines."""
+    """Write workflow commands, which GitHub shows as annotations of the policy's lines."""
     lines = []
     for gate in verdict.gates:
         if gate.verdict == "pass":
@@ -273,49 +268,49 @@ def as_github(verdict: Verdict) -> str:
         level = "warning" if gate.level == "warning" else "error"
         where = f"file={_property(place.file)},line={place.line}," if place else ""
         word = "" if gate.verdict == "fail" else " (inconclusive)"
-        told = [f"{one.id}: {one.why}" for one in gate.scenarios[:MAX_SCENARIOS]]
-        named = "".join(f"\n{line}" for line in (*told, *_more(gate)))
+        scenarios = [f"{one.id}: {one.why}" for one in gate.scenarios[:MAX_SCENARIOS]]
+        text = "\n".join([gate.why, *scenarios, *_more(gate)])
         title = _property(f"Pennyweight: {gate.name}{word}")
-        lines.append(f"::{level} {where}title={title}::{_message(gate.why + named)}")
+        lines.append(f"::{level} {where}title={title}::{_message(text)}")
     lines += [f"::notice title=Pennyweight::{_message(note)}" for note in verdict.notes]
     lines.append(f"::notice title=Pennyweight::{_message(headline(verdict))}")
     return "\n".join(lines) + "\n"
 
 
 def _message(text: str) -> str:
-    kept = "\n".join(clean(line) for line in text.splitlines())
-    return kept.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    lines = "\n".join(clean(line) for line in text.splitlines())
+    return lines.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def shown(verdict: Verdict) -> dict[str, Any]:
-    """Arrange a verdict for a page or a report."""
+def verdict_view(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as a page or a report shows it: each gate on a scale with its interval."""
     gates = [_row(gate) for gate in verdict.gates]
     return {"verdict": verdict, "headline": headline(verdict), "gates": gates}
 
 
 def _row(gate: Decision) -> dict[str, Any]:
-    value, ends = estimate_of(gate)
+    value, interval = estimate_of(gate)
     return {
         "name": name_of(gate),
         "level": gate.level,
         "verdict": gate.verdict,
         "sign": sign(gate),
         "value": value,
-        "interval": ends,
+        "interval": interval,
         "threshold": threshold_of(gate),
         "why": gate.why,
         "test": test_of(gate),
-        "scenarios": gate.scenarios[:MAX_PAGE_SCENARIOS],
+        "scenarios": gate.scenarios[:MAX_LISTED],
         "failing": len(gate.scenarios),
-        "scale": scale(gate),
+        "scale": _scale(gate),
     }
 
 
-def scale(gate: Decision) -> dict[str, Any] | None:
+def _scale(gate: Decision) -> dict[str, Any] | None:
     """Place a gate's value, its interval and its threshold on a line."""
     given = [gate.value, gate.low, gate.high, gate.threshold]
     known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
@@ -329,7 +324,7 @@ def scale(gate: Decision) -> dict[str, Any] | None:
 
     def place(value: float | None, other: float) -> float:
         at = other if value is None else min(last, max(first, value))
-        return round(6 + (SCALE_WIDTH - 12) * (at - first) / span, 1)
+        return round(6 + (_SCALE_WIDTH - 12) * (at - first) / span, 1)
 
     limit = place(gate.threshold, first)
     right = (gate.sign or "").startswith((">", "≥"))
@@ -341,5 +336,5 @@ def scale(gate: Decision) -> dict[str, Any] | None:
         "high": place(gate.high, gate.value),
         "limit": limit,
         "from": limit if right else 6.0,
-        "width": round(SCALE_WIDTH - 6 - limit if right else limit - 6, 1),
+        "width": round(_SCALE_WIDTH - 6 - limit if right else limit - 6, 1),
     }

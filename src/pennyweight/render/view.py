@@ -4,61 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.catalogue import METRICS
 from pennyweight.define import Metric
-from pennyweight.render.catalogue import needs
-from pennyweight.render.format import MISSING, SHARE, count, difference_cells, estimate_cells, money
+from pennyweight.render.catalogue import by_family, needs
+from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.scoring.estimates import Estimate, Value
+from pennyweight.store.store import Run
+from pennyweight.text.format import MISSING, count, money
+from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run
-
-KEY_METRICS = (
-    *("accuracy", "pass_rate", "safety_rate", "behavior_coverage", "impl_rate_mean"),
-    *("cost_usd_total", "latency_p95_ms", "ece", "total_tokens_mean", "cost_of_pass"),
-)
-"""The metrics at the top of a report, as far as they have a value."""
-MAX_KEY_FIGURES = 6
-
-TITLES = {
+KEY_FIGURES = {
     "accuracy": "Accuracy",
     "pass_rate": "Pass rate",
     "safety_rate": "Safety rate",
     "behavior_coverage": "Behavior coverage",
     "impl_rate_mean": "Implementation rate",
-    "ece": "Calibration error",
-    "latency_p95_ms": "Latency, P95",
-    "total_tokens_mean": "Tokens per attempt",
     "cost_usd_total": "Cost",
+    "latency_p95_ms": "Latency, P95",
+    "ece": "Calibration error",
+    "total_tokens_mean": "Tokens per attempt",
     "cost_of_pass": "Cost of a pass",
 }
+"""The metrics at the top of a report, as far as they have a value, with their titles."""
+MAX_KEY_FIGURES = 6
 
 
 def estimate(cells: Sequence[Any]) -> Estimate:
-    """Read an estimate from a digest, where infinity is a word."""
+    """Read an estimate from a digest, in which infinity is a string."""
     value, low, high = (float("inf") if c == "Infinity" else c for c in cells[:3])
     return Estimate(value, low, high, cells[3], cells[4])
 
 
 def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str, Any]]:
     """Return the metrics of a group by family; with `known` only those that have a value."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for name, cells in group["estimates"].items():
-        if name in METRICS and (cells[0] is not None or not known):
-            family = METRICS[name].family
-            found.setdefault(family, []).append(_row(METRICS[name], estimate(cells)))
-    order = [*FAMILIES, *(f for f in found if f not in FAMILIES)]
+    found = {
+        name: _row(METRICS[name], estimate(cells))
+        for name, cells in group["estimates"].items()
+        if name in METRICS and (cells[0] is not None or not known)
+    }
     return [
         {
-            "title": FAMILIES.get(f, f.capitalize()),
-            "rows": [r for r in found[f] if r["known"]],
-            "unknown": [r for r in found[f] if not r["known"]],
+            "title": title,
+            "rows": [r for r in rows if r["known"]],
+            "unknown": [r for r in rows if not r["known"]],
         }
-        for f in order
-        if f in found
+        for title, rows in by_family(found)
     ]
 
 
@@ -80,6 +73,11 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
     }
 
 
+def metric_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return the cells of a metric in a plain table: name, value, interval, records."""
+    return row["name"], row["value"], row["interval"], count(row["records"])
+
+
 def _spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
     """Place a share or a score on a track from 0 to 1."""
     if metric.range != (0, 1) or not isinstance(e.value, float):
@@ -92,7 +90,7 @@ def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the few figures at the top; a share that repeats the one before is omitted."""
     figures: list[dict[str, Any]] = []
     shares: set[tuple[Value, Value, Value]] = set()
-    for name in KEY_METRICS:
+    for name, title in KEY_FIGURES.items():
         cells = group["estimates"].get(name)
         if not cells or cells[0] is None:
             continue
@@ -102,27 +100,22 @@ def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         shares.add(numbers)
         value, interval = estimate_cells(name, e)
-        figures.append({"title": TITLES[name], "value": value, "note": interval})
+        figures.append({"title": title, "value": value, "note": interval})
     return figures[:MAX_KEY_FIGURES]
 
 
 def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the metrics of several sides next to each other, by family."""
     sides = digest["sides"]
-    by_family: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name in digest["whole"]["estimates"]:
         if name not in METRICS or all(s["estimates"][name][0] is None for s in sides):
             continue
-        beside = [estimate(side["estimates"][name]) for side in sides]
-        texts = [estimate_cells(name, e, narrow=True, beside=beside) for e in beside]
+        found = [estimate(side["estimates"][name]) for side in sides]
+        texts = [estimate_cells(name, e, narrow=True, others=found) for e in found]
         cells = [{"value": value, "interval": interval} for value, interval in texts]
-        row = {"name": name, "cells": cells, "better": METRICS[name].better}
-        by_family.setdefault(METRICS[name].family, []).append(row)
-    return [
-        {"title": FAMILIES.get(f, f.capitalize()), "rows": by_family[f]}
-        for f in FAMILIES
-        if f in by_family
-    ]
+        rows[name] = {"name": name, "cells": cells, "better": METRICS[name].better}
+    return [{"title": title, "rows": members} for title, members in by_family(rows)]
 
 
 def difference(pair: Mapping[str, Any]) -> tuple[str, str]:
@@ -145,7 +138,7 @@ def when(seconds: float | None) -> str:
 def run_facts(
     run: Run, statuses: Mapping[str, int], spent: Mapping[str, Any], *, live: bool = False
 ) -> list[list[str]]:
-    """Return what a run is, as labelled texts; `live` leaves out what its progress shows."""
+    """Describe a run in labelled texts; `live` leaves out what its progress shows."""
     settings = run.settings
     failed = statuses.get("error", 0)
     made = sum(statuses.values()) - failed

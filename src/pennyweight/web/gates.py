@@ -14,7 +14,7 @@ from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
 from pennyweight.api.run_list import Run, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
-from pennyweight.render.verdict import shown
+from pennyweight.render.verdict import verdict_view
 from pennyweight.web.addresses import run_url
 from pennyweight.web.site import Site
 
@@ -58,7 +58,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         recorded = task in verdict.evidence.tasks
         return run_url(run.id, "records", task_id=task, **where) if recorded else ""
 
-    return {**page, **shown(verdict), "link": link}
+    return {**page, **verdict_view(verdict), "link": link}
 
 
 def save(

@@ -1,4 +1,4 @@
-"""What the page and the report share: one style sheet, one set of templates, everything escaped."""
+"""The style sheet and the templates that the page and the report share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.svg import MARKS
+from pennyweight.text.format import (
+    column,
+    count,
+    declared,
+    level,
+    money,
+    plural,
+    probability,
+    share,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -15,13 +25,15 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
 def visible(text: Any) -> str:
-    r"""Make what cannot be seen visible, so that text can neither hide nor turn around.
+    r"""Show control characters by their codes, so that text can neither hide nor turn around.
+
+    Joiners and soft hyphens stay: real languages and emoji need them.
 
     >>> visible("a\u202eb\x1b[31m")
     'a⟨U+202E⟩b⟨U+001B⟩[31m'
@@ -31,15 +43,15 @@ def visible(text: Any) -> str:
 
 @cache
 def stylesheet() -> str:
-    """Give the style sheet, with how charts look."""
+    """Return the style sheet, including the styles of charts."""
     return (FOLDER / "style.css").read_text(encoding="utf-8") + MARKS + "\n"
 
 
 def environment(*folders: Path) -> Environment:
-    """Make the templates' environment: everything is escaped, a missing name is a mistake."""
+    """Make the environment of the templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from pennyweight.render import format as written  # noqa: PLC0415
+    from pennyweight.render.format import cell, measured  # noqa: PLC0415
     from pennyweight.render.view import difference, when  # noqa: PLC0415
 
     made = Environment(
@@ -54,15 +66,15 @@ def environment(*folders: Path) -> Environment:
         visible=visible,
         when=when,
         difference=difference,
-        cell=written.cell,
-        column=written.column,
-        count=written.count,
-        level=written.level,
-        measured=lambda value, name: written.measured(name, value),
-        money=written.money,
-        declared=written.declared,
-        plural=written.plural,
-        probability=written.probability,
-        share=written.share,
+        cell=cell,
+        column=column,
+        count=count,
+        level=level,
+        measured=lambda value, name: measured(name, value),
+        money=money,
+        declared=declared,
+        plural=plural,
+        probability=probability,
+        share=share,
     )
     return made

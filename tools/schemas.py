@@ -37,7 +37,7 @@ def _group() -> dict[str, Any]:
         "skipped": {
             "type": "object",
             "additionalProperties": _COUNT,
-            "description": "Records that lack what a metric needs.",
+            "description": "Records that lack a value the metric needs.",
         },
         "statistics": {"type": "object", "additionalProperties": statistics},
     }
@@ -45,7 +45,10 @@ def _group() -> dict[str, Any]:
 
 def scores_schema() -> dict[str, Any]:
     """Describe the scores of groups of records."""
-    named = {"type": "object", "description": "The values of the columns grouped by."}
+    named = {
+        "type": "object",
+        "description": "The values of the columns that the records are grouped by.",
+    }
     group = {"group": named, **_group()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -64,81 +67,91 @@ def scores_schema() -> dict[str, Any]:
 _NUMBER = {"type": ["number", "null"]}
 _NAME = {"type": ["string", "null"]}
 
-_PAIR: dict[str, tuple[dict[str, Any], str]] = {
-    "a": ({"type": "string"}, "The side compared with."),
-    "b": ({"type": "string"}, "The side compared."),
-    "metric": ({"type": "string"}, "What is compared: a metric, or a measure by its mean."),
-    "difference": (_NUMBER, "The mean of b minus a over the tasks that both tried."),
+Fields = dict[str, tuple[dict[str, Any], str]]
+"""The type and the meaning of each field."""
+
+_PAIR: Fields = {
+    "a": ({"type": "string"}, "The side that b is compared with."),
+    "b": ({"type": "string"}, "The side that is compared."),
+    "metric": ({"type": "string"}, "The metric that is compared, or the measure whose mean is."),
+    "difference": (_NUMBER, "The mean of b minus the mean of a, over the tasks that both tried."),
     "interval": (
         {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-        "Its interval, clustered by task; null for one task, or if nothing varied.",
+        "The confidence interval of the difference, clustered by task; null for a single task, "
+        "or if nothing varied.",
     ),
     "p": (
         _NUMBER,
-        "How probable such a difference is between sides that are equal on average over tasks, "
-        "however they differ task by task.",
+        "The probability of a difference at least this large if the sides were equal on average "
+        "over tasks, however they differ on single tasks.",
     ),
-    "p_adjusted": (_NUMBER, "The same by Holm's method, over all comparisons of the report."),
-    "method": (_NAME, "The test."),
+    "p_adjusted": (_NUMBER, "p, corrected by Holm's method for all comparisons of this result."),
+    "method": (_NAME, "The name of the statistical test."),
     "tasks": (_COUNT, "Tasks that both sides tried."),
-    "only_a": (_COUNT, "Tasks that only a tried; they stay out."),
-    "only_b": (_COUNT, "Tasks that only b tried; they stay out."),
-    "mean_a": (_NUMBER, "The mean of a over the common tasks, each counting once."),
-    "mean_b": (_NUMBER, "The mean of b over them."),
-    "cliffs_delta": (_NUMBER, "How much oftener a task of b is above one of a than below."),
+    "only_a": (_COUNT, "Tasks that only a tried; they are left out."),
+    "only_b": (_COUNT, "Tasks that only b tried; they are left out."),
+    "mean_a": (_NUMBER, "The mean of a over the tasks that both tried, each counted once."),
+    "mean_b": (_NUMBER, "The mean of b over the same tasks."),
+    "cliffs_delta": (
+        _NUMBER,
+        "Cliff's delta: how much more often a task of b is above one of a than below it.",
+    ),
     "detectable": (
         _NUMBER,
-        "The smallest difference seen with 80 % power after the correction for all comparisons; "
-        "null if none is, or nothing varied.",
+        "The smallest true difference found with 80 % power, after the correction for all "
+        "comparisons; null if there is none, or if nothing varied.",
     ),
     "tasks_for_5_points": (
         {"type": ["integer", "null"]},
-        "How many tasks show a difference of 0.05 with 80 % power after the same correction.",
+        "How many tasks it takes to find a difference of 0.05 with 80 % power, after the same "
+        "correction.",
     ),
 }
 
-_STEP: dict[str, tuple[dict[str, Any], str]] = {
+_STEP: Fields = {
     "from": ({"type": "string"}, "The cheaper side."),
-    "to": ({"type": "string"}, "The next dearer side that passes more often."),
-    "cost_difference": (_NUMBER, "How much more an attempt costs, each over its own tasks."),
-    "pass_rate_difference": (_NUMBER, "How much oftener it passes, each over its own tasks."),
-    "cost_of_further_pass": ({"type": "number"}, "One by the other."),
+    "to": ({"type": "string"}, "The next more expensive side that passes more often."),
+    "cost_difference": (_NUMBER, "How much more an attempt costs, each side over its own tasks."),
+    "pass_rate_difference": (
+        _NUMBER,
+        "How much higher its pass rate is, each side over its own tasks.",
+    ),
+    "cost_of_further_pass": ({"type": "number"}, "cost_difference / pass_rate_difference."),
 }
 
-_DOMINATED: dict[str, tuple[dict[str, Any], str]] = {
-    "name": ({"type": "string"}, "A side that is no step on the way."),
-    "by": ({"type": "string"}, "One that costs no more and passes no less often."),
+_DOMINATED: Fields = {
+    "name": ({"type": "string"}, "A side that another one dominates."),
+    "by": ({"type": "string"}, "A side that costs no more and passes at least as often."),
+}
+
+
+_OWN = "each side over its own tasks"
+
+_SIDE: Fields = {
+    "grade": (_NAME, "The grade of the median composite score."),
+    "tier_uplift": (_NUMBER, "The median composite score relative to the baseline's, minus 1."),
+    "composite_difference": (_NUMBER, "The median composite score minus the baseline's."),
+}
+
+_ACROSS: Fields = {
+    "pass_rate_variance": (_NUMBER, f"Variance of the sides' median results, {_OWN}."),
+    "cost_variance": (_NUMBER, f"Variance of the sides' median costs, {_OWN}."),
+    "cost_delta": (_NUMBER, f"The largest median cost minus the smallest, {_OWN}."),
 }
 
 
 def comparison_schema() -> dict[str, Any]:
     """Describe a comparison of sides."""
-    letter = {**_NAME, "description": "The grade of the median composite score."}
-    side = {
-        "name": {"type": "string"},
-        **_group(),
-        "grade": letter,
-        "tier_uplift": {**_NUMBER, "description": "Median composite over the baseline's, less 1."},
-        "composite_difference": {**_NUMBER, "description": "The same as a plain difference."},
-    }
+    side = {"name": {"type": "string"}, **_group(), **_described(_SIDE)}
     best = {"name": _NAME, "cost_of_pass": _ENDLESS}
-    own = "each side over its own tasks"
     across = {
-        "pass_rate_variance": {
-            **_NUMBER,
-            "description": f"Variance of the sides' median results, {own}.",
-        },
-        "cost_variance": {**_NUMBER, "description": f"Variance of their median costs, {own}."},
-        "cost_delta": {
-            **_NUMBER,
-            "description": f"From the smallest median cost to the largest, {own}.",
-        },
+        **_described(_ACROSS),
         "frontier": {
             "anyOf": [{"type": "null"}, _object(best)],
-            "description": f"The cheapest pass, {own}.",
+            "description": f"The side with the cheapest pass, {_OWN}.",
         },
-        "marginal": _list(_told(_STEP)),
-        "dominated": _list(_told(_DOMINATED)),
+        "marginal": _list(_described(_STEP)),
+        "dominated": _list(_described(_DOMINATED)),
     }
     whole = {
         "baseline": {"type": "string"},
@@ -147,11 +160,11 @@ def comparison_schema() -> dict[str, Any]:
         "sides": _list(side),
         "across": {
             **_object(across),
-            "description": "What holds over all sides, each over its own tasks; 'pairs' has what "
-            "holds on the tasks that two sides both tried.",
+            "description": f"Figures over all sides, {_OWN}. 'pairs' has the figures over the "
+            "tasks that two sides both tried.",
         },
         "comparisons": {**_COUNT, "description": "How many tests Holm's method corrects for."},
-        "pairs": _list(_told(_PAIR)),
+        "pairs": _list(_described(_PAIR)),
         "words": {"type": "array", "items": {"type": "string"}},
     }
     return {
@@ -161,7 +174,7 @@ def comparison_schema() -> dict[str, Any]:
     }
 
 
-def _told(fields: dict[str, tuple[dict[str, Any], str]]) -> dict[str, Any]:
+def _described(fields: Fields) -> dict[str, Any]:
     return {name: {**kind, "description": text} for name, (kind, text) in fields.items()}
 
 
