@@ -153,7 +153,7 @@ def test_mistakes_are_errors_of_the_collection(folder):
     assert "Traceback" not in (said := done.stdout.str() + done.stderr.str())
     assert "Warning" not in said
     folder.makepyfile(test_it="def test_it(pennyweight): pass")
-    folder.runpytest_subprocess().stdout.fnmatch_lines(["*'pennyweight' needs the mark*"])
+    folder.runpytest_subprocess().stdout.fnmatch_lines(["*'pennyweight' requires the mark*"])
 
 
 def test_suites_of_two_folders_have_their_own_code(folder):

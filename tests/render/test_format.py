@@ -53,8 +53,8 @@ def test_a_narrow_cell_repeats_no_unit():
 
 def test_times_next_to_each_other_have_one_unit():
     short, long = Estimate(900.0, 800.0, 1000.0), Estimate(31_200.0, 30_000.0, 32_000.0)
-    beside = [short, long]
-    cells = [estimate_cells("latency_mean_ms", e, beside=beside) for e in beside]
+    row = [short, long]
+    cells = [estimate_cells("latency_mean_ms", e, others=row) for e in row]
     assert cells == [("0.900 s", "0.80 to 1.00 s"), ("31.2 s", "30.0 to 32.0 s")]
 
 

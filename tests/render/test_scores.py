@@ -141,8 +141,8 @@ def test_a_table_fits_and_cuts_no_number(
     for group in scores.groups:
         for name, e in group.estimates.items():
             if e.value is not None:
-                beside = [other[name] for other in scores.groups] if by else ()
-                assert estimate_cells(name, e, beside=beside)[0] in text, name
+                row = [other[name] for other in scores.groups] if by else ()
+                assert estimate_cells(name, e, others=row)[0] in text, name
     if not by:
         title = text.splitlines()[0]
         assert title.endswith("records")

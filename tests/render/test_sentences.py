@@ -54,7 +54,7 @@ def test_sides_that_share_nothing():
     (line,) = sentences(pennyweight.compare(data))
     assert line == (
         "T1 and T0 have no tasks in common, so they are not compared task by task "
-        "(they tried 2 and 2)."
+        "(T1 tried 2 tasks, T0 2)."
     )
     nothing = [{"tier": t, "task_id": k} for t in ("T0", "T1") for k in "ab"]
     assert sentences(pennyweight.compare(nothing)) == [

@@ -120,7 +120,7 @@ def uneven(tmp_path_factory):
 def test_only_what_both_runs_have_is_compared(uneven):
     """What is right only in the tier that one run has changed nothing."""
     text, heads, _ = compared(uneven, f"run={MORE}&run={FEWER}")
-    assert "left out" in text
+    assert "Left out: " in text
     assert heads == ["Worse in B: 1", "Better in B: 0"]
     row = re.search(r'task=t04"><td(?:(?!</tr>).)*', text, re.DOTALL)[0]
     assert re.findall(r"([0-9.]+) %", row) == ["100.0", "50.0"]

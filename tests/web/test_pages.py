@@ -167,7 +167,7 @@ def test_records_are_sorted_by_a_column(site, open_page):
     server.digest(run)
     page = open_page().page
     page.goto(f"{server.address}/runs/{run}/records?tier=T1")
-    head = page.locator("thead th", has_text="latency ms")
+    head = page.locator("thead th", has_text="latency")
     head.locator("a").click()
     page.wait_for_url(re.compile("sort=latency_ms&order=down"))
     assert "tier=T1" in page.url

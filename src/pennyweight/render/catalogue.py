@@ -10,6 +10,7 @@ from rich.text import Text
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
+from pennyweight.record import COLUMNS
 from pennyweight.render.plain import csv_table, json_text, markdown_table
 from pennyweight.render.terminal import Terminal, borderless, labelled
 from pennyweight.scoring.groups import interval_text
@@ -19,25 +20,13 @@ Row = TypeVar("Row")
 _FURTHER_NEEDS = {"sce_normalized": "two different answers"}
 """What a metric needs in addition to its columns."""
 
-SOURCES = {
+_SOURCES = {
     "correct": "answer and target",
-    "normalized_answer": "answer",
-    "normalized_target": "target",
-    "cot_tokens": "cot",
-    "cot_chars": "cot",
-    "step_count": "cot",
     "ra_ratio": "cot",
-    "self_correcting": "cot",
-    "total_tokens": "prompt_tokens and completion_tokens",
     "scenario_score": "observed",
     "quality": "a score or answers",
-    "composite_score": "passed and impl_rate",
-    "judges": "judge_scores",
-    "judge_mean": "judge_scores",
-    "judge_variance": "judge_scores",
-    "judge_difference": "judge_scores",
 }
-"""The columns behind a measure that is not itself a column of the record."""
+"""The columns behind a measure, where they are not simply its inputs."""
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002
@@ -49,7 +38,7 @@ def render(name: str | None, format: str) -> str:  # noqa: A002
         if format == "table":
             return _table()
         return (csv_table if format == "csv" else markdown_table)(_overview())
-    found = _named(name)
+    found = named(name)
     if format == "json":
         return json_text({_kind(d): facts(d) for d in found})
     if format == "csv":
@@ -60,7 +49,7 @@ def render(name: str | None, format: str) -> str:  # noqa: A002
     return "\n".join(_card(d) for d in found)
 
 
-def _named(name: str) -> list[Declaration]:
+def named(name: str) -> list[Declaration]:
     """Find the metric and the measure of a name; both may exist."""
     found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]
     if not found:
@@ -205,8 +194,13 @@ def why_missing(name: str, group: Group) -> str:
 
 def needed_columns(name: str, inputs: Iterable[str]) -> str:
     """List the columns that a metric with these inputs needs."""
-    columns = dict.fromkeys(SOURCES.get(n, n) for n in inputs)
-    return _FURTHER_NEEDS.get(name) or " and ".join(columns)
+    return _FURTHER_NEEDS.get(name) or " and ".join(dict.fromkeys(map(_source, inputs)))
+
+
+def _source(name: str) -> str:
+    """Return the name of a column, or the columns behind a measure."""
+    derived = name in MEASURES and name not in {column.name for column in COLUMNS}
+    return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
 
 
 def needs(name: str) -> str:

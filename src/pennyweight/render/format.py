@@ -6,6 +6,7 @@ Numbers are written by `text/format.py`; this module adds the units that the cat
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from pennyweight.text.safe import clean
 
 COLUMN_UNITS = {
     "latency_ms": "ms",
+    "wait_ms": "ms",
     "duration_seconds": "seconds",
     "cost_usd": DOLLARS,
     "judge_cost_usd": DOLLARS,
@@ -30,6 +32,15 @@ def unit_of(name: str) -> str:
     """Return the unit of a metric, a measure or a column; an unknown one has none."""
     found = METRICS.get(name) or MEASURES.get(name)
     return (found.unit if found else "") or COLUMN_UNITS.get(name, "")
+
+
+def heading(name: str) -> str:
+    """Write the name of a measure or a column above its values, which have units.
+
+    >>> heading("latency_ms"), heading("prompt_tokens")
+    ('latency', 'prompt tokens')
+    """
+    return re.sub("_(ms|seconds|usd)$", "", name).replace("_", " ")
 
 
 def estimate_cells(

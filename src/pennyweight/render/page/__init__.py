@@ -51,7 +51,7 @@ def environment(*folders: Path) -> Environment:
     """Make the environment of the templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from pennyweight.render.format import cell, measured  # noqa: PLC0415
+    from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
     from pennyweight.render.view import difference, when  # noqa: PLC0415
 
     made = Environment(
@@ -62,19 +62,10 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(
-        visible=visible,
-        when=when,
-        difference=difference,
-        cell=cell,
-        column=column,
-        count=count,
-        level=level,
-        measured=lambda value, name: measured(name, value),
-        money=money,
-        declared=declared,
-        plural=plural,
-        probability=probability,
-        share=share,
+    filters = (
+        *(visible, when, difference, cell, column, count, level, money, declared, plural),
+        *(probability, share, heading),
     )
+    made.filters.update({function.__name__: function for function in filters})
+    made.filters["measured"] = lambda value, name: measured(name, value)
     return made
