@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from pennyweight import __version__
 from pennyweight.api.run_list import RunRow
-from pennyweight.render.format import estimate, quantity, unit_of
+from pennyweight.render.format import unit_of
 from pennyweight.render.page import environment, stylesheet
+from pennyweight.text.format import estimate, quantity
 from pennyweight.web.addresses import run_url, url
 
 HERE = Path(__file__).parent
