@@ -32,7 +32,7 @@ def postgresql():
 def local_model():
     """The small model on this machine."""
     from pennyweight.errors import UsageError
-    from pennyweight.models.local import pull
+    from pennyweight.models.gguf import pull
 
     try:
         __import__("xllamacpp")

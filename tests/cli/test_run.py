@@ -82,13 +82,13 @@ def test_a_rule_that_finds_no_answer_is_told_before_and_after(folder: Path) -> N
     write()
     before = run("s.yaml", "--dry-run").err
     assert "marker 'FINAL_ANSWER:', but no prompt of T0 asks for it" in before
-    told = "No answer was found in 2 of 2 responses by the rule 'marker'"
+    told = "The rule 'marker' (FINAL_ANSWER:) found no answer in 2 of 2 responses"
     assert told in run("s.yaml").err
     again = pennyweight("score", "latest")
     assert told in again.err
     assert "answer: last_line" in again.err
     other = pennyweight("score", "latest", "--answer", "last_line")
-    assert "No answer" not in other.err
+    assert "found no answer" not in other.err
     write(prompt="'{{ input }} End with FINAL_ANSWER: and the answer.'")
     assert "asks for it" not in run("s.yaml", "--dry-run").err
 
@@ -97,7 +97,7 @@ def test_a_limit_of_money_needs_the_price_of_a_function_too(folder: Path) -> Non
     write(limits="{usd: 1}")
     for more in ([], ["--dry-run"]):
         said = refused("run", "s.yaml", *more)
-        assert "limits.usd cannot be kept: the price of python:told_model:answer" in said
+        assert "limits.usd cannot be enforced: the price of python:told_model:answer" in said
     write(limits="{usd: 1}", prices="{'python:told_model:answer': {input: 0, output: 0}}")
     run("s.yaml")
 
@@ -111,15 +111,15 @@ def test_a_budget_too_small_for_one_attempt_says_so(folder: Path) -> None:
 
 def test_a_prompt_without_its_task_is_told(folder: Path) -> None:
     write(prompt="What is the capital?")
-    assert "The prompt of T0 uses nothing of a task" in run("s.yaml", "--dry-run").err
+    assert "The prompt of T0 uses no value of the task" in run("s.yaml", "--dry-run").err
     write(tiers="{T0: {}, T1: {prompt: 'Hello {{ id }}'}}")
-    assert "uses nothing" not in run("s.yaml", "--dry-run").err
+    assert "uses no value" not in run("s.yaml", "--dry-run").err
 
 
 def test_a_target_that_is_no_number_is_told(folder: Path) -> None:
     write(match="numeric")
     said = run("s.yaml", "--dry-run").err
-    assert "the target of task 'fr' ('Paris') and 1 more is no number" in said
+    assert "the target of task 'fr' ('Paris') and 1 more is not a number" in said
 
 
 def test_groups_are_checked_before_the_first_call_and_may_be_columns_of_tasks(
@@ -193,9 +193,9 @@ def test_all_mistakes_are_told_at_once(folder: Path) -> None:
     )
     said = refused("run", "s.yaml", "--by", "nosuch")
     assert "s.yaml, line 3: gone.jsonl cannot be read as a recording" in said
-    assert "s.yaml, line 3: openai/m cannot be asked in T0: thinking: 5" in said
+    assert "s.yaml, line 3: openai/m cannot be called in T0: thinking: 5" in said
     assert "s.yaml, line 4: prompt: Variable 'inptu' is not known." in said
-    assert "s.yaml, line 5: limits.usd cannot be kept: the price of " in said
+    assert "s.yaml, line 5: limits.usd cannot be enforced: the price of " in said
     assert "--by column 'nosuch' is not known." in said
 
 

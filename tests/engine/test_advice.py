@@ -32,7 +32,7 @@ def test_targets_that_are_lists_are_told_where_they_are_compared_as_one_text(fol
         (note,) = advice(suite(folder, tasks, f"{ASKS}match: {match}\n"))
         assert note == (
             f"match: {match}, but the target of task '1' ('[7, 8]') and 1 more is a list: it is "
-            "compared as text. 'match: any_of' takes an answer that is one of them."
+            "compared as text. 'match: any_of' accepts an answer that is one of its items."
         )
     assert not list(advice(suite(folder, tasks, f"{ASKS}match: any_of\n")))
     assert not list(advice(suite(folder, "[{input: q, target: '[0]'}]", f"{ASKS}match: regex\n")))

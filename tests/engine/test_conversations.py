@@ -8,7 +8,7 @@ import pytest
 
 from engine.command import added
 from models.hostile import in_a_thread, response
-from pennyweight.engine.conversations import Talk
+from pennyweight.engine.conversations import Conversation
 from pennyweight.engine.execution import execute, new_run, open_suite
 from pennyweight.judges.judging import case_of
 from pennyweight.judges.prompt import messages
@@ -61,7 +61,7 @@ def script(*lines, first="Hi"):
 
 def talk(request):
     model = Model()
-    return asyncio.run(Talk(model, request).call()), model
+    return asyncio.run(Conversation(model, request).call()), model
 
 
 def test_the_lines_are_said_one_after_the_other():
@@ -138,7 +138,7 @@ def test_a_try_goes_on_where_the_last_one_failed():
             return await super().call(request)
 
     model, paid = Failing(), []
-    talk = Talk(model, script({"say": "And?"}, {"say": "Bye."}), paid.append)
+    talk = Conversation(model, script({"say": "And?"}, {"say": "Bye."}), paid.append)
     for _ in range(2):
         with pytest.raises(CallError):
             asyncio.run(talk.call())
@@ -245,7 +245,7 @@ def test_a_model_that_calls_for_ever_is_stopped():
             return Reply("", tool_calls=(ToolCall("c", "lookup", "{}"),))
 
     model = Endless()
-    reply = asyncio.run(Talk(model, script({"results": {"lookup": "again"}})).call())
+    reply = asyncio.run(Conversation(model, script({"results": {"lookup": "again"}})).call())
     assert len(model.asked) == len(reply.tool_calls) == ROUNDS
 
 
@@ -267,11 +267,11 @@ class Busy(Model):
 def test_a_talk_stays_within_what_was_set_aside_for_it(room, asked):
     model = Busy(1, 3)
     lines = script({"results": {"lookup": "x" * 1000}})
-    made = Talk(model, lines, room=room, output=50)
+    made = Conversation(model, lines, room=room, output=50)
     if asked == 4:
         assert asyncio.run(made.call()).text == "\n\n".join(["so"] * 4)
     else:
-        with pytest.raises(CallError, match=r"has grown to about 3,0.. tokens; 2,532 were") as told:
+        with pytest.raises(CallError, match=r"about 3,0.. tokens, but only 2,532 are") as told:
             asyncio.run(made.call())
         assert (told.value.retryable, told.value.perhaps_paid) == (False, False)
     assert len(model.asked) == asked
@@ -279,8 +279,8 @@ def test_a_talk_stays_within_what_was_set_aside_for_it(room, asked):
 
 def test_nobody_means_thousands_of_tools_at_once():
     model = Busy(40_000, 1)
-    with pytest.raises(CallError, match="called 40,000 tools at once; 128 are answered"):
-        asyncio.run(Talk(model, script({"results": {"lookup": "x"}})).call())
+    with pytest.raises(CallError, match="called 40,000 tools at once, over 128"):
+        asyncio.run(Conversation(model, script({"results": {"lookup": "x"}})).call())
     assert len(model.asked) == 1
 
 
@@ -333,10 +333,10 @@ def test_an_estimate_counts_every_call_of_a_script(tmp_path):
 def test_a_recording_holds_each_reply_and_plays_the_same_talk(tmp_path):
     request = script({"say": "Yes!", "if": {"contains": "said"}}, {"say": "Bye."})
     recorder = Recorder(tmp_path / "tape.jsonl")
-    first = asyncio.run(Talk(recorder.wrap(Model()), request).call())
+    first = asyncio.run(Conversation(recorder.wrap(Model()), request).call())
     recorder.close()
     assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 3
-    again = Talk(Recording.read(tmp_path / "tape.jsonl").model("test/model"), request)
+    again = Conversation(Recording.read(tmp_path / "tape.jsonl").model("test/model"), request)
     assert asyncio.run(again.call()) == first
 
 

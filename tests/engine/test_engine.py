@@ -319,6 +319,6 @@ def test_few_open_files_make_a_run_slower_and_lose_nothing(tmp_path, address):
         path = counting(tmp_path, slow, tasks=1500, limits="{concurrency: 600}")
         code, said = run(address, "run", path, preexec_fn=few)
         assert code == 0, said
-        assert "136 calls are made at a time, not 600" in said
+        assert "Concurrency is 136, not 600" in said
         assert latest(address)[1] == {"ok": 1500}
         assert calls(slow) == 1500

@@ -53,8 +53,8 @@ BAD: dict[str, tuple[Behaviour, str, str]] = {
     "reset": (reset, "connection", "clos|reset"),
     "half_a_body": (response(length=4000), "connection", "broke off"),
     "half_a_head": (half_a_head, "connection|malformed", ""),
-    "no_http": (no_http, "malformed", "no proper HTTP"),
-    "cut_json": (response(b'{"choices": [{"mess'), "malformed", "no JSON"),
+    "no_http": (no_http, "malformed", "not valid HTTP"),
+    "cut_json": (response(b'{"choices": [{"mess'), "malformed", "not a JSON"),
     "other_json": (response({"hello": "world"}), "malformed", "no choices"),
     "page": (response(b"<html>4</html>", kind="text/html"), "malformed", "text/html"),
     "hang": (hang, "timeout", "no answer within 1 s"),
@@ -259,7 +259,7 @@ def test_a_setting_that_is_not_sent_is_told_before_the_first_call(tmp_path: Path
         result = pennyweight("run", path, "--store", tmp_path / "s.db", "--format", "json")
     assert result.code == 0, result.err
     lines = result.err.splitlines()
-    told = [i for i, line in enumerate(lines) if "m is not told seed" in line]
+    told = [i for i, line in enumerate(lines) if "m ignores seed" in line]
     began = next(i for i, line in enumerate(lines) if line.startswith("Run "))
     assert len(told) == 1
     assert told[0] < began
@@ -277,7 +277,7 @@ def test_an_unknown_price_is_told_once(tmp_path: Path) -> None:
     assert result.err.count("The price of openai/m is not known") == 1
     assert all(g["metrics"]["cost_usd_mean"] is None for g in result.json["groups"])
     assert refused.code == 2
-    assert "limits.usd cannot be kept" in refused.err
+    assert "limits.usd cannot be enforced" in refused.err
 
 
 def test_a_budget_holds_for_a_server_that_does_not_say_what_it_took(tmp_path: Path) -> None:

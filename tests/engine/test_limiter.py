@@ -41,7 +41,7 @@ def rounds(limiter: Limiter, clock: Clock, seconds: float, most: int = 10_000) -
         for _ in range(8):
             calls = int(max(16, 2 * limiter.limit)) + 1
             served = min(int(limiter.limit), most)
-            limiter.under_way = int(limiter.limit)
+            limiter.in_flight = int(limiter.limit)
             for _ in range(calls):
                 clock.now += seconds / served
                 limiter.succeeded()
@@ -77,12 +77,12 @@ def test_it_stops_growing_where_that_no_longer_helps(clock: Clock) -> None:
 
 def test_it_shrinks_once_for_all_calls_that_were_under_way(clock: Clock) -> None:
     limiter = Limiter(None)
-    limiter.limit, limiter.under_way = 100.0, 100
+    limiter.limit, limiter.in_flight = 100.0, 100
     for _ in range(100):
         limiter.failed(error("rate_limit"))
-        limiter.under_way -= 1
+        limiter.in_flight -= 1
     assert limiter.limit == pytest.approx(70)
-    limiter.under_way = 70
+    limiter.in_flight = 70
     limiter.failed(error("rate_limit"))
     assert limiter.limit == pytest.approx(49)
 
@@ -90,7 +90,7 @@ def test_it_shrinks_once_for_all_calls_that_were_under_way(clock: Clock) -> None
 def test_it_never_shrinks_to_nothing(clock: Clock) -> None:
     limiter = Limiter(None)
     for _ in range(50):
-        limiter.under_way = 1
+        limiter.in_flight = 1
         limiter.failed(error("rate_limit"))
     assert limiter.limit == 1
 
@@ -159,7 +159,7 @@ def test_it_grows_again_after_a_burst_of_refusals(clock: Clock) -> None:
     rounds(limiter, clock, 0.1)
     before = limiter.limit
     for _ in range(8):
-        limiter.under_way = 1
+        limiter.in_flight = 1
         limiter.failed(error("rate_limit"))
     clock.now += 60
     low = limiter.limit
@@ -212,12 +212,12 @@ def test_no_more_than_the_limit_are_let_in() -> None:
         async def call() -> None:
             nonlocal most
             await limiter.enter()
-            most = max(most, limiter.under_way)
+            most = max(most, limiter.in_flight)
             await asyncio.sleep(0.001)
             limiter.leave()
 
         await asyncio.gather(*(call() for _ in range(50)))
-        assert (most, limiter.under_way) == (3, 0)
+        assert (most, limiter.in_flight) == (3, 0)
 
     run(main())
 
@@ -299,16 +299,16 @@ def test_few_failures_far_apart_keep_it_open(clock: Clock) -> None:
 
 def test_calls_that_fail_together_count_as_one_failure(clock: Clock) -> None:
     limiter = Limiter(64)
-    limiter.under_way = 64
+    limiter.in_flight = 64
     for _ in range(64):
         limiter.failed(error("server"))
-        limiter.under_way -= 1
+        limiter.in_flight -= 1
     assert paused(limiter, clock) == pytest.approx(0.2)
     clock.now += 1
-    limiter.under_way = 64
+    limiter.in_flight = 64
     for _ in range(64):
         limiter.failed(error("server"))
-        limiter.under_way -= 1
+        limiter.in_flight -= 1
     assert paused(limiter, clock) == pytest.approx(0.4)
 
 
@@ -327,7 +327,7 @@ def test_a_model_that_is_not_known_closes_no_other() -> None:
         assert isinstance(reason, AccountClosed)
         assert (reason.model, reason.because, reason.amount) == ("wrong", ClosedBecause.REFUSED, 10)
         await waiting[1]
-        assert (limiter.is_closed, limiter.under_way) == (False, 1)
+        assert (limiter.is_closed, limiter.in_flight) == (False, 1)
 
     run(main())
 

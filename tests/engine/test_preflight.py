@@ -11,8 +11,8 @@ from pennyweight.engine.execution import open_suite
 from pennyweight.engine.preflight import fetched
 
 CANNOT: dict[str, tuple[str, str]] = {
-    "{thinking: 20000}": ("m cannot be asked in T0: thinking: 20000 is a budget in tokens", "T0"),
-    "{thinking: 5, max_tokens: 10}": ("m cannot be asked in T0: thinking: 5 is", "extra"),
+    "{thinking: 20000}": ("m cannot be called in T0: thinking: 20000 is a budget in tokens", "T0"),
+    "{thinking: 5, max_tokens: 10}": ("m cannot be called in T0: thinking: 5 is", "extra"),
 }
 
 
@@ -38,9 +38,9 @@ def test_a_tier_that_cannot_be_written_is_told_before_the_others_are_paid(tmp_pa
         path.write_text(path.read_text().replace("anthropic/m, ", "openai/m, "))
         budget = pennyweight("run", path, "--store", tmp_path / "s.db")
     assert (named.code, budget.code, seen) == (2, 2, [])
-    assert "m cannot be asked in T2: its settings cannot be written (KeyError: 'name')" in named.err
+    assert "m cannot be called in T2: its settings cannot be sent (KeyError: 'name')" in named.err
     assert "T1" not in named.err
-    assert "m cannot be asked in T1" in budget.err
+    assert "m cannot be called in T1" in budget.err
     assert "T2" not in budget.err
 
 
@@ -49,7 +49,7 @@ def test_one_message_names_all_tiers_that_cannot_be_written(tmp_path: Path) -> N
         path = suite(tmp_path, {"m": served["m"][0]}, tiers="{T0: {}, T1: {}}",
                      settings="{thinking: 5, max_tokens: 10}")  # fmt: skip
         result = pennyweight("run", path, "--store", tmp_path / "s.db")
-    assert result.err.count("cannot be asked in T0, T1: thinking: 5") == 1
+    assert result.err.count("cannot be called in T0, T1: thinking: 5") == 1
     assert result.err.count("thinking: 5") == 1
 
 
@@ -75,7 +75,7 @@ def test_a_model_that_has_to_be_fetched_is_told(
 ) -> None:
     path = tmp_path / "suite.yaml"
     path.write_text("suite: s\ntasks: [{id: a, input: hi}]\nsubjects: [local/smollm2-135m]\n")
-    told = "local/smollm2-135m is fetched first, 98 MB, and kept for later runs."
+    told = "local/smollm2-135m is downloaded first (98 MB), once for all runs."
     monkeypatch.setenv("PENNYWEIGHT_CACHE", str(tmp_path / "cache"))
     assert list(fetched(open_suite(path))) == [told]
     place = tmp_path / "cache" / "models" / "smollm2-135m.gguf"

@@ -104,11 +104,11 @@ def test_a_part_of_a_suite_sets_nothing_aside(folder):
     suite_ = open_suite("s.yaml")
     part = replace(suite_, tasks=suite_.tasks[:1])
     with closing(Store(address)) as store:
-        run_id = store.find("latest").id
-        assert renew(run_id, replace(part, is_part=True), store) == []
-        assert len(store.attempts(run_id)) == 2
-        assert renew(run_id, part, store) == []
-        assert len(store.attempts(run_id)) == 1
+        found = store.find("latest")
+        assert renew(found, replace(part, is_part=True), store) == []
+        assert len(store.attempts(found.id)) == 2
+        assert renew(found, part, store) == []
+        assert len(store.attempts(found.id)) == 1
 
 
 def test_an_attempt_that_fails_anew_costs_nothing_that_was_paid(folder):
@@ -182,7 +182,7 @@ def test_a_run_that_is_being_made_is_not_made_twice(tmp_path, store_address):
                 time.sleep(0.05)
             code, said = run(store_address, "run", "--resume")
             assert code == 2, said
-            assert f"being made by another process, {first.pid} on" in said
+            assert f"Another process, {first.pid} on" in said
             assert "Wait until it ends" in said
             assert first.poll() is None
             assert calls(at) == 2
@@ -205,14 +205,14 @@ def test_a_killed_run_is_resumed_at_once(tmp_path, store_address):
 
 
 def test_a_run_that_was_taken_over_says_so(folder, monkeypatch):
-    monkeypatch.setattr("pennyweight.engine.resume.EVERY", 0.01)
+    monkeypatch.setattr("pennyweight.engine.resume.HEARTBEAT", 0.01)
     address = str(folder / "s.db")
     write(folder, FOUR)
     assert run(address, "run", "s.yaml")[0] == 0
     with closing(Store(address)) as store:
         run_id, told = store.find("latest").id, threading.Event()
         with held(store, run_id, told.set):
-            with pytest.raises(UsageError, match="being made by another process"):
+            with pytest.raises(UsageError, match="Another process, "):
                 held(store, run_id).__enter__()
             with closing(Store(address)) as other:
                 release_run(other, run_id, owner_of(other, run_id).text)

@@ -106,7 +106,7 @@ def steal(address, run_id):
 
 
 def test_who_only_waits_learns_of_it_by_the_next_sign_of_life(tmp_path, monkeypatch):
-    monkeypatch.setattr("pennyweight.engine.resume.EVERY", 0.05)
+    monkeypatch.setattr("pennyweight.engine.resume.HEARTBEAT", 0.05)
     limited = response(SLOW_DOWN, 429, headers={"Retry-After": "250"})
     address = str(tmp_path / "s.db")
     with in_a_thread({"m": limited}) as served, closing(Store(address)) as store:
@@ -125,7 +125,7 @@ def test_who_only_waits_learns_of_it_by_the_next_sign_of_life(tmp_path, monkeypa
 
 @pytest.mark.parametrize("phase", ["scores", "behaviours"])
 def test_who_lost_a_run_while_judging_keeps_no_judgment(tmp_path, monkeypatch, phase):
-    monkeypatch.setattr("pennyweight.engine.resume.EVERY", 0.05)
+    monkeypatch.setattr("pennyweight.engine.resume.HEARTBEAT", 0.05)
     address = str(tmp_path / "s.db")
     (tmp_path / "bot.py").write_text(
         "import asyncio\ndef answer(text):\n    return 'FINAL_ANSWER: 4'\n"

@@ -156,7 +156,7 @@ BOMB = gzip.compress(bytes(2 << 20))
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{", "connection", "broke off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", "connection", "broke off"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "malformed", "no proper HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "malformed", "not valid HTTP"),
         (
             b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + bytes(2 << 20),
             "too_large",
@@ -171,7 +171,7 @@ BOMB = gzip.compress(bytes(2 << 20))
         (
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
             "malformed",
-            "unpacked",
+            "decompressed",
         ),
         (
             b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
@@ -180,9 +180,9 @@ BOMB = gzip.compress(bytes(2 << 20))
         ),
         (b"HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", "malformed", "protocol"),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000, "malformed", "head is larger"),
-        (CHUNKED + b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 100_000, "malformed", "follows its body"),
-        (CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"y" * 600_000, "malformed", "follows its body"),
-        (CHUNKED + b"2\r\n{}\r\n1;x=" + b"y" * 600_000, "malformed", "follows its body"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 100_000, "malformed", "part after its body"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"y" * 600_000, "malformed", "part after its body"),
+        (CHUNKED + b"2\r\n{}\r\n1;x=" + b"y" * 600_000, "malformed", "part after its body"),
         (b"", "connection", "without an answer"),
     ],
 )

@@ -38,7 +38,7 @@ def test_a_wait_that_is_too_long_is_not_tried_again() -> None:
     long = from_status(429, {"Retry-After": "86400"}, "slow.")
     assert (short.retryable, long.retryable) == (True, False)
     assert "wait" not in str(short)
-    assert str(long).endswith("slow. It asks to wait 86,400 s, which is not waited for.")
+    assert str(long).endswith("slow. It asks to wait 86,400 s, which is too long.")
     assert (long.kind, long.retry_after) == ("rate_limit", 86_400.0)
 
 

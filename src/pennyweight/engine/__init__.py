@@ -9,7 +9,6 @@ Tested elsewhere:
     calls.py: tests/engine/test_engine.py
     ending.py: tests/render/test_run_end.py
     live_accuracy.py: tests/engine/test_execution.py
-    prepared.py: tests/engine/test_engine.py
     tally.py: tests/api/test_run.py
     workforce.py: tests/judges/test_judge.py
 """

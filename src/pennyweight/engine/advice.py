@@ -1,4 +1,4 @@
-"""What a suite most likely did not mean: told before the first call, and after the last."""
+"""Warnings about likely mistakes in a suite, before the first call and after the last."""
 
 from __future__ import annotations
 
@@ -15,53 +15,45 @@ from pennyweight.text.matching import are_numbers, targets
 
 LOOKS_AT = frozenset({"tier", "status", "target", "response", "passed"})
 """The columns of records that `unanswered` reads."""
-LOOKED_AT = 50
-"""The tasks whose prompts are searched for a marker; they share their template."""
-_OTHER_RULE = "Take another rule ('answer: last_line' in the suite, --answer last_line for a run)"
+SEARCHED_TASKS = 50
+"""How many tasks' prompts are searched for a marker; all share their template."""
 
 
 def advice(suite: Suite) -> Iterator[str]:
-    """Say which prompts and rules of a suite hardly fit its tasks."""
-    yield from _prompts(suite)
-    yield from _marker(suite)
-    yield from _numbers(suite)
-    yield from _lists(suite)
-    yield from _undecided(suite)
+    """Yield a warning for each prompt or rule of a suite that does not fit its tasks."""
+    for check in (_prompts, _marker, _numbers, _lists, _undecided):
+        yield from check(suite)
 
 
 def _prompts(suite: Suite) -> Iterator[str]:
-    """Name the tiers in which every task is asked the same."""
+    """Warn about tiers that send the same prompt for every task."""
     if any(task.before or task.work or task.turns for task in suite.tasks):
         return
-    same = [tier.name for tier in suite.tiers if not _tells_task(tier)]
+    same = [tier.name for tier in suite.tiers if not _uses_task(tier)]
     if same:
         yield (
-            f"The prompt of {', '.join(same)} uses nothing of a task: every task is asked the "
-            "same. '{{ input }}' stands for what a task asks."
+            f"The prompt of {', '.join(same)} uses no value of the task, so every task gets the "
+            "same prompt. '{{ input }}' inserts the task's input."
         )
 
 
-def _tells_task(tier: Tier) -> bool:
-    asked = [m.content for m in tier.messages] if tier.messages else [tier.prompt]
-    texts = [*asked, tier.system or ""]
-    return any(variables_of(text) - {"examples"} for text in texts)
+def _uses_task(tier: Tier) -> bool:
+    prompts = [m.content for m in tier.messages] or [tier.prompt]
+    return any(variables_of(text) - {"examples"} for text in [*prompts, tier.system or ""])
 
 
 def _marker(suite: Suite) -> Iterator[str]:
-    """Name the tiers that never ask for the marker by which answers are found."""
-    tasks = [task for task in suite.tasks if task.target is not None][:LOOKED_AT]
+    """Warn about tiers that never ask for the marker by which answers are found."""
+    tasks = [task for task in suite.tasks if task.target is not None][:SEARCHED_TASKS]
     if suite.answer.kind != "marker" or not tasks:
         return
     word = suite.answer.value.strip().rstrip(":").casefold()
-    silent = [
-        tier.name
-        for tier in suite.tiers
-        if not any(
-            word in turn["content"].casefold()
-            for task in tasks
-            for turn in conversation(tier, task)
-        )
-    ]
+
+    def asks(tier: Tier) -> bool:
+        turns = (turn for task in tasks for turn in conversation(tier, task))
+        return any(word in turn["content"].casefold() for turn in turns)
+
+    silent = [tier.name for tier in suite.tiers if not asks(tier)]
     if silent:
         yield (
             f"Answers are found by the marker {suite.answer.value!r}, but no prompt of "
@@ -71,30 +63,26 @@ def _marker(suite: Suite) -> Iterator[str]:
 
 
 def _numbers(suite: Suite) -> Iterator[str]:
-    """Name the targets that are no numbers where numbers are compared."""
+    """Warn about targets that are not numbers where numbers are compared."""
     if suite.match.kind != "numeric":
         return
-    told = [task for task in suite.tasks if task.target is not None]
-    wrong = pl.Series([task.target for task in told], dtype=pl.String)
-    odd = [task for task, number in zip(told, are_numbers(wrong), strict=True) if not number]
-    if odd:
-        yield f"match: numeric, but {_named(odd)} is no number: it is compared as text."
+    tasks = [task for task in suite.tasks if task.target is not None]
+    numbers = are_numbers(pl.Series([task.target for task in tasks], dtype=pl.String))
+    wrong = [task for task, number in zip(tasks, numbers, strict=True) if not number]
+    if wrong:
+        yield f"match: numeric, but {_named(wrong)} is not a number: it is compared as text."
 
 
 def _lists(suite: Suite) -> Iterator[str]:
-    """Name the targets that are lists where they are compared as one text."""
-    if suite.match.kind not in _WHOLE:
+    """Warn about targets that are lists where they are compared as one text."""
+    if suite.match.kind not in {"exact", "contains", "choice"}:
         return
     lists = [task for task in suite.tasks if _is_list(task.target)]
     if lists:
         yield (
             f"match: {suite.match.kind}, but {_named(lists)} is a list: it is compared as text. "
-            "'match: any_of' takes an answer that is one of them."
+            "'match: any_of' accepts an answer that is one of its items."
         )
-
-
-_WHOLE = {"exact", "contains", "choice"}
-"""Ways to match that know nothing of lists, and for which a list makes little sense."""
 
 
 def _is_list(target: str | None) -> bool:
@@ -103,32 +91,31 @@ def _is_list(target: str | None) -> bool:
 
 
 def _named(tasks: Sequence[Task]) -> str:
-    """Name the targets of tasks by the first of them."""
+    """Describe the targets of tasks by the first of them."""
     more = f" and {len(tasks) - 1:,} more" if len(tasks) > 1 else ""
     return f"the target of task {tasks[0].id!r} ({tasks[0].target!r:.60}){more}"
 
 
 def _undecided(suite: Suite) -> Iterator[str]:
-    """Say that nothing in a suite tells right from wrong.
+    """Warn if nothing decides whether an attempt is right.
 
-    A function and a recording may say of an attempt whether it passed.
+    A function or a recording may report whether an attempt passed.
     """
-    told = any(s.model.startswith(("python:", "replay:")) for s in suite.subjects if not s.agent)
+    models = [subject.model for subject in suite.subjects if not subject.agent]
+    reported = any(model.startswith(("python:", "replay:")) for model in models)
     decided = any(map(_decides, suite.tasks)) or any(map(_decides, suite.tiers))
-    if suite.judge or told or decided:
-        return
-    yield (
-        "No task has a target, checks or behaviours, and there is no judge: nothing can be right "
-        "or wrong, so there will be no accuracy."
-    )
+    if not (suite.judge or reported or decided):
+        yield (
+            "No task has a target, checks or behaviours, and there is no judge: nothing can be "
+            "right or wrong, so there will be no accuracy."
+        )
 
 
-def _decides(one: Task | Tier) -> bool:
+def _decides(part: Task | Tier) -> bool:
     """Whether a task or tier has anything by which an attempt can be right or wrong."""
-    work = one.work
-    if work and (work.verify or work.keep):
+    if part.work and (part.work.verify or part.work.keep):
         return True
-    return not isinstance(one, Tier) and (one.target is not None or one.scenario is not None)
+    return isinstance(part, Task) and (part.target is not None or part.scenario is not None)
 
 
 ANSWERED_BY = frozenset({"subject", "status"})
@@ -136,9 +123,9 @@ ANSWERED_BY = frozenset({"subject", "status"})
 
 
 def shared(suite: Suite, frames: Iterable[pl.DataFrame] | None = None) -> str | None:
-    """Say that a local model's latency is that of a machine busy with several calls.
+    """Warn that concurrent calls share this machine, which affects a local model's latency.
 
-    Of the run's records only those are named that gave more than one answer.
+    If records are given, name only the models that answered more than once.
     """
     local = [s.name for s in suite.subjects if not s.agent and s.model.startswith("local/")]
     if not local or suite.limits.concurrency == 1:
@@ -151,42 +138,43 @@ def shared(suite: Suite, frames: Iterable[pl.DataFrame] | None = None) -> str | 
     if not local:
         return None
     return (
-        f"{', '.join(local)} answered several calls at once, which share this machine: the latency "
-        "is that under load. 'limits: {concurrency: 1}' measures each call alone."
+        f"{', '.join(local)} answered several calls at once on this machine, so latency is "
+        "measured under load. 'limits: {concurrency: 1}' measures each call alone."
     )
 
 
 def unanswered(frames: Iterable[pl.DataFrame], rule: AnswerRule) -> str | None:
-    """Say that a rule found no answer in most responses of a tier, and what to do then.
+    """Warn if a rule found no answer in most responses of a tier, and suggest what to do.
 
-    What has no target, or was decided otherwise, needs no answer.
+    Only responses that are scored by a target count.
     """
-    counts: dict[str, list[int]] = {}
-    for frame in frames:
-        there = frame.filter(
-            pl.col("response").is_not_null()
-            & pl.col("target").is_not_null()
-            & pl.col("passed").is_null()
-            & (pl.col("status") == "ok")
-        )
-        found = there.with_columns(answer=answer(pl.col("response"), rule))
-        grouped = found.group_by("tier").agg(pl.len(), pl.col("answer").null_count())
-        for tier, made, none in grouped.iter_rows():
-            one = counts.setdefault(tier or "", [0, 0])
-            one[0], one[1] = one[0] + made, one[1] + none
-    most = sorted(tier for tier, (made, none) in counts.items() if none > made / 2)
-    if not most:
-        return None
-    none, made = (sum(counts[tier][i] for tier in most) for i in (1, 0))
-    where = "" if len(most) == len(counts) else f" of {', '.join(most)}"
-    named = f"{rule.kind!r}" + (f" ({rule.value})" if rule.value else "")
-    todo = (
-        f"{_OTHER_RULE}, or ask for the marker in the prompt."
-        if rule.kind == "marker"
-        else "Take another rule ('answer' in the suite, --answer for a run), or ask in the prompt "
-        "for what it finds."
+    scored = (
+        pl.col("response").is_not_null()
+        & pl.col("target").is_not_null()
+        & pl.col("passed").is_null()
+        & (pl.col("status") == "ok")
     )
+    missing = answer(pl.col("response"), rule).is_null().alias("missing")
+    parts = [frame.filter(scored).select(pl.col("tier").fill_null(""), missing) for frame in frames]
+    if not parts:
+        return None
+    tiers = pl.concat(parts).group_by("tier").agg(pl.len(), pl.col("missing").sum()).sort("tier")
+    most = tiers.filter(pl.col("missing") > pl.col("len") / 2)
+    if most.is_empty():
+        return None
+    where = "" if len(most) == len(tiers) else f" of {', '.join(most['tier'])}"
+    named = f"{rule.kind!r}" + (f" ({rule.value})" if rule.value else "")
+    if rule.kind == "marker":
+        todo = (
+            "Use another rule ('answer: last_line' in the suite, --answer last_line for a run), or "
+            "ask for the marker in the prompt."
+        )
+    else:
+        todo = (
+            "Use another rule ('answer' in the suite, --answer for a run), or ask in the prompt "
+            "for what it finds."
+        )
     return (
-        f"No answer was found in {none:,} of {made:,} responses{where} by the rule {named}, and "
-        f"they count as wrong. {todo}"
+        f"The rule {named} found no answer in {most['missing'].sum():,} of {most['len'].sum():,} "
+        f"responses{where}; they count as wrong. {todo}"
     )

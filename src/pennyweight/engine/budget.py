@@ -7,13 +7,11 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Spending
-    from pennyweight.suite.values import Limits
+from pennyweight.store.store import Spending
+from pennyweight.suite.values import Limits
 
 TURN = 16
 """Tokens that a chat format may add to each turn."""
@@ -108,8 +106,7 @@ class Budget:
                 raise ExhaustedError(self.reached(limit, most))
             self._settled.clear()
             await self._settled.wait()
-        self.held_usd += most.usd or 0.0
-        self.held_tokens += most.tokens or 0
+        self.hold(most)
         self._in_flight += 1
 
     def settle(self, most: Amount, used: Amount) -> None:

@@ -1,38 +1,37 @@
-"""A scripted user: several calls of a model that make one attempt.
+"""Conversations with a scripted user: several calls of a model that make one attempt.
 
-The later lines of the script stand behind the first question, as messages of their own role, so
-that a changed script is a changed attempt. They never reach the model as they are.
+The later lines of the script follow the first question as messages with their own role, so that a
+changed script is a changed attempt. They are never sent in that form.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import stored_behaviour
 from pennyweight.engine.budget import ceiling
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Message, Model, Reply, Request, Usage
+from pennyweight.models.model import Message, Model, Reply, Request, ToolCall, Usage
 from pennyweight.suite.plan import ROUNDS
 from pennyweight.suite.scenarios import LATER
 
 NO_TOOL = "This tool gives no result."
-MOST_TOOLS = 128
-"""So many calls of tools in one reply are answered; nobody who means them makes more."""
+MAX_TOOL_CALLS = 128
+"""Tool calls that are answered in one reply."""
 
 
-class Talk(Model):
-    """One conversation of a model with a user who goes on by a script.
+class Conversation(Model):
+    """One conversation of a model with a scripted user.
 
-    To the engine it is a model that is called once. When a call of it fails, the next try goes on
-    with that call: what was answered before is not asked, or paid for, again.
+    To the engine it is a model that is called once. After a failed call, the next try repeats that
+    call: earlier answers are neither requested nor paid for again.
 
-    `room` is how many tokens may be sent in one call of it, `output` how many may come out. A model
-    that calls tools again and again gets their results each time: the budget did not reckon with
-    so many.
+    `room` is the maximum number of tokens sent in one call, `output` the maximum number returned. A
+    model that keeps calling tools could otherwise exceed what is reserved for it.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Talk(Model):
         self._is_asked = False
 
     async def call(self, _: Request | None = None) -> Reply:
-        """Let the model answer until the script ends; `paid` is told each of its replies."""
+        """Let the model answer until the script ends; pass each reply to `paid`."""
         while self._is_asked or next(self._steps, None):
             self._fit()
             self._is_asked = True
@@ -69,57 +68,56 @@ class Talk(Model):
         return self._whole()
 
     def _play(self, script: Sequence[Mapping[str, Any]]) -> Iterator[bool]:
-        """Go through the script, up to each call of the model."""
+        """Play the script, up to each call of the model."""
         results = next((line["results"] for line in script if "results" in line), None)
         yield from self._rounds(results)
         for line in script:
-            said = _said(line, self._replies[-1])
-            if said is not None:
-                self._hear(Message("user", said))
+            text = _next_text(line, self._replies[-1])
+            if text is not None:
+                self._add(Message("user", text))
                 yield from self._rounds(results)
 
     def _rounds(self, results: Mapping[str, str] | None) -> Iterator[bool]:
-        """Go on while the model calls tools; they give the results of the script."""
+        """Continue while the model calls tools, which return the results of the script."""
         for _ in range(ROUNDS):
             yield True
             reply = self._replies[-1]
-            asked, given = reply.tool_calls, results or {}
-            if len(asked) > MOST_TOOLS:
-                text = f"The model called {len(asked):,} tools at once; {MOST_TOOLS} are answered."
+            calls, known = reply.tool_calls, results or {}
+            if len(calls) > MAX_TOOL_CALLS:
+                text = f"The model called {len(calls):,} tools at once, over {MAX_TOOL_CALLS}."
                 raise CallError("too_large", text, sent=False)
-            self._hear(
-                Message("assistant", reply.text, asked),
+            self._add(
+                Message("assistant", reply.text, calls),
                 *(
-                    Message("tool", given.get(c.name, NO_TOOL), tool_call_id=c.id, name=c.name)
-                    for c in asked
+                    Message("tool", known.get(c.name, NO_TOOL), tool_call_id=c.id, name=c.name)
+                    for c in calls
                 ),
             )
-            if not asked or results is None:
+            if not calls or results is None:
                 return
 
-    def _hear(self, *messages: Message) -> None:
+    def _add(self, *messages: Message) -> None:
         """Add to the conversation."""
         self._turns += messages
         self._request = replace(self._request, messages=(*self._request.messages, *messages))
 
     def _fit(self) -> None:
-        """Refuse a call that could take more than was set aside for it."""
+        """Refuse a call that could use more than was reserved for it."""
         if self._room is None:
             return
-        said = [{"content": m.content} for m in self._request.messages if m.role != "assistant"]
-        taken = (r.usage.completion_tokens for r in self._replies)
-        need = ceiling(said) + sum(self._output if one is None else one for one in taken)
+        sent = [{"content": m.content} for m in self._request.messages if m.role != "assistant"]
+        outputs = (r.usage.completion_tokens for r in self._replies)
+        need = ceiling(sent) + sum(self._output if n is None else n for n in outputs)
         if need > self._room:
             text = (
-                f"The conversation has grown to about {need:,} tokens; {self._room:,} were set "
-                "aside for a call of it, since there are limits. The model calls its tools again "
-                "and again, or they say much: shorten tool_results, or lift limits.usd and "
-                "limits.tokens."
+                f"The conversation has grown to about {need:,} tokens, but only {self._room:,} are "
+                "reserved for one of its calls. The model keeps calling tools, or their results "
+                "are long: shorten tool_results, or remove limits.usd and limits.tokens."
             )
             raise CallError("too_large", text, sent=False)
 
     def _whole(self) -> Reply:
-        """Join the replies: all that was said, every tool, all that it took."""
+        """Join the replies: their texts, tool calls and usage."""
         last = self._replies[-1]
         texts = [r.text for r in self._replies if r.text.strip()]
         thoughts = [r.reasoning for r in self._replies if r.reasoning]
@@ -129,7 +127,9 @@ class Talk(Model):
             text="\n\n".join(texts),
             reasoning="\n\n".join(thoughts) or None,
             tool_calls=tuple(call for r in self._replies for call in r.tool_calls),
-            usage=_added([r.usage for r in self._replies]),
+            usage=Usage(
+                *(_sum([getattr(r.usage, f.name) for r in self._replies]) for f in fields(Usage))
+            ),
             truncated=any(r.truncated for r in self._replies),
             refused=any(r.refused for r in self._replies),
             logprobs=None,
@@ -140,19 +140,21 @@ class Talk(Model):
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    """Write a message down, with the tools that it calls or that it comes from."""
-    calls = [{"name": c.name, "arguments": c.arguments} for c in message.tool_calls]
-    named = {"name": message.name} if message.name else {}
+    """Return a message as plain data, with the tools that it calls or that it comes from."""
+    optional = {"name": message.name, "tool_calls": _calls(message.tool_calls)}
     return {
         "role": message.role,
         "content": message.content,
-        **named,
-        **({"tool_calls": calls} if calls else {}),
+        **{name: value for name, value in optional.items() if value},
     }
 
 
-def _said(line: Mapping[str, Any], reply: Reply) -> str | None:
-    """Decide what the user says next: what the script says, something else, or nothing."""
+def _calls(calls: Sequence[ToolCall]) -> list[dict[str, str]]:
+    return [{"name": c.name, "arguments": c.arguments} for c in calls]
+
+
+def _next_text(line: Mapping[str, Any], reply: Reply) -> str | None:
+    """Return the user's next message; None if the script skips it."""
     if "say" not in line:
         return None
     if "if" not in line:
@@ -160,26 +162,17 @@ def _said(line: Mapping[str, Any], reply: Reply) -> str | None:
     row = {
         "response": reply.text,
         "reasoning": reply.reasoning,
-        "tool_calls": [{"name": c.name, "arguments": c.arguments} for c in reply.tool_calls],
+        "tool_calls": _calls(reply.tool_calls),
         "refused": reply.refused,
         "latency_ms": reply.latency_ms,
         "prompt_tokens": reply.usage.prompt_tokens,
         "completion_tokens": reply.usage.completion_tokens,
     }
-    said = (
-        line["say"]
-        if stored_behaviour(line["if"]).verdict(AttemptView(row), {}).holds
-        else line.get("else")
-    )
-    return None if said is None else str(said)
-
-
-def _added(several: Sequence[Usage]) -> Usage:
-    names = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
-    sums = {name: _sum([getattr(one, name) for one in several]) for name in names}
-    return Usage(**sums)
+    holds = stored_behaviour(line["if"]).verdict(AttemptView(row), {}).holds
+    text = line["say"] if holds else line.get("else")
+    return None if text is None else str(text)
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """Add up; what is not known of one part is not known of the whole."""
+    """Add values; None if one of them is not known."""
     return None if any(value is None for value in values) else sum(values)

@@ -1,11 +1,10 @@
-"""Runs that end as soon as a policy is decided: parts of a suite, and what is known after each."""
+"""Runs that end as soon as a policy is decided: growing parts of a suite, with a verdict each."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
@@ -15,14 +14,12 @@ from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.verdict import Verdict
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
-
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run, RunSettings, Store
-    from pennyweight.suite.values import Suite
+from pennyweight.store.store import Run, RunSettings, Store
+from pennyweight.suite.values import Suite
 
 FIRST = 10
 GROWTH = 1.13
-"""Between two looks the tasks tried grow by so much: few looks, little made in vain."""
+"""The factor by which the tasks grow from one verdict to the next: few verdicts, little waste."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +27,13 @@ class GrowingSuite:
     """A suite whose tasks are tried in random order until its policy is decided."""
 
     suite: Suite
-    """With its tasks in the order in which they are tested."""
+    """The suite, with its tasks in the order in which they are tried."""
     policy: Policy
     baseline: GateRecords | None
     seed: int
-    """What the order is made of: another one in every run, so that no task always comes first."""
+    """The seed of the order, which differs in each run, so that no task always comes first."""
     version: str | None = None
-    """What was evaluated, where thresholds depend on it."""
+    """The evaluated version, for progressive thresholds."""
 
     @classmethod
     def of(
@@ -48,12 +45,9 @@ class GrowingSuite:
         seed: int | None = None,
         version: str | None = None,
     ) -> GrowingSuite:
-        """Check that a verdict can be reached in parts."""
+        """Shuffle the tasks. Raise UsageError if the policy cannot be decided early."""
         if len(suite.subjects) * len(suite.tiers) > 1:
-            raise UsageError(
-                "--until-decided takes a suite with one subject and one tier: each verdict would "
-                "need attempts of its own."
-            )
+            raise UsageError("--until-decided needs a suite with one subject and one tier.")
         if all(gate.on == "value" for gate in policy.gates):
             raise UsageError(
                 "No gate of the policy is 'on: confident' or compares with a baseline, so nothing "
@@ -70,7 +64,7 @@ class GrowingSuite:
 
     @property
     def plan(self) -> EarlyStopPlan:
-        """What would be tried at the most."""
+        """All attempts that may be made."""
         tasks = (PlannedTask(t.id, t.category, t.capability) for t in self.suite.tasks)
         return EarlyStopPlan(tuple(tasks), self.suite.runs)
 
@@ -81,14 +75,14 @@ class GrowingSuite:
         return tuple({*self.policy.required, *own} - {*self.policy.optional})
 
     def settings(self) -> RunSettings:
-        """Return what the run stores, so that it can be decided again in the same way."""
+        """Return the settings that a run stores, so that it can be decided again."""
         return EarlyStop(self.plan, self.seed, self.version).settings()
 
     def parts(self) -> Iterator[Suite]:
-        """Give ever larger parts of the suite; the last one of each round has all tasks.
+        """Yield growing parts of the suite; the last one of each round has all tasks.
 
-        What must pass is tried first: one failure ends the run. The tests on intervals go by the
-        order all the same, and come to these tasks when it is their turn, so nothing is biased.
+        Required tasks are tried first, because one failure ends the run. The statistical tests
+        still follow the random order, so they are not biased by it.
         """
         first = set(self.required)
         for number in range(1, self.suite.runs + 1):
@@ -98,14 +92,14 @@ class GrowingSuite:
                     yield replace(self.suite, tasks=tuple(chosen), runs=number, is_part=True)
 
     def look(self, run: Run, store: Store) -> Verdict:
-        """Decide on what is there so far."""
+        """Decide the policy by the records so far."""
         source = [RunSource(run, store)]
         records = read_records(source, needed_metrics(self.policy), self.policy.options)
         return decide(self.policy, records, self.baseline, self.plan)
 
 
 def sizes(tasks: int, first: int = FIRST) -> Iterator[int]:
-    """Say after how many tasks to look.
+    """Yield the numbers of tasks after which the policy is decided.
 
     >>> list(sizes(20))
     [10, 12, 14, 16, 18, 20]

@@ -18,9 +18,9 @@ class ClosedBecause(StrEnum):
     """Why an account receives no more calls."""
 
     LONG_WAIT = "long_wait"
-    """It asks for a longer pause than a run waits."""
+    """It asks for a longer pause than Pennyweight waits."""
     SILENT = "silent"
-    """It has answered no call for a long time."""
+    """It has not answered for a long time."""
     REFUSED = "refused"
     """It refused many calls in a row: its key, its quota, or an unknown model."""
 
@@ -35,7 +35,7 @@ class LimitReached:
     held: float = 0.0
     """Reserved for calls that did not report their usage and may be charged."""
     next_call: float | None = None
-    """The most that the next call may use; None where that is known only afterwards."""
+    """The maximum that the next call may use; None if not known before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class EndKind(StrEnum):
     """Everything was tried, and some attempts failed."""
     INTERRUPTED = "interrupted"
     STOPPED = "stopped"
-    """It stopped for the reason given beside it."""
+    """It stopped for the reason in `RunEnd.reason`."""
     DECIDED = "decided"
     """The policy was decided before all attempts were made."""
 

@@ -1,4 +1,4 @@
-"""The engine: one event loop that makes attempts and hands their records to the writer."""
+"""The engine: one event loop that makes attempts and passes their records to the writer."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
 from pennyweight.engine.calls import (
     NOTHING_USED,
+    CallResult,
     CutError,
     LateError,
-    Made,
+    call_once,
     call_row,
-    called,
     cost_of,
     used_of,
 )
-from pennyweight.engine.conversations import Talk
+from pennyweight.engine.conversations import Conversation
 from pennyweight.engine.limiter import ClosedError, Limiter
-from pennyweight.engine.prepared import Call, PreparedSide
 from pennyweight.engine.resume import key_of, task_columns
+from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
 from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
+from pennyweight.models.prices import Prices
 from pennyweight.store.store import RECORD_COLUMNS, Row, Store
 from pennyweight.suite.plan import (
     Attempt,
@@ -39,22 +40,55 @@ from pennyweight.suite.plan import (
     work_of,
 )
 from pennyweight.suite.scenarios import LATER
-from pennyweight.suite.values import Suite
+from pennyweight.suite.values import Price, Suite
 from pennyweight.text.safe import storable
 
-if TYPE_CHECKING:
-    from pennyweight.engine.tally import Tally
-    from pennyweight.models.prices import Prices
-
-SETTINGS = frozenset(f.name for f in fields(Settings))
 NO_REPLY = Reply("")
 OUTPUT_TOKENS = 4096
 """The output reserved for a call whose settings set no limit."""
 _in_order_of_records: Callable[[dict[str, Any]], Row] = itemgetter(*RECORD_COLUMNS)
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedSide:
+    """What all attempts of one subject in one tier share."""
+
+    model: Model
+    limiter: Limiter
+    settings: Settings
+    output: int
+    """The maximum number of output tokens of a call."""
+    sent: int
+    """The maximum number of tokens sent besides the messages: tools, a schema, extra fields."""
+    mark: str
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A prepared attempt: what is sent, to which model, and how much it may use."""
+
+    attempt: Attempt
+    side: PreparedSide
+    request: Request
+    turns: str
+    fingerprint: str
+    most: Amount
+    one: Amount
+    """The maximum of one call, where a conversation makes several."""
+    conversation: Conversation | None = None
+    rows: list[Row] = field(default_factory=list)
+    """The ledger rows of a conversation's calls that are not written yet."""
+
+    def take_rows(self, last: Row | None = None) -> list[Row]:
+        """Return the rows to write, once."""
+        taken = [*self.rows, last] if last else [*self.rows]
+        self.rows.clear()
+        return taken
+
+
 class Engine:
-    """Makes the attempts of a run that are still to be made."""
+    """Makes the attempts of a run."""
 
     def __init__(
         self,
@@ -76,7 +110,7 @@ class Engine:
         self._sides: dict[tuple[str, str], PreparedSide] = {}
 
     async def make(self, attempts: Iterator[Attempt]) -> None:
-        """Make all attempts; ends early when stopped, at a limit, or unable to write."""
+        """Make all attempts, until stopped, at a limit, or unable to write."""
         try:
             await self.workforce.run(
                 self._work(queue)
@@ -87,18 +121,18 @@ class Engine:
             await self.workforce.close()
 
     def _queues(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Limiter, Iterator[Attempt]]]:
-        """Deal attempts out to their accounts, so that one that is paused holds up no other."""
-        dealt: dict[str, deque[Attempt]] = {account: deque() for account in self.limiters}
+        """Distribute attempts over their accounts, so that a paused account delays no other."""
+        queues: dict[str, deque[Attempt]] = {account: deque() for account in self.limiters}
 
         def queue(account: str) -> Iterator[Attempt]:
-            own = dealt[account]
+            waiting = queues[account]
             while True:
-                while not own:
+                while not waiting:
                     attempt = next(attempts, None)
                     if attempt is None:
                         return
-                    dealt[self.models[attempt.subject.name].account].append(attempt)
-                yield own.popleft()
+                    queues[self.models[attempt.subject.name].account].append(attempt)
+                yield waiting.popleft()
 
         for account, limiter in self.limiters.items():
             yield limiter, queue(account)
@@ -107,12 +141,12 @@ class Engine:
         ahead: list[tuple[Attempt, Call | None]] = []
 
         def look_ahead() -> None:
-            """Make the next one ready; what is wrong with it is told when its turn comes."""
+            """Prepare the next attempt; an error in it is raised when its turn comes."""
             attempt = None if self.tally.stopping else next(attempts, None)
             if attempt is not None:
                 ahead.append((attempt, None))
                 with suppress(Exception):
-                    ahead[0] = attempt, self._ready(attempt, self._side_of(attempt))
+                    ahead[0] = attempt, self._ready(attempt, self._side(attempt))
 
         while not self.tally.stopping:
             attempt, call = ahead.pop() if ahead else (next(attempts, None), None)
@@ -120,9 +154,9 @@ class Engine:
                 return
             try:
                 await self._attempt(attempt, call, look_ahead)
-            except ClosedError as error:  # other accounts go on
+            except ClosedError as error:  # other accounts continue
                 self.tally.set_reason(self.tally.stop_reason or error.reason)
-            except CallTooLargeError as error:  # smaller ones go on
+            except CallTooLargeError as error:  # smaller calls continue
                 self.tally.set_reason(replace(error.reason, task=attempt.task.id))
             except ExhaustedError as error:
                 self.tally.set_reason(error.reason)
@@ -135,13 +169,13 @@ class Engine:
         if attempt.seed is not None and chosen.seed is None:
             chosen = replace(chosen, seed=attempt.seed)
         work = work_of(attempt)
-        said = tuple(Message(t["role"], t["content"]) for t in turns)
+        messages = tuple(Message(t["role"], t["content"]) for t in turns)
         label = f"{attempt.tier.name}\0{attempt.task.id}"
-        request = Request(said, chosen, attempt.number, work, label)
+        request = Request(messages, chosen, attempt.number, work, label)
         tokens, output = ceiling(turns) + side.sent, side.output
         script = attempt.task.turns
         calls = most_calls(script)
-        if calls > 1:  # each call also sends what was said before, and what its tools gave
+        if calls > 1:  # each call also sends the earlier turns and the results of tools
             tokens += calls * (output + ceiling([t for t in turns if t["role"] == LATER]))
         cost = self.prices.cost(attempt.subject, Usage(tokens, output))
         text = json.dumps(turns)
@@ -155,25 +189,24 @@ class Engine:
         def paid(reply: Reply) -> None:
             used = used_of(self.prices, attempt.subject, reply)
             self.budget.spend(used, one)
-            made = Made(used, reply.latency_ms or 0.0, reply)
-            rows.append(call_row("attempt", key_of(self.run, attempt), side.model.name, made, one))
+            rows.append(self._ledger_row(call, CallResult(used, reply.latency_ms or 0.0, reply)))
 
         room = tokens - side.sent if self.budget.is_limited else None
-        talk = Talk(side.model, request, paid, room, output)
-        return Call(attempt, side, request, text, mark, most, one, talk, rows)
-
-    def _side_of(self, attempt: Attempt) -> PreparedSide:
-        return self._sides.get((attempt.subject.name, attempt.tier.name)) or self._side(attempt)
+        talk = Conversation(side.model, request, paid, room, output)
+        call = Call(attempt, side, request, text, mark, most, one, talk, rows)
+        return call
 
     def _side(self, attempt: Attempt) -> PreparedSide:
-        """Work out what the attempts of a side share; settings no wire knows go as they are."""
-        subject = attempt.subject
+        """Return what the attempts of a side share."""
+        subject, tier = attempt.subject, attempt.tier.name
+        if side := self._sides.get((subject.name, tier)):
+            return side
         options = settings(self.suite, attempt)
         chosen = Settings.from_suite(options)
         if self.suite.confidence == "logprobs":
             chosen = replace(chosen, logprobs=True)
         model = self.models[subject.name]
-        side = self._sides[subject.name, attempt.tier.name] = PreparedSide(
+        side = self._sides[subject.name, tier] = PreparedSide(
             model,
             self.limiters[model.account],
             chosen,
@@ -187,17 +220,17 @@ class Engine:
     async def _attempt(
         self, attempt: Attempt, call: Call | None, meanwhile: Callable[[], None]
     ) -> None:
-        """Make one attempt, trying again where that can help, and hand over its record.
+        """Make one attempt, with retries where they can help, and pass its record to the writer.
 
-        It is made ready when it has a place, or while the one before it is written: who waits
-        holds no prompt. Its place is given back when the record is committed, unless there are
-        hundreds: what a crash can lose is what is under way, and no more than half as many again.
+        Its prompt is prepared when it has a place, or while the previous record is written: an
+        attempt that waits holds no prompt. The place is released when the record is committed,
+        unless there are hundreds of places (see `Limiter.spare`).
         """
-        side = self._side_of(attempt)
+        side = self._side(attempt)
         began, start = time.monotonic(), time.time()
         prepared = call
 
-        async def once() -> tuple[Made, list[Row]]:
+        async def once() -> tuple[CallResult, list[Row]]:
             nonlocal prepared
             if prepared is None:
                 if self.tally.stopping:
@@ -205,58 +238,53 @@ class Engine:
                 prepared = self._ready(attempt, side)
             return await self._called(prepared)
 
-        async def finish(made: Made, rows: list[Row], tries: int) -> None:
+        async def finish(result: CallResult, rows: list[Row], tries: int) -> None:
             assert prepared is not None
-            row = self._row(prepared, start, began, tries, made)
-            if made.reply:
+            row = self._row(prepared, start, began, tries, result)
+            if result.reply:
                 await self.writer.put(row, rows, meanwhile, side.limiter.spare)
             else:
                 await self.writer.put(row, rows)
 
         await self.workforce.answered(side.model, once, finish)
 
-    async def _called(self, call: Call) -> tuple[Made, list[Row]]:
-        """Call once, within the budget; gives the rows of the ledger too."""
-        subject, talk = call.attempt.subject, call.talk
+    async def _called(self, call: Call) -> tuple[CallResult, list[Row]]:
+        """Call once, within the budget; return the result and the rows of the ledger."""
+        conversation = call.conversation
+
+        def used(reply: Reply) -> Amount:
+            """Return what is not counted yet: a finished conversation has counted every reply."""
+            if conversation and conversation.ended:
+                return NOTHING_USED
+            return used_of(self.prices, call.attempt.subject, reply)
+
+        model = conversation or call.side.model
         try:
-            if talk is None:
-                made = await called(
-                    call.side.model, call.request, call.most, self.budget, self.tally,
-                    lambda reply: used_of(self.prices, subject, reply),
-                )  # fmt: skip
-                return made, [self._ledger_row(call, made)]
-            made = await called(
-                talk, call.request, call.most, self.budget, self.tally,
-                lambda r: NOTHING_USED if talk.ended else used_of(self.prices, subject, r),
-                call.one,
-            )  # fmt: skip
+            result = await call_once(
+                model, call.request, call.most, self.budget, self.tally, used, call.one
+            )
         except (CutError, LateError) as cut:
-            self.workforce.cut += call.taken_rows(self._ledger_row(call, cut.made))
+            self.workforce.cut += call.take_rows(self._ledger_row(call, cut.result))
             raise
-        except BaseException:  # a recording that fails, say
-            self.workforce.cut += call.taken_rows()
+        except BaseException:  # such as a recording that cannot be written
+            self.workforce.cut += call.take_rows()
             raise
-        return made, call.taken_rows(None if made.reply else self._ledger_row(call, made))
+        is_counted = conversation and result.reply
+        return result, call.take_rows(None if is_counted else self._ledger_row(call, result))
 
-    def _ledger_row(self, call: Call, made: Made) -> Row:
+    def _ledger_row(self, call: Call, result: CallResult) -> Row:
         key = key_of(self.run, call.attempt)
-        return call_row("attempt", key, call.side.model.name, made, call.one)
+        return call_row("attempt", key, call.side.model.name, result, call.one)
 
-    def _row(
-        self,
-        call: Call,
-        start: float,
-        began: float,
-        tries: int,
-        made: Made,
-    ) -> Row:
-        """Write the record down, in the order of the columns; NO_REPLY stands for an error."""
-        reply, error = made.reply, made.error
-        attempt, price, said = call.attempt, call.side.price, reply or NO_REPLY
-        task, usage, latency = attempt.task, said.usage, said.latency_ms
-        cost, took = made.used.usd, made.took_ms
-        if call.talk:  # also what was answered in an earlier try
-            cost, took = cost_of(self.prices, attempt.subject, said), latency or took
+    def _row(self, call: Call, start: float, began: float, tries: int, result: CallResult) -> Row:
+        """Return the record, in the order of the columns."""
+        attempt, price, error = call.attempt, call.side.price, result.error
+        reply = result.reply or NO_REPLY
+        task, usage, latency = attempt.task, reply.usage, reply.latency_ms
+        cost, took = result.used.usd, result.took_ms
+        if call.conversation:  # includes what was answered in an earlier try
+            cost, took = cost_of(self.prices, attempt.subject, reply), latency or took
+        answered = result.reply is not None
         return _in_order_of_records(
             {
                 "run": self.run,
@@ -265,37 +293,37 @@ class Engine:
                 "task_id": task.id,
                 "attempt": attempt.number,
                 "fingerprint": call.fingerprint,
-                "status": said.status if reply else "error",
+                "status": reply.status if answered else "error",
                 "error": storable(str(error)) if error else None,
                 "error_kind": error.kind if error else None,
-                "model": storable(said.model),
+                "model": storable(reply.model),
                 "input": storable(task.input),
                 "messages": call.turns,
                 **task_columns(task),
-                "response": storable(said.text) if reply else None,
-                "reasoning": storable(said.reasoning),
-                "tool_calls": _json(said.tool_calls),
-                "logprobs": _json(said.logprobs),
-                "finish": storable(said.finish),
-                "truncated": said.truncated if reply else None,
-                "refused": said.refused if reply else None,
+                "response": storable(reply.text) if answered else None,
+                "reasoning": storable(reply.reasoning),
+                "tool_calls": _json(reply.tool_calls),
+                "logprobs": _json(reply.logprobs),
+                "finish": storable(reply.finish),
+                "truncated": reply.truncated if answered else None,
+                "refused": reply.refused if answered else None,
                 "seed": call.request.settings.seed,
                 "prompt_tokens": usage.prompt_tokens,
                 "completion_tokens": usage.completion_tokens,
                 "cached_tokens": usage.cached_tokens,
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": latency,
-                "wait_ms": (time.monotonic() - began) * 1000 - (took if reply else 0.0),
+                "wait_ms": (time.monotonic() - began) * 1000 - (took if answered else 0.0),
                 "tries": tries,
-                "cost_usd": cost if reply else None,
+                "cost_usd": cost if answered else None,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
                 "price_source": price.origin if price else None,
                 "duration_seconds": None if latency is None else latency / 1000,
                 "started": start,
                 "ended": time.time(),
-                "passed": said.passed,
-                "work": json.dumps(said.work) if said.work else None,
+                "passed": reply.passed,
+                "work": json.dumps(reply.work) if reply.work else None,
             }
         )
 

@@ -1,4 +1,4 @@
-"""Carry a suite out: plan what is to be made, make it, and say how it ended."""
+"""Execute a suite: find the attempts to make, make them, and store how that ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,8 @@ from pennyweight.suite.plan import Attempt, count
 from pennyweight.suite.values import Subject, Suite
 
 STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
+Watch = Callable[[Tally, Budget, list[Row]], None]
+"""Receives the records that were just committed; called from the writer's thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class AttemptsResult:
     spent: Spending
     interrupted: bool
     broken: int = 0
-    """How many checks of the suite's writer broke."""
+    """How many of the suite's own checks raised an error."""
 
     @property
     def missing(self) -> int:
@@ -50,7 +52,7 @@ class AttemptsResult:
 
 
 def check_subject(subject: Subject) -> str | None:
-    """Say what is wrong with a subject's model, its address or its key."""
+    """Return what is wrong with a subject's model, address or key; None if nothing is."""
     try:
         model_of(subject)
     except UsageError as error:
@@ -59,7 +61,7 @@ def check_subject(subject: Subject) -> str | None:
 
 
 def model_of(subject: Subject, timeout: float | None = None) -> Model:
-    """Find the model of a subject."""
+    """Return the model of a subject."""
     if subject.agent:
         from pennyweight.agent.command import CommandAgent  # noqa: PLC0415
 
@@ -69,14 +71,14 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
 
 
 def open_suite(path: str | Path, text: str | None = None, by: Sequence[str] = ()) -> Suite:
-    """Load a suite, its models and settings checked too, and the columns to group by."""
+    """Load a suite, and check its models, their settings and the columns to group by."""
     from pennyweight.engine.preflight import mistakes  # noqa: PLC0415
 
     return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by))
 
 
 def new_run(suite: Suite) -> Run:
-    """Make the entry of a new run: everything needed to repeat it."""
+    """Return a new run with everything needed to repeat it."""
     moment = datetime.now(UTC)
     return Run(
         id=f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -97,96 +99,88 @@ def execute(
     run: Run,
     store: Store,
     *,
-    watch: Callable[[Tally, Budget, list[Row]], None],
+    watch: Watch,
     record: Path | None = None,
     began: float | None = None,
 ) -> AttemptsResult:
     """Make the attempts of a stored run that have no good record yet.
 
-    `began` is when the run began, for a limit of seconds that holds for all of it.
+    `began` is when the run began, for a limit in seconds that covers several phases.
     """
-    tally = Tally(count(suite))
-    engines: list[Engine] = []
-
-    def lost() -> None:
-        lose(tally, [engine.workforce.stopping for engine in engines])
-
-    with held(store, run.id, lost):
-        return _execute(suite, run, store, tally, engines, watch, record, began)
+    execution = _Execution(suite, run, store, watch, record, began, Tally(count(suite)))
+    with held(store, run.id, execution.lose):
+        return execution.complete()
 
 
-def lose(tally: Tally, several: Iterable[Stopping]) -> None:
-    """Stop at once, since another process has the run now."""
+def lose(tally: Tally, stopping: Stopping | None) -> None:
+    """Stop at once because another process has the run now."""
     tally.stop_reason, tally.stopping = TakenOver(), True
-    for stopping in several:
+    if stopping:
         stopping.lose()
 
 
-def _execute(
-    suite: Suite,
-    run: Run,
-    store: Store,
-    tally: Tally,
-    engines: list[Engine],
-    watch: Callable[[Tally, Budget, list[Row]], None],
-    record: Path | None,
-    began: float | None,
-) -> AttemptsResult:
-    """Make the attempts of a run that this process holds."""
-    todo, tally.total = begin(run, suite, store)
-    save_suite_scenarios(suite, run, store)
-    models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
-    budget = Budget.of(suite.limits, store.spent(run.id), began)
-    try:
-        with recorded(models, record) as own:
-            interrupted = asyncio.run(
-                _run(suite, run, store, own, iter(todo), tally, engines, budget, watch)
-            )
-    except BaseException as error:
-        patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
-        with contextlib.suppress(StoreError):
-            store.set_run(run.id, patience=patience, status="failed", ended=time.time())
-        raise
-    whole = tally.done == tally.total and not tally.errors
-    status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
-    store.set_run(run.id, status=status, ended=time.time())
-    broken = 0 if tally.lost else run_code_checks(suite, run, store)
-    return AttemptsResult(
-        replace(run, status=status), tally, store.spent(run.id), interrupted, broken
-    )
+@dataclass(slots=True)
+class _Execution:
+    """Makes the attempts of a run that this process holds."""
 
+    suite: Suite
+    run: Run
+    store: Store
+    watch: Watch
+    record: Path | None
+    began: float | None
+    tally: Tally
+    engine: Engine | None = None
 
-async def _run(
-    suite: Suite,
-    run: Run,
-    store: Store,
-    models: dict[str, Model],
-    todo: Iterator[Attempt],
-    tally: Tally,
-    engines: list[Engine],
-    budget: Budget,
-    watch: Callable[[Tally, Budget, list[Row]], None],
-) -> bool:
-    """Run the engine until it ends or is interrupted; the first Ctrl-C ends it in good order."""
-    prices = Prices.with_models(suite.prices, models)
+    def lose(self) -> None:
+        """Stop at once because another process has the run now; called from any thread."""
+        lose(self.tally, self.engine.workforce.stopping if self.engine else None)
 
-    def committed(rows: list[Row]) -> None:
-        for row in () if tally.lost else rows:  # those were not kept
-            tally.done += 1
-            if row[STATUS] == "error":
-                kind = row[ERROR_KIND]
-                tally.errors[kind] = tally.errors.get(kind, 0) + 1
-        with contextlib.suppress(Exception):  # a broken screen must not end what is paid for
-            watch(tally, budget, rows)
+    def complete(self) -> AttemptsResult:
+        """Make the attempts and store how that ended."""
+        suite, run, store, tally = self.suite, self.run, self.store, self.tally
+        todo, tally.total = begin(run, suite, store)
+        save_suite_scenarios(suite, run, store)
+        models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
+        try:
+            with recorded(models, self.record) as recording:
+                interrupted = asyncio.run(self._make(recording, iter(todo)))
+        except BaseException as error:
+            patience = 0.0 if isinstance(error, StoreError) else None  # it has been waited for
+            with contextlib.suppress(StoreError):
+                store.set_run(run.id, patience=patience, status="failed", ended=time.time())
+            raise
+        whole = tally.done == tally.total and not tally.errors
+        status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
+        store.set_run(run.id, status=status, ended=time.time())
+        broken = 0 if tally.lost else run_code_checks(suite, run, store)
+        run = replace(run, status=status)
+        return AttemptsResult(run, tally, store.spent(run.id), interrupted, broken)
 
-    engine = Engine(suite, run.id, models, store, prices, budget, tally, committed)
-    engines.append(engine)
-    committed([])
-    engine.workforce.stopping.listen()
-    try:
-        await engine.make(todo)
-    finally:
-        for model in models.values():
-            await model.close()
-        engine.workforce.stopping.leave()
-    return engine.workforce.stopping.signals > 0
+    async def _make(self, models: Mapping[str, Model], todo: Iterator[Attempt]) -> bool:
+        """Run the engine until it ends; return whether a signal interrupted it."""
+        prices = Prices.with_models(self.suite.prices, models)
+        budget = Budget.of(self.suite.limits, self.store.spent(self.run.id), self.began)
+        tally = self.tally
+
+        def committed(rows: list[Row]) -> None:
+            for row in () if tally.lost else rows:  # a run that was lost accepts no records
+                tally.done += 1
+                if row[STATUS] == "error":
+                    kind = row[ERROR_KIND]
+                    tally.errors[kind] = tally.errors.get(kind, 0) + 1
+            with contextlib.suppress(Exception):  # a broken display must not end a paid run
+                self.watch(tally, budget, rows)
+
+        engine = self.engine = Engine(
+            self.suite, self.run.id, models, self.store, prices, budget, tally, committed
+        )
+        committed([])
+        engine.workforce.stopping.listen()
+        try:
+            await engine.make(todo)
+        finally:
+            for model in models.values():
+                await model.close()
+            engine.workforce.stopping.leave()
+        return engine.workforce.stopping.signals > 0

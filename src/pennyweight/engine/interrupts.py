@@ -1,4 +1,4 @@
-"""End what is under way from outside: by a signal, or because another process has the run."""
+"""Stop a run from outside: by a signal, or because another process has taken it over."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pennyweight.engine.tally import Tally
+from pennyweight.engine.tally import Tally
 
 SAME = 0.02
-"""Seconds in which two signals are one: `timeout` tells a process, and then all of its group."""
+"""Seconds in which two signals count as one: `timeout` signals a process, then its group."""
 TURNS = 20
-"""Turns of the loop in which a task can take an answer that has arrived."""
+"""Turns of the loop in which a task can process a reply that has arrived."""
 LISTENING: ContextVar[list[Stopping] | None] = ContextVar("listening", default=None)
 """Collects what listens, for a main thread that passes its signals on to another one."""
 
 
 class Stopping:
-    """Ends a run: in good order at the first signal, at once at the second.
+    """Ends a run: gracefully at the first signal, at once at the second.
 
-    A terminal that is closed (SIGHUP) is told more than once, and ends it in good order.
+    SIGHUP, which a closing terminal sends more than once, always ends it gracefully.
     """
 
     def __init__(
@@ -35,10 +34,10 @@ class Stopping:
         self._pressed = 0.0
         self._before: dict[int, Any] = {}
         self.is_cut = False
-        """Whether what was under way has been cancelled."""
+        """Whether the calls in flight were cancelled."""
 
     def listen(self) -> None:
-        """Take over the signals that end a process; one that is ignored stays so."""
+        """Handle the signals that end a process, except an ignored SIGHUP."""
         if (listening := LISTENING.get()) is not None:
             listening.append(self)
         handlers = {"SIGINT": self.press, "SIGTERM": self.press}
@@ -60,7 +59,7 @@ class Stopping:
             signal.signal(number, signal.SIG_DFL if before is None else before)
 
     def press(self) -> None:
-        """Stop; the second time at once. What comes in the same moment is the same signal."""
+        """Stop gracefully; the second time, at once."""
         now = self._loop.time()
         if self.signals and now - self._pressed < SAME:
             return
@@ -77,13 +76,13 @@ class Stopping:
             self._loop.call_soon_threadsafe(self.press)
 
     def hang_up(self) -> None:
-        """Stop, however often it is told."""
+        """Stop gracefully, however often it is called."""
         self.signals = max(1, self.signals)
         self._tally.interrupted = True
         self._stop()
 
     def lose(self) -> None:
-        """Stop at once; may be called from any thread, and after the end."""
+        """Stop at once; may be called from any thread, even after the end."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._lost)
 
@@ -92,9 +91,9 @@ class Stopping:
         self.cut()
 
     def cut(self, turns: int = TURNS) -> None:
-        """Cancel what is under way, after a few turns of the loop.
+        """Cancel the calls in flight after a few turns of the loop.
 
-        A task whose answer has arrived takes it in these turns: it is paid for.
+        In these turns a task can process a reply that has arrived, because it is paid for.
         """
         self.is_cut = True
         if turns:

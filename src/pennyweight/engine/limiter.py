@@ -1,9 +1,9 @@
-"""How many calls one account has under way at the same time.
+"""How many calls of one account are in flight at the same time.
 
-A fixed number, or one that finds its own level: it grows while more calls get more done, shrinks
-when the provider says so, and pauses while the provider is down. An account that is down for long,
-or refuses its key, is closed: the rest of its attempts are left for a resumed run. So is a model
-that the provider does not know, while the account's others go on.
+The number is fixed, or adapts: it grows while that increases throughput, shrinks when the provider
+limits the rate, and calls pause while the provider is down. An account that is down for long, or
+that refuses its key, is closed, and its remaining attempts are left for a resumed run. A model that
+the provider does not know is closed alone.
 """
 
 from __future__ import annotations
@@ -18,33 +18,31 @@ from pennyweight.engine.ending import AccountClosed, ClosedBecause
 from pennyweight.models.failure import LONGEST_WAIT, RETRYABLE, CallError
 
 MAX_CALLS = 1000
-"""The most calls at the same time."""
 START = 8
 FILES, RESERVE = 4096, 64
-"""Open files that are wanted, for a connection each, and those that are kept for other things."""
+"""Wanted open files, one per connection, and how many of them are left for other uses."""
 USUAL = 128
-"""Up to so many calls at the same time, what a crash can lose is what is under way, no more."""
-LONGEST_PAUSE = LONGEST_WAIT
+"""Up to this concurrency, a crash loses only the calls in flight."""
 PATIENCE = 600.0
-"""Seconds without any answer after which an account is closed."""
+"""Seconds without any reply after which an account is closed."""
 FEW, MANY = 6, 10
-"""Failures in a row: so many at least before patience ends; so many refusals close at once."""
+"""Failures in a row that an account must have before it is closed, and refusals that close it."""
 REFUSALS = frozenset({"auth", "quota", "not_found"})
 TRIES = 6
-"""How often an attempt is tried where only it fails."""
+"""Tries of an attempt if only this attempt fails."""
 LIMITED, DOWN = 300.0, 120.0
-"""Seconds it goes on beyond that, while its rate is limited or a provider that answered is down."""
+"""Seconds of further tries while the rate is limited, or while a provider is down."""
 PAUSING = frozenset({"rate_limit", "server", "connection", "timeout"})
 LONELY = frozenset({"connection", "timeout"})
-"""What pauses an account only when nothing was answered since the last failure."""
+"""Errors that pause an account only if there was no reply since the last failure."""
 _BETTER = 1.05
 
 
 def open_files() -> int:
-    """Say how many connections may be open, once as many files are allowed as can be."""
+    """Raise the limit of open files as far as possible; return how many connections may be open."""
     try:
         import resource  # noqa: PLC0415
-    except ImportError:  # Windows has no such limit
+    except ImportError:  # Windows has no limit
         return MAX_CALLS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     endless = resource.RLIM_INFINITY
@@ -61,13 +59,13 @@ class ClosedError(ExhaustedError):
 
 
 class Limiter:
-    """Places for calls; `fixed` keeps their number, else it adapts up to `most`."""
+    """Places for calls. Their number is `fixed`, or adapts up to `most`."""
 
     def __init__(self, fixed: int | None, most: int | None = None, account: str = "") -> None:
         self.adapts = fixed is None
         self.most = min(most or MAX_CALLS, open_files())
         self.limit = float(min(fixed or START, self.most))
-        self.under_way = 0
+        self.in_flight = 0
         self.account = account or "The provider"
         self.is_closed = False
         self.reason: AccountClosed | None = None
@@ -75,7 +73,7 @@ class Limiter:
         self._closing = asyncio.Event()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.paused_until = 0.0
-        """Until when nobody is let in."""
+        """No call starts before this time (monotonic)."""
         self._failures = 0
         self._down_since: float | None = None
         self._in_row = 0
@@ -90,31 +88,31 @@ class Limiter:
 
     @property
     def places(self) -> int:
-        """How many calls there may ever be at the same time."""
+        """The maximum number of concurrent calls."""
         return self.most if self.adapts else int(self.limit)
 
     @property
     def spare(self) -> int:
-        """How many places are given back before their record is written: none of the usual ones.
+        """How many places are released before their record is committed: none up to `USUAL`.
 
-        With hundreds of calls under way, waiting for each commit would leave a tenth of the
-        provider's time unused.
+        With hundreds of calls in flight, waiting for each commit would leave a tenth of the
+        provider's capacity unused.
         """
         return max(0, int(self.limit) - USUAL) // 2
 
     async def enter(self, model: str = "") -> None:
-        """Wait for a place; raises ClosedError when there will be none."""
+        """Wait for a place; raise ClosedError when there will be none."""
         while True:
             if self.is_closed:
                 raise ClosedError(self.reason)
             if model in self._unknown:
-                self._wake()  # the place goes to somebody else
+                self._wake()  # another call takes the place
                 raise ClosedError(self._unknown[model])
             pause = self.paused_until - time.monotonic()
             if pause > 0:
                 await self.rest(pause)
-            elif self.under_way < int(self.limit):
-                self.under_way += 1
+            elif self.in_flight < int(self.limit):
+                self.in_flight += 1
                 return
             else:
                 place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -122,12 +120,12 @@ class Limiter:
                 await place
 
     async def rest(self, seconds: float) -> None:
-        """Wait some seconds, but not beyond the moment the account is closed."""
+        """Wait some seconds, or until the account is closed."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), min(seconds, LONGEST_WAIT))
 
     def close(self, reason: AccountClosed | None = None) -> None:
-        """Accept no more calls and release those that wait; the first reason is kept."""
+        """Accept no more calls and release those that wait; the first reason counts."""
         if not self.is_closed:
             self.is_closed, self.reason = True, reason
         self._closing.set()
@@ -137,12 +135,12 @@ class Limiter:
                 place.set_result(None)
 
     def leave(self) -> None:
-        """Give a place back."""
-        self.under_way -= 1
+        """Release a place."""
+        self.in_flight -= 1
         self._wake()
 
     def _wake(self) -> None:
-        free = int(self.limit) - self.under_way
+        free = int(self.limit) - self.in_flight
         while free > 0 and self._waiting:
             place = self._waiting.popleft()
             if not place.done():
@@ -150,7 +148,7 @@ class Limiter:
                 free -= 1
 
     def succeeded(self) -> None:
-        """Note a call that was answered; after a round of them, see whether growing helped."""
+        """Note a reply; after a round of them, check whether growing has helped."""
         self._failures = self._in_row = 0
         self._answered = True
         self._refused.clear()
@@ -165,45 +163,46 @@ class Limiter:
         now = time.monotonic()
         rate = self._window_done / max(now - self._window_start, 1e-6)
         self._window_start, self._window_done = now, 0
-        busy = self.under_way >= int(self.limit) - 1
+        busy = self.in_flight >= int(self.limit) - 1
         if rate > self._best_rate * _BETTER and busy:
             self._best_rate = rate
             self._set(self.limit * (1.5 if self._growing else 1.1))
         else:
             self._growing = False
-            self._best_rate *= 0.98  # look again some time later
+            self._best_rate *= 0.98  # so that growing is tried again later
 
     def failed(self, error: CallError, model: str = "") -> None:
-        """Note a call that failed: slow down when told to, pause while the provider is down.
+        """Note a failed call: slow down if the rate is limited, pause while the provider is down.
 
-        `model` is what was called, so that one which is not known closes no others.
+        `model` is the model that was called: an unknown one is closed alone.
         """
         now = time.monotonic()
         old, self._old = self._old > 0, max(0, self._old - 1)
-        counted = self._sent_before <= 0  # those sent before the last failure are one with it
+        counted = self._sent_before <= 0  # calls sent before the last failure count with it
         self._sent_before = max(0, self._sent_before - 1)
         if error.kind == "rate_limit":
             self._growing = False
-            if self.adapts and not old:  # calls sent before it shrank say nothing about it now
-                self._old = self.under_way - 1
+            if self.adapts and not old:  # calls sent before the limit shrank do not concern it
+                self._old = self.in_flight - 1
                 self._set(max(1.0, self.limit * 0.7))
         if error.kind in PAUSING and not error.final:
             if counted:
                 self._failures += 1
-                self._sent_before = self.under_way - 1
+                self._sent_before = self.in_flight - 1
             if self._in_row or error.kind not in LONELY:
-                self._pause(now, error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0))
-        if error.kind == "rate_limit":  # what was possible before says nothing about now
+                wait = error.retry_after or min(0.1 * 2 ** min(self._failures, 9), 30.0)
+                self.paused_until = max(self.paused_until, now + min(wait, LONGEST_WAIT))
+        if error.kind == "rate_limit":  # the earlier rate is no longer possible
             self._best_rate = 0.0
             self._window_start, self._window_done = max(now, self.paused_until), 0
         self._lose_patience(error, now, model)
 
     def is_enough(self, error: CallError, tries: int, since: float) -> bool:
-        """Whether to give an attempt up that has failed so often, for the first time then.
+        """Whether an attempt has failed often enough; `since` is its first failure.
 
-        One that only waits for its account to recover goes on for minutes: a refusal for its rate
-        costs nothing, and an outage is not the attempt's fault. A provider that never answered is
-        taken for a wrong address.
+        An attempt that waits for its account to recover is retried for minutes: a rate-limited call
+        costs nothing, and an outage is not its fault. A provider that never answered is considered
+        a wrong address.
         """
         if tries < TRIES:
             return False
@@ -215,7 +214,7 @@ class Limiter:
         return not down or now - since > DOWN
 
     def _lose_patience(self, error: CallError, now: float, model: str) -> None:
-        """Close the account when waiting for it is of no use."""
+        """Close the account when further waiting is useless."""
         if error.kind in REFUSALS:
             self._refuse(error, model if error.kind == "not_found" else "")
         else:
@@ -223,36 +222,24 @@ class Limiter:
         if error.kind not in RETRYABLE or error.final:
             return
         if (error.retry_after or 0.0) > LONGEST_WAIT:
-            self.close(self._given_up(ClosedBecause.LONG_WAIT, error.retry_after or 0.0))
+            wait = error.retry_after or 0.0
+            self.close(AccountClosed(self.account, ClosedBecause.LONG_WAIT, wait))
         self._in_row += 1
         if self._down_since is None:
             self._down_since = now
         if self._in_row >= FEW and now - self._down_since > PATIENCE:
-            self.close(self._given_up(ClosedBecause.SILENT, PATIENCE, error))
+            self.close(AccountClosed(self.account, ClosedBecause.SILENT, PATIENCE, str(error)))
 
     def _refuse(self, error: CallError, model: str) -> None:
         """Count a refusal; many in a row close the account, or the one model they concern."""
         self._refused[model] = self._refused.get(model, 0) + 1
         if self._refused[model] < MANY:
             return
-        reason = self._given_up(ClosedBecause.REFUSED, MANY, error, model)
+        reason = AccountClosed(self.account, ClosedBecause.REFUSED, MANY, str(error), model)
         if model:
             self._unknown.setdefault(model, reason)
         else:
             self.close(reason)
-
-    def _given_up(
-        self,
-        because: ClosedBecause,
-        amount: float,
-        error: CallError | None = None,
-        model: str = "",
-    ) -> AccountClosed:
-        return AccountClosed(self.account, because, amount, str(error or ""), model)
-
-    def _pause(self, now: float, seconds: float | None) -> None:
-        if seconds:
-            self.paused_until = max(self.paused_until, now + min(seconds, LONGEST_WAIT))
 
     def _set(self, limit: float) -> None:
         self.limit = min(limit, float(self.most))

@@ -1,23 +1,19 @@
-"""Count right answers among records as they are committed, for the progress line."""
+"""Count correct answers among committed records, for the progress line."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pennyweight.store.store import RECORD_COLUMNS, Row
+from pennyweight.suite.values import Suite
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
-
-if TYPE_CHECKING:
-    from pennyweight.suite.values import Suite
 
 _RESPONSE, _TARGET, _PASSED = map(RECORD_COLUMNS.index, ("response", "target", "passed"))
 
 
 def count_correct(rows: list[Row], suite: Suite) -> tuple[int, int]:
-    """Return how many records are right, and how many can be told quickly."""
+    """Return how many records are correct, of how many that can be checked quickly."""
     decided = [row[_PASSED] for row in rows if row[_PASSED] is not None]
     if decided:
         return sum(decided), len(decided)

@@ -1,4 +1,4 @@
-"""What a person should know before the first call."""
+"""Checks and warnings before the first call."""
 
 from __future__ import annotations
 
@@ -13,26 +13,20 @@ from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
-from pennyweight.suite.values import Subject, Suite
+from pennyweight.suite.values import Subject, Suite, Tier
 
 if TYPE_CHECKING:
     from pennyweight.suite.loader import Mistake
 
 
 def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
-    """List what a run of a suite would leave out, not know, or not be able to hold."""
-    return [
-        *_agents(suite),
-        *_places(suite),
-        *_ignored(suite, model_of),
-        *_prices(suite),
-        *_loose(suite),
-        *advice(suite),
-    ]
+    """List what a run of a suite ignores, cannot know, or cannot guarantee."""
+    first = [*_agents(suite), *_places(suite), *_ignored(suite, model_of)]
+    return [*first, *_prices(suite), *_loose(suite), *advice(suite)]
 
 
 def fetched(suite: Suite) -> Iterator[str]:
-    """Say which models a run has to fetch first, since that takes a while."""
+    """Yield a note for each model that a run has to download first."""
     wanted = {subject.model for subject in suite.subjects if subject.model.startswith("local/")}
     if not wanted:
         return
@@ -40,11 +34,11 @@ def fetched(suite: Suite) -> Iterator[str]:
 
     for model in available():
         if model.path is None and (name := f"local/{model.name}") in wanted:
-            yield f"{name} is fetched first, {model.size / 1e6:,.0f} MB, and kept for later runs."
+            yield f"{name} is downloaded first ({model.size / 1e6:,.0f} MB), once for all runs."
 
 
 def _agents(suite: Suite) -> Iterator[str]:
-    """Say plainly what each command runs in, and what it will not tell."""
+    """Describe the sandbox of each agent, and what the agent does not report."""
     for subject in suite.subjects:
         if subject.agent:
             from pennyweight.agent.sandbox import described  # noqa: PLC0415
@@ -55,71 +49,76 @@ def _agents(suite: Suite) -> Iterator[str]:
 
 
 def _places(suite: Suite) -> Iterator[str]:
-    """Say when the system allows fewer calls at a time than were asked for."""
-    asked, most = suite.limits.concurrency, open_files()
-    if isinstance(asked, int) and asked > most:
+    """Warn if the system allows fewer concurrent calls than the suite sets."""
+    wanted, most = suite.limits.concurrency, open_files()
+    if isinstance(wanted, int) and wanted > most:
         yield (
-            f"{most:,} calls are made at a time, not {asked:,}: a process may not open more files "
-            "here ('ulimit -n' says how many)."
+            f"Concurrency is {most:,}, not {wanted:,}: the system limits the number of open files "
+            "('ulimit -n' shows the limit)."
         )
 
 
 def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str]:
-    """Name the settings that a subject's model is never told."""
+    """Warn about settings that have no effect on a subject's model."""
     for subject in suite.subjects:
         if subject.agent or subject.model.startswith("replay:"):
             continue
-        ignores: frozenset[str] = model_of(subject).ignores
-        dropped = sorted(ignores & _asked(suite, subject))
-        if dropped:
-            yield f"{subject.name} is not told {', '.join(dropped)}: its model does not take it."
+        ignored = sorted(model_of(subject).ignores & _settings_of(suite, subject))
+        if ignored:
+            yield f"{subject.name} ignores {', '.join(ignored)}: its model has no such setting."
 
 
-def _asked(suite: Suite, subject: Subject) -> set[str]:
-    """Collect what the suite asks of a subject, in any tier."""
-    names: set[str] = set()
-    for tier in suite.tiers:
-        names |= set(settings(suite, Attempt(suite.tasks[0], subject, tier, 1)))
-        names |= {"system"} if tier.system else set()
-        names |= {"examples"} if tier.shown else set()
-    names |= {"seed"} if suite.seed is not None else set()
-    return names | ({"logprobs"} if suite.confidence == "logprobs" else set())
+def _settings_of(suite: Suite, subject: Subject) -> set[str]:
+    """Return the names of all settings that the suite sets for a subject, in any tier."""
+    used = {
+        "system": any(tier.system for tier in suite.tiers),
+        "examples": any(tier.shown for tier in suite.tiers),
+        "seed": suite.seed is not None,
+        "logprobs": suite.confidence == "logprobs",
+    }
+    names = {name for tier in suite.tiers for name in _options(suite, subject, tier)}
+    return names | {name for name, is_used in used.items() if is_used}
+
+
+def _options(suite: Suite, subject: Subject, tier: Tier) -> Mapping[str, Any]:
+    """Return the settings of a subject in a tier."""
+    return settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
 
 
 def check(suite: Suite) -> None:
-    """Refuse settings that cannot be sent, and a limit of money that could not be kept."""
+    """Raise InputError for settings that cannot be sent and limits that cannot be enforced."""
     problems = [what for _, what in mistakes(suite)]
     if problems:
         raise InputError(problems)
 
 
 def mistakes(suite: Suite, by: Sequence[str] = ()) -> Iterator[Mistake]:
-    """Say what cannot be sent, held or grouped by, each with its place in the suite."""
+    """Yield what cannot be sent, enforced or grouped by, each with its place in the suite."""
     yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
-    yield from _unkept(suite)
+    yield from _unenforceable(suite)
     if by:
         yield from (((), what) for what in _unknown_columns(suite, by))
 
 
-def _unkept(suite: Suite) -> Iterator[Mistake]:
-    """Say whether a limit of money could not be kept."""
+def _unenforceable(suite: Suite) -> Iterator[Mistake]:
+    """Yield a mistake if a cost limit cannot be enforced because prices are not known."""
     if suite.limits.usd is None:
         return
     prices = Prices(suite.prices)
-    open_ = prices.unknown(s for s in suite.subjects if not _tells_cost(s))
-    open_ += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
+    unpriced = prices.unknown(s for s in suite.subjects if not _reports_cost(s))
+    unpriced += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
-    open_ += [f"the judge {name}" for name in prices.unknown(judges, limited=True)]
-    if open_:
+    unpriced += [f"the judge {name}" for name in prices.unknown(judges, limited=True)]
+    if unpriced:
         yield (
             ("limits", "usd"),
-            f"limits.usd cannot be kept: the price of {', '.join(open_)} is not known. Say it "
-            "under 'prices' (0 if nothing is charged), or limit tokens instead.",
+            f"limits.usd cannot be enforced: the price of {', '.join(unpriced)} is not known. Set "
+            "it under 'prices' (0 if nothing is charged), or limit tokens instead.",
         )
 
 
 def _unknown_columns(suite: Suite, by: Sequence[str]) -> Iterator[str]:
-    """Say by what no record of a suite can be grouped."""
+    """Yield an error for each column that no record of a suite has."""
     from pennyweight.define import MEASURES  # noqa: PLC0415 - it loads polars
     from pennyweight.record import BY_NAME  # noqa: PLC0415
 
@@ -132,7 +131,7 @@ def _unknown_columns(suite: Suite, by: Sequence[str]) -> Iterator[str]:
 
 
 def _unwritable(suite: Suite) -> Iterator[Mistake]:
-    """Say which settings a subject's wire format, or a judge's, has no way to write."""
+    """Yield the settings that cannot be sent in the wire format of a subject or judge."""
     from pennyweight.engine.execution import check_subject, model_of  # noqa: PLC0415
 
     for subject in suite.subjects:
@@ -141,18 +140,17 @@ def _unwritable(suite: Suite) -> Iterator[Mistake]:
             model = None if recorded else model_of(subject)
             reasons: dict[str, list[str]] = {}
             for tier in suite.tiers:
-                options = settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
-                if wrong := _wrong(model, options):
+                if wrong := _wrong(model, _options(suite, subject, tier)):
                     reasons.setdefault(wrong, []).append(tier.name)
             for wrong, tiers in reasons.items():
-                yield subject, f"{subject.name} cannot be asked in {', '.join(tiers)}: {wrong}"
+                yield subject, f"{subject.name} cannot be called in {', '.join(tiers)}: {wrong}"
     for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
         if check_subject(judge) is None and (wrong := _wrong(model_of(judge), judge.settings)):
-            yield judge, f"The judge {judge.name} cannot be asked: {wrong}"
+            yield judge, f"The judge {judge.name} cannot be called: {wrong}"
 
 
 def _wrong(model: Model | None, options: Mapping[str, Any]) -> str | None:
-    """Write one request with some settings, and say why that fails."""
+    """Encode a request with these settings; return why that fails."""
     try:
         request = Request((Message("user", ""),), Settings.from_suite(options))
         encoded = model.encode(request) if model else None
@@ -160,7 +158,7 @@ def _wrong(model: Model | None, options: Mapping[str, Any]) -> str | None:
     except UsageError as error:
         return str(error)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        return f"its settings cannot be written ({type(error).__name__}: {error})."
+        return f"its settings cannot be sent ({type(error).__name__}: {error})."
     return None
 
 
@@ -169,35 +167,32 @@ def _is_code(subject: Subject) -> bool:
     return subject.agent is None and subject.model.startswith("python:")
 
 
-def _tells_cost(subject: Subject) -> bool:
-    """Whether an agent says itself what it cost."""
+def _reports_cost(subject: Subject) -> bool:
+    """Whether an agent reports its own cost."""
     output = subject.agent.output if subject.agent else "text"
     return output == "claude-code" or "cost_usd" in output
 
 
 def _prices(suite: Suite) -> Iterator[str]:
-    models = [subject for subject in suite.subjects if not subject.agent]
-    for model in Prices(suite.prices).unknown(models):
+    for model in Prices(suite.prices).unknown(suite.subjects):
         yield (
-            f"The price of {model} is not known: its cost is null. "
-            "The suite may say it under 'prices'."
+            f"The price of {model} is not known, so its cost is null. "
+            "Set it under 'prices' in the suite."
         )
 
 
 def _loose(suite: Suite) -> Iterator[str]:
-    """Say where a limit of money or tokens rests on a guess."""
+    """Warn where a limit of money or tokens can be exceeded."""
     if suite.limits.usd is None and suite.limits.tokens is None:
         return
     for subject in suite.subjects:
         if subject.agent:
             yield (
-                f"{subject.name} is an agent: what it takes is known when it ends, so attempts "
-                "under way may pass the limit."
+                f"{subject.name} is an agent: its usage is known when it ends, so attempts in "
+                "flight may exceed the limit."
             )
-            continue
-        sides = [Attempt(suite.tasks[0], subject, tier, 1) for tier in suite.tiers]
-        if any("max_tokens" not in settings(suite, side) for side in sides):
+        elif any("max_tokens" not in _options(suite, subject, tier) for tier in suite.tiers):
             yield (
-                f"{subject.name} has no max_tokens: a response longer than 4,096 tokens may pass "
+                f"{subject.name} has no max_tokens: a response longer than 4,096 tokens may exceed "
                 "the limit."
             )

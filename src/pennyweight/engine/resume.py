@@ -1,4 +1,4 @@
-"""Go on with a run: who may, what stands of it, what is corrected, what is still to be made."""
+"""Resume a run: hold it, compare its records with the suite, and find the attempts to make."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pennyweight import __version__
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.lease import STALE, Owner, owner_of, release_run, renew_lease, take_run
 from pennyweight.store.set_aside import exchange, set_aside
+from pennyweight.store.store import Run, RunSettings, Store
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
 from pennyweight.suite.values import Suite, Task
 from pennyweight.text.safe import clean, storable
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Run, RunSettings, Store
-
-EVERY = 5.0
-"""Seconds from one sign of life to the next."""
+HEARTBEAT = 5.0
+"""Seconds between two renewals of the lease."""
 SCORING_SETTINGS = {"answer": "how answers are found", "match": "how answers are matched"}
 
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """What a resumed run finds: what still stands, what failed, what changed, what is new.
+    """How the records of a run compare with what its suite asks for now.
 
-    What changed was made by another call, and what is gone is no part of the suite any more: both
-    are set aside.
+    Records that were `changed` belong to another request, and records that are `gone` to no attempt
+    of the suite: both are set aside.
     """
 
     reused: int
@@ -44,36 +43,50 @@ class ResumePlan:
     new: int
     gone: int
     texts: tuple[str, ...]
+    """The parts of the suite that differ, in words."""
+    todo: Sequence[Attempt] | None = None
+    """The attempts that have no good record; None means all of the suite's."""
+    away: Sequence[AttemptKey] = ()
+    """The records to set aside."""
+    back: Sequence[tuple[AttemptKey, str]] = ()
+    """The records set aside earlier that count again, with their fingerprints."""
 
     @property
     def asks(self) -> bool:
-        """Whether a person should agree first: the suite is no longer what it was."""
+        """Whether a person should agree first, because the suite has changed."""
         return bool(self.changed or self.gone or self.texts)
 
 
 def resume_plan(run: Run, suite: Suite, store: Store) -> ResumePlan:
-    """Compare what a run has with what its suite asks for now."""
+    """Compare the records of a run with what its suite asks for now."""
     made, aside = store.attempts(run.id), set_aside(store, run.id)
-    reused = failed = changed = new = 0
+    texts = tuple(_texts(run, suite))
+    if not made and not aside:
+        return ResumePlan(0, 0, 0, count(suite), 0, texts)
+    counts: Counter[str] = Counter()
+    away, back, todo = [], [], []
     for attempt in attempts(suite):
         key, mark = key_of(run.id, attempt), fingerprint(suite, attempt)
-        there = made.pop(key, None)
-        status = there[1] if there and there[0] == mark else aside.get((key, mark))
-        if status == "error":
-            failed += 1
-        elif status:
-            reused += 1
-        elif there:
-            changed += 1
-        else:
-            new += 1
-    return ResumePlan(reused, failed, changed, new, len(made), tuple(_texts(run, suite)))
+        stored = made.pop(key, None)
+        status = stored[1] if stored and stored[0] == mark else None
+        if stored and not status:
+            away.append(key)
+        if not status and (status := aside.get((key, mark))):
+            back.append((key, mark))
+        if status in {None, "error"}:
+            todo.append(attempt)
+        missing = "changed" if stored else "new"
+        counts["failed" if status == "error" else "reused" if status else missing] += 1
+    reused, failed, changed, new = (counts[n] for n in ("reused", "failed", "changed", "new"))
+    away += made
+    return ResumePlan(reused, failed, changed, new, len(made), texts, todo, away, back)
 
 
 def _texts(run: Run, suite: Suite) -> Iterator[str]:
     settings = settings_of(suite)
     if run.text != suite.text:
-        yield f"the suite's text ({shown(suite.path)})"
+        shown = min(suite.path, os.path.relpath(suite.path), key=len)
+        yield f"the suite's text ({clean(shown)})"
     if run.data_hash != suite.data_hash:
         yield "its tasks or examples (existing records are scored against the new targets)"
     for name, what in SCORING_SETTINGS.items():
@@ -82,7 +95,7 @@ def _texts(run: Run, suite: Suite) -> Iterator[str]:
 
 
 def settings_of(suite: Suite) -> RunSettings:
-    """Give what a run keeps of its suite, beside its text."""
+    """Return what a run stores of its suite, in addition to its text."""
     match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
     return {
         "pennyweight": __version__,
@@ -100,11 +113,6 @@ def settings_of(suite: Suite) -> RunSettings:
     }
 
 
-def shown(path: str) -> str:
-    """Show a path from here, where that is shorter."""
-    return clean(min(path, os.path.relpath(path), key=len))
-
-
 def key_of(run_id: str, attempt: Attempt) -> AttemptKey:
     """Return the key of the record that an attempt of a run leaves behind."""
     subject, tier = attempt.subject.name, attempt.tier.name
@@ -112,8 +120,8 @@ def key_of(run_id: str, attempt: Attempt) -> AttemptKey:
 
 
 def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]:
-    """Go on with a run that is held: bring it up to date, give what is to be made and how many."""
-    todo = renew(run.id, suite, store)
+    """Update a run that this process holds; return the attempts to make, and how many."""
+    todo = renew(run, suite, store)
     store.set_run(
         run.id,
         status="running",
@@ -121,96 +129,81 @@ def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]
         text=suite.text,
         data_hash=suite.data_hash,
         attempts=count(suite),
-        settings={**_still_kept(run, suite), **settings_of(suite)},
+        settings={**_lasting_settings(run, suite), **settings_of(suite)},
     )
     return (attempts(suite), count(suite)) if todo is None else (todo, len(todo))
 
 
-def _still_kept(run: Run, suite: Suite) -> RunSettings:
-    """Give the settings of a run, without judges that its suite had and has no more.
+def _lasting_settings(run: Run, suite: Suite) -> RunSettings:
+    """Return the settings of a run, without the judges that were removed from its suite.
 
-    Those of `pennyweight judge` were never in the suite, and stay.
+    Judges of `pennyweight judge` were never in the suite, and stay.
     """
-    kept = run.settings.copy()
-    if suite.judge is None and "judge" in kept:
+    settings = run.settings.copy()
+    if suite.judge is None and "judge" in settings:
         from yaml import YAMLError, safe_load  # noqa: PLC0415
 
         with suppress(YAMLError):
             if "judge" in (safe_load(run.text) or {}):
-                del kept["judge"]
-    return kept
+                del settings["judge"]
+    return settings
 
 
-def renew(run_id: str, suite: Suite, store: Store) -> list[Attempt] | None:
-    """Let the records of a run be those that its suite asks for; gives what is still to be made.
+def renew(run: Run, suite: Suite, store: Store) -> Sequence[Attempt] | None:
+    """Make the records of a run those that its suite asks for; return the attempts still to make.
 
-    The others are set aside, and what was set aside and is asked for again comes back. A part of a
-    suite says nothing about the rest: it is left alone. None where there is no record yet.
+    Other records are set aside, and those that the suite asks for again come back. A part of a
+    suite changes nothing. None means all attempts, because there is no record yet.
     """
-    made, aside = store.attempts(run_id), set_aside(store, run_id)
-    if not made and not aside:
-        return None
-    away, back, todo = [], [], []
-    for attempt in attempts(suite):
-        key, mark = key_of(run_id, attempt), fingerprint(suite, attempt)
-        there = made.pop(key, None)
-        status = there[1] if there and there[0] == mark else None
-        if there and not status:
-            away.append(key)
-        if not status and (key, mark) in aside:
-            back.append((key, mark))
-            status = aside[key, mark]
-        if not status or status == "error":
-            todo.append(attempt)
-    if not suite.is_part:
-        exchange(store, [*away, *made], back)
-        correct(run_id, suite, store)
-    return todo
+    plan = resume_plan(run, suite, store)
+    if plan.todo is not None and not suite.is_part:
+        exchange(store, plan.away, plan.back)
+        correct(run.id, suite, store)
+    return plan.todo
 
 
 def place_of(suite: Suite) -> str:
-    """Give the path of a suite, whole: a run may be gone on with from another folder."""
+    """Return the absolute path of a suite: a run may be resumed from another folder."""
     return str(Path(suite.path).resolve())
 
 
 def task_columns(task: Task) -> dict[str, Any]:
-    """Give what a record says about its task, and no model was told."""
-    extra = json.dumps(dict(task.extra), default=str) if task.extra else None
+    """Return the columns of a record that repeat its task and were not sent to the model."""
     return {
         "target": storable(task.target),
         "category": storable(task.category),
         "capability": storable(task.capability),
         "pass_score": task.pass_score,
-        "extra": extra,
+        "extra": json.dumps(dict(task.extra), default=str) if task.extra else None,
     }
 
 
-TOLD = ("target", "category", "capability", "pass_score", "extra")
+TASK_COLUMNS = tuple(task_columns(Task("", "")))
 
 
 def correct(run_id: str, suite: Suite, store: Store) -> None:
-    """Bring what records say about their tasks up to date.
+    """Update the columns of records that repeat their tasks.
 
-    A target is no part of a call, so a record stands when its target is corrected, and must be
-    scored by the new one.
+    A target is not part of a request, so a record remains valid when its target is corrected, and
+    is scored by the new one.
     """
-    tasks = {task.id: task for task in suite.tasks}
+    tasks = {task.id: task_columns(task) for task in suite.tasks}
     stale = {
         task_id
-        for task_id, said in store.task_values(run_id, TOLD)
-        if task_id in tasks and said != tuple(task_columns(tasks[task_id]).values())
+        for task_id, stored in store.task_values(run_id, TASK_COLUMNS)
+        if task_id in tasks and stored != tuple(tasks[task_id].values())
     }
     if stale:
-        store.update_tasks(run_id, [(one, task_columns(tasks[one])) for one in sorted(stale)])
+        store.update_tasks(run_id, [(task_id, tasks[task_id]) for task_id in sorted(stale)])
 
 
 @contextmanager
 def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Keep a run to this process; a second one that wants it is refused.
+    """Hold a run for this process; refuse if another process holds it.
 
-    `lost` is called, in any thread, if the run was taken over: this process was silent for so long
-    (a machine that slept) that another went on with it. It must stop; the store keeps no more of
-    what it does than the calls it paid.
+    `lost` is called, in any thread, if another process has taken the run over because this one was
+    silent too long (the machine slept). This process must stop: the store accepts only the calls
+    that it paid for.
     """
     owner = Owner.here().text
     if not take_run(store, run_id, owner, lost):
@@ -218,11 +211,11 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
     ended = threading.Event()
 
     def beat() -> None:
-        while not ended.wait(EVERY):
+        while not ended.wait(HEARTBEAT):
             try:
                 if not renew_lease(store, run_id, owner):
                     return
-            except StoreError:  # the writer meets it too, and says so
+            except StoreError:  # the writer fails too, and reports it
                 continue
 
     thread = threading.Thread(target=beat, name="lease", daemon=True)
@@ -232,16 +225,16 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
     finally:
         ended.set()
         thread.join()
-        with suppress(StoreError):  # then it is free when this process is gone
+        with suppress(StoreError):  # the run is free once this process has ended
             release_run(store, run_id, owner)
 
 
 def _busy(run_id: str, owner: Owner | None) -> str:
     if owner is None:
-        return f"Run {run_id} is just being ended by another process; try again."
+        return f"Another process is just ending run {run_id}; try again."
     since = datetime.fromtimestamp(owner.since).astimezone().isoformat(" ", "seconds")
     return (
-        f"Run {run_id} is being made by another process, {owner.pid} on {clean(owner.host)}, since "
-        f"{since}. Wait until it ends, or end it, then resume the run; if that machine died, the "
-        f"run is free {STALE:.0f} s later."
+        f"Another process, {owner.pid} on {clean(owner.host)}, has been executing run {run_id} "
+        f"since {since}. Wait until it ends, or end it, then resume the run. If that machine has "
+        f"failed, the run is free after {STALE:.0f} s."
     )

@@ -1,4 +1,4 @@
-"""What has happened in a run, or in a phase of it, so far."""
+"""Counts of a run, or of a phase of it, while it executes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pennyweight.engine.ending import EndKind, RunEnd, StopReason, TakenOver
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a phase while it runs, and why it stops."""
+    """Counts of a phase, and why it stops."""
 
     total: int
     done: int = 0
@@ -19,9 +19,8 @@ class Tally:
     retried: str = ""
     """The kind of the last error that was retried."""
     last_error: str = ""
-    """The message of that error."""
     paused_until: float = 0.0
-    """When the account that failed last is called again (monotonic time)."""
+    """When the account that failed last is called again (monotonic)."""
     interrupted: bool = False
     stop_reason: StopReason | None = None
     stopping: bool = False
@@ -32,18 +31,18 @@ class Tally:
         return isinstance(self.stop_reason, TakenOver)
 
     def set_reason(self, reason: StopReason | None) -> None:
-        """Set why attempts are left out; that another process has the run is never overwritten."""
+        """Set why the phase stops, unless another process has taken the run over."""
         if not self.lost:
             self.stop_reason = reason or self.stop_reason
 
     @property
     def failed(self) -> int:
-        """How many attempts failed."""
+        """The number of failed attempts."""
         return sum(self.errors.values())
 
     @property
     def missing(self) -> int:
-        """How many attempts have no answer."""
+        """The number of attempts without a reply."""
         return self.total - self.done + self.failed
 
     @property

@@ -9,28 +9,25 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.calls import Made, pause
+from pennyweight.engine.calls import CallResult, pause
 from pennyweight.engine.ending import Limit
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.limiter import Limiter
-from pennyweight.engine.writer import Writer
+from pennyweight.engine.tally import Tally
+from pennyweight.engine.writer import Writer, WriteRows
 from pennyweight.models.model import Model
 from pennyweight.store.store import Row
-
-if TYPE_CHECKING:
-    from pennyweight.engine.tally import Tally
-    from pennyweight.engine.writer import WriteRows
-    from pennyweight.suite.values import Limits
+from pennyweight.suite.values import Limits
 
 T = TypeVar("T")
 
 
 @contextmanager
 def recorded(models: dict[str, Model], record: Path | None) -> Iterator[dict[str, Model]]:
-    """Record the replies of models to a file while they are used; without one, give them as is."""
+    """Record the replies of models to a file, if one is named, while they are used."""
     if record is None:
         yield models
         return
@@ -44,7 +41,7 @@ def recorded(models: dict[str, Model], record: Path | None) -> Iterator[dict[str
 
 
 class Workforce:
-    """Runs workers side by side until they end, a limit is reached, or somebody stops them."""
+    """Runs workers concurrently until they end, a limit is reached, or they are stopped."""
 
     def __init__(
         self,
@@ -60,13 +57,13 @@ class Workforce:
         self.budget, self.tally = budget, tally
         self.writer = Writer(write, committed, self._cancel)
         self.cut: list[Row] = []
-        """The ledger of calls that were cancelled under way."""
+        """The ledger rows of calls that were cancelled after they were sent."""
         self._tasks: list[asyncio.Task[None]] = []
         self._jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
         self.stopping = Stopping(tally, self.stop, lambda: self._tasks)
 
     async def run(self, workers: Iterable[Coroutine[None, None, None]]) -> None:
-        """Run workers; what is under way when they stop is completed and written."""
+        """Run workers; calls in flight when they stop are completed and written."""
         self._tasks = [asyncio.create_task(worker) for worker in workers]
         if self.tally.stopping:
             self.stop()
@@ -76,7 +73,7 @@ class Workforce:
         try:
             await asyncio.gather(*self._tasks)
         except BaseException as error:
-            self.stop()  # what is under way is paid for: it is completed and written
+            self.stop()  # calls in flight are paid for: they are completed and written
             cancelled = isinstance(error, asyncio.CancelledError)
             if self.writer.error or (cancelled and not self.stopping.is_cut):
                 self._cancel()
@@ -88,7 +85,7 @@ class Workforce:
                 timer.cancel()
 
     async def close(self) -> None:
-        """Write what is left, the cancelled calls included."""
+        """Write the remaining rows, including those of cancelled calls."""
         try:
             if self.cut and not self.writer.error:
                 await self.writer.put(None, self.cut)
@@ -96,7 +93,7 @@ class Workforce:
             await self.writer.close()
 
     def stop(self) -> None:
-        """Begin no new call; those under way are completed and written."""
+        """Start no new call; calls in flight are completed and written."""
         self.tally.stopping = True
         for limiter in self.limiters.values():
             limiter.close()
@@ -113,28 +110,28 @@ class Workforce:
     async def answered(
         self,
         model: Model,
-        call: Callable[[], Awaitable[tuple[Made, list[Row]]]],
-        finish: Callable[[Made, list[Row], int], Awaitable[T]],
+        call: Callable[[], Awaitable[tuple[CallResult, list[Row]]]],
+        finish: Callable[[CallResult, list[Row], int], Awaitable[T]],
     ) -> T:
-        """Call until there is an answer or another try cannot help; return what `finish` gives.
+        """Call until there is a reply or a retry cannot help; return the value of `finish`.
 
-        `call` makes one call and returns the rows of its ledger. `finish` receives the last call,
-        its rows and the number of tries, and writes them: the place is given back after that.
+        `call` makes one call and returns its ledger rows. `finish` receives the last result, its
+        rows and the number of tries, and writes them; then the place is released.
         """
         limiter, tally, first_failure = self.limiters[model.account], self.tally, 0.0
         for tries in count(1):
             await limiter.enter(model.name)
             try:
-                made, rows = await call()
-                error = made.error
+                result, rows = await call()
+                error = result.error
                 if error is None:
                     limiter.succeeded()
-                    return await finish(made, rows, tries)
+                    return await finish(result, rows, tries)
                 limiter.failed(error, model.name)
                 first_failure = first_failure or monotonic()
                 enough = tally.stopping or limiter.is_enough(error, tries, first_failure)
                 if enough or not error.retryable:
-                    return await finish(made, rows, tries)
+                    return await finish(result, rows, tries)
                 await self.writer.put(None, rows)
             finally:
                 limiter.leave()

@@ -1,4 +1,4 @@
-"""The writer: commits records in groups, in a thread of its own."""
+"""The writer: commits records in groups, in a separate thread."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
 
 from pennyweight.errors import StoreError
+from pennyweight.store.store import Row
 
-if TYPE_CHECKING:
-    from pennyweight.store.store import Row
-
-    Item = tuple[Row | None, list[Row], asyncio.Future[None] | None]
-
-    WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
-    """Writes records, or judgments, and the calls they took, in one transaction."""
+Item = tuple[Row | None, list[Row], "asyncio.Future[None] | None"]
+WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
+"""Writes records, or judgments, and their calls in one transaction."""
 
 SMALL_GROUP, LARGE_GROUP = 16, 256
-"""How many records are committed while the thread is idle, and how many at once in any case."""
+"""How many records are handed over while the thread is idle, and at the latest."""
 
 
 class Writer:
-    """Commits records with their calls in groups, which cost little more than one record.
+    """Commits records with their calls in groups, which take little longer than one record.
 
-    A group is complete when the loop has nothing else to do, or when the thread is idle and there
-    are a few: no record waits for others that may never come.
+    A group is complete when the loop has nothing else to do, or when the thread is idle and a few
+    records wait: no record waits for others that may never come.
     """
 
     def __init__(
@@ -119,7 +115,7 @@ class Writer:
             self._loop.call_soon_threadsafe(self._give_up)
 
     def _next(self) -> tuple[list[Item], bool]:
-        """Wait for the next rows to write; return them and whether they are the last."""
+        """Wait for the next items to write; return them and whether they are the last."""
         self._busy = False
         groups = [self._queue.get()]
         self._busy = True

@@ -10,7 +10,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pennyweight.engine.budget import Amount, ceiling
-from pennyweight.engine.calls import CutError, LateError, Made, call_row, called, cost_of, used_of
+from pennyweight.engine.calls import (
+    CallResult,
+    CutError,
+    LateError,
+    call_once,
+    call_row,
+    cost_of,
+    used_of,
+)
 from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.prompt import again, schema
@@ -181,28 +189,30 @@ class Judge:
         await workforce.writer.put(tuple(map(values.get, JUDGMENT_COLUMNS)), [call])
         return score
 
-    async def _call(self, attempt: JudgedAttempt, prompt: tuple[Message, ...]) -> tuple[Made, Row]:
+    async def _call(
+        self, attempt: JudgedAttempt, prompt: tuple[Message, ...]
+    ) -> tuple[CallResult, Row]:
         """Call, with retries where they can help; return the last call and its row."""
         key, workforce = attempt.key, self.context.workforce
         label = f"{key.tier}\0{key.task_id}"
         request = Request(prompt, self.settings, key.attempt, label=label)
         most = self._most(request)
 
-        def ledger_row(made: Made) -> Row:
+        def ledger_row(made: CallResult) -> Row:
             return call_row("judge", key, self.model.name, made, most)
 
-        async def once() -> tuple[Made, list[Row]]:
+        async def once() -> tuple[CallResult, list[Row]]:
             try:
-                made = await called(
+                made = await call_once(
                     self.model, request, most, workforce.budget, workforce.tally,
                     lambda reply: used_of(self.context.prices, self.subject, reply),
                 )  # fmt: skip
             except (CutError, LateError) as cut:
-                workforce.cut.append(ledger_row(cut.made))
+                workforce.cut.append(ledger_row(cut.result))
                 raise
             return made, [ledger_row(made)]
 
-        async def finish(made: Made, rows: list[Row], _: int) -> tuple[Made, Row]:
+        async def finish(made: CallResult, rows: list[Row], _: int) -> tuple[CallResult, Row]:
             if made.error:
                 workforce.tally.last_error = str(made.error)
             return made, rows[0]

@@ -195,7 +195,7 @@ class JudgingSession:
 
     def lose(self) -> None:
         """Stop at once, because another process has taken the run over; called from any thread."""
-        lose(self.tally, [self.workforce.stopping] if self.workforce else ())
+        lose(self.tally, self.workforce.stopping if self.workforce else None)
 
     def adopt_once(self) -> None:
         """Make these judges decide, if that has not happened yet."""

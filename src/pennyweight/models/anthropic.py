@@ -95,12 +95,12 @@ def _turn(message: Message) -> dict[str, Any]:
         return {"role": "user", "content": [{**result, "content": message.content}]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.content}
-    said = [{"type": "text", "text": message.content}] if message.content else []
+    texts = [{"type": "text", "text": message.content}] if message.content else []
     uses = [
         {"type": "tool_use", "id": c.id, "name": c.name, "input": c.parsed() or {}}
         for c in message.tool_calls
     ]
-    return {"role": message.role, "content": [*said, *uses]}
+    return {"role": message.role, "content": [*texts, *uses]}
 
 
 def spent(body: Any) -> Usage:
@@ -120,7 +120,7 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
         raise _error(502, {}, body.get("error") or {}, "")
     blocks = body["content"]
     if not isinstance(blocks, list):
-        raise malformed("its content is no list of blocks.")
+        raise malformed("its content is not a list of blocks.")
     finish = word(body.get("stop_reason"))
     thoughts = [text_of(b.get("thinking")) for b in blocks if b.get("type") == "thinking"]
     return Reply(
@@ -146,7 +146,7 @@ def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
 
 
 def _error(
-    status: int, headers: Mapping[str, str], found: Mapping[str, Any], detail: str
+    status: int, headers: Mapping[str, str], error: Mapping[str, Any], detail: str
 ) -> CallError:
-    said = str(found.get("message") or detail)
-    return from_status(status, headers, said, str(found.get("type") or ""))
+    message = str(error.get("message") or detail)
+    return from_status(status, headers, message, str(error.get("type") or ""))

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection on the event loop, without a thread of its own."""
+"""One HTTP/1.1 connection on the event loop."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.request import getproxies_environment, proxy_bypass_environment  # t
 
 import httptools
 
-from pennyweight.models.failure import CallError, malformed
+from pennyweight.models.failure import CallError, malformed, too_large
+from pennyweight.models.providers import LOOPBACK
 
 CONNECT = 30.0
 """Seconds to wait for a connection to open."""
 MAX_HEAD = 256 * 1024
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -99,7 +99,8 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._begun and not self._whole and error is None and self._until_closed():
+        has_length = self.headers.keys() & {"content-length", "transfer-encoding"}
+        if self._begun and not self._whole and error is None and not has_length:
             self._done()
         elif self._begun:
             why = f": {error}" if error else ""
@@ -116,24 +117,23 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._fail(malformed("it is no answer but a change of protocol."))
+            self._fail(malformed("it changes the protocol."))
         except httptools.HttpParserError as wrong:
-            self._fail(malformed(f"it is no proper HTTP ({wrong})."))
+            self._fail(malformed(f"it is not valid HTTP ({wrong})."))
         self._head = 0 if self._size > before else self._head + len(data)
         if self._head > MAX_HEAD and not self._whole:
-            part = "what follows its body" if self._begun else "its head"
+            part = "the part after its body" if self._begun else "its head"
             self._fail(malformed(f"{part} is larger than {MAX_HEAD // 1024} KB."))
 
     def on_message_begin(self) -> None:
         """Reject an unexpected second response."""
         if self._whole:
-            self._reject(malformed("there are two of it."))
+            self._reject(malformed("it is followed by a second response."))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Store a header under its lower-case name. Trailers are ignored."""
-        if self._begun:
-            return
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self._begun:
+            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Note the status and whether the connection can be kept."""
@@ -148,9 +148,7 @@ class Connection(asyncio.Protocol):
         """Store a part of the body, up to the size limit."""
         self._size += len(data)
         if self._size > self._max_body:
-            limit = f"{self._max_body / 1024 / 1024:g} MB"
-            text = f"The response is larger than {limit}; it was dropped."
-            self._reject(CallError("too_large", text))
+            self._reject(too_large(self._max_body))
         if not self._body:
             self._body = data
             return
@@ -166,9 +164,6 @@ class Connection(asyncio.Protocol):
         assert self._parser is not None
         self.reusable = self._parser.should_keep_alive()
         self._done()
-
-    def _until_closed(self) -> bool:
-        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
 
     def _done(self) -> None:
         self._whole = True
@@ -201,6 +196,10 @@ class Connection(asyncio.Protocol):
         self.close()
 
 
+def _not_sent(text: str) -> CallError:
+    return CallError("connection", text, sent=False)
+
+
 def _closed(error: Exception | None) -> CallError:
     why = f": {error}" if error else ""
     return CallError("connection", f"The connection was closed without an answer{why}.")
@@ -223,7 +222,7 @@ async def connect(base: SplitResult, max_body: int, timeout: float) -> Connectio
                 await connection.start_tls(base.hostname or "")
     except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
         text = f"Cannot connect to {at.hostname}:{_port(at)}: {_reason(error)}."
-        raise CallError("connection", text, sent=False) from None
+        raise _not_sent(text) from None
     return connection
 
 
@@ -233,29 +232,29 @@ async def _tunnel(connection: Connection, base: SplitResult, proxy: SplitResult)
     try:
         await connection.exchange(head.encode("latin-1"), CONNECT, bodiless=True)
     except CallError as wrong:
-        text = f"The proxy {proxy.hostname} made no way to {target}: {wrong}"
-        raise CallError("connection", text, sent=False) from None
+        text = f"The proxy {proxy.hostname} did not connect to {target}: {wrong}"
+        raise _not_sent(text) from None
     if connection.status != 200:
         connection.close()
-        text = f"The proxy {proxy.hostname} refuses {target} (HTTP {connection.status})."
-        raise CallError("connection", text, sent=False)
+        status = connection.status
+        raise _not_sent(f"The proxy {proxy.hostname} refuses {target} (HTTP {status}).")
 
 
 def proxy_for(base: SplitResult) -> SplitResult | None:
-    """Return the proxy for an address from the environment. Loopback addresses never use one."""
+    """Return the proxy that the environment sets for an address. Loopback never uses one."""
     host = base.hostname or ""
     if host in LOOPBACK:
         return None
     proxies = getproxies_environment()
-    found = proxies.get(base.scheme) or proxies.get("all")
-    if not found or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
+    address = proxies.get(base.scheme) or proxies.get("all")
+    if not address or proxy_bypass_environment(f"{host}:{_port(base)}", proxies):
         return None
     with suppress(ValueError):
-        proxy = urlsplit(found if "://" in found else f"http://{found}")
+        proxy = urlsplit(address if "://" in address else f"http://{address}")
         if proxy.scheme in _PORTS and proxy.hostname and proxy.port != 0:
             return proxy
-    text = f"The proxy for {base.scheme} in the environment is no http:// or https:// address."
-    raise CallError("connection", text, sent=False)
+    name = f"The proxy for {base.scheme} in the environment"
+    raise _not_sent(f"{name} is not an http:// or https:// address.")
 
 
 def proxy_login(proxy: SplitResult) -> str:
@@ -274,11 +273,10 @@ def _reason(error: OSError | UnicodeError) -> str:
     if isinstance(error, TimeoutError) and not error.strerror:
         return "it took too long"
     if isinstance(error, UnicodeError):
-        return "that is no name of a host"
+        return "this is not a valid host name"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
-    said = error.strerror or str(error) or type(error).__name__
-    return said.rstrip(".")
+    return (error.strerror or str(error) or type(error).__name__).rstrip(".")
 
 
 @cache

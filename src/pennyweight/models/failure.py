@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from pennyweight.errors import PennyweightError
-
-if TYPE_CHECKING:
-    from pennyweight.models.model import Usage
+from pennyweight.models.model import Usage
 
 _Passing = Literal["rate_limit", "server", "timeout", "connection", "malformed"]
 _Refused = Literal["auth", "quota", "bad_request", "not_found", "too_large", "content_filter"]
@@ -42,7 +40,7 @@ _WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("auth", ("invalid_api_key", "api_key_invalid", "authentication_error")),
 )
 
-_SAYS: dict[str, str] = {
+_MESSAGES: dict[str, str] = {
     "rate_limit": "The provider is limiting the rate",
     "server": "The server failed",
     "timeout": "The server gave up waiting",
@@ -80,18 +78,18 @@ class CallError(PennyweightError):
         usage: Usage | None = None,
         final: bool = False,
     ) -> None:
-        self.kind = kind
-        self.sent = sent
-        self.message = message
-        self.status = status
-        self.retry_after = retry_after
-        self.usage = usage
-        self.final = final
         super().__init__(message)
+        self.kind, self.sent, self.final = kind, sent, final
+        self.status, self.retry_after, self.usage = status, retry_after, usage
+
+    def redacted(self, redact: Callable[[str], str]) -> CallError:
+        """Return the error with its message changed by `redact`."""
+        self.args = (redact(str(self)),)
+        return self
 
     @property
     def perhaps_paid(self) -> bool:
-        """Whether the provider may have answered, and charged for it, without our knowledge."""
+        """Whether the provider may have charged for a reply that did not arrive."""
         return self.sent and self.status is None and self.kind in UNSURE
 
     @property
@@ -106,16 +104,23 @@ def malformed(what: str) -> CallError:
     return CallError("malformed", f"The response cannot be understood: {what}")
 
 
+def too_large(limit: int) -> CallError:
+    """Return the error for a body of more than `limit` bytes."""
+    text = f"The response is larger than {limit / 1024 / 1024:g} MB; it was dropped."
+    return CallError("too_large", text)
+
+
 def from_status(
     status: int, headers: Mapping[str, str], detail: str, code: str = "", wait: float | None = None
 ) -> CallError:
     """Return the error for an HTTP status; `code` is the provider's own error code."""
     kind = _kind(status, f"{code} {detail}".lower() if status < 500 else "")
-    said = f": {shorten(detail)}" if detail else "."
+    reason = f": {shorten(detail)}" if detail else "."
     wait = retry_after(headers) if wait is None else wait
     if kind in RETRYABLE and wait is not None and wait > LONGEST_WAIT:
-        said = f"{said.rstrip('.')}. It asks to wait {wait:,.0f} s, which is not waited for."
-    return CallError(kind, f"{_SAYS[kind]} (HTTP {status}){said}", status=status, retry_after=wait)
+        reason = f"{reason.rstrip('.')}. It asks to wait {wait:,.0f} s, which is too long."
+    message = f"{_MESSAGES[kind]} (HTTP {status}){reason}"
+    return CallError(kind, message, status=status, retry_after=wait)
 
 
 def _kind(status: int, words: str) -> Kind:
@@ -189,10 +194,10 @@ R = TypeVar("R")
 
 
 def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Turn every exception that a malformed body causes in a decoder into one clear error.
+    """Convert every exception that a malformed body causes in a decoder into a CallError.
 
-    `spent` reads the usage in the body, which is billed in any case. A body of the wrong shape that
-    was paid for is not requested again.
+    `spent` reads the usage in the body, which is billed in any case. A malformed body that was paid
+    for is not requested again.
     """
 
     def decorate(decode: Callable[P, R]) -> Callable[P, R]:
@@ -203,8 +208,8 @@ def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[
             except CallError as wrong:
                 failed = wrong
             except _MISSHAPEN as wrong:
-                said = shorten(f"{type(wrong).__name__}: {wrong}")
-                failed = malformed(f"it has not the documented shape ({said}).")
+                reason = shorten(f"{type(wrong).__name__}: {wrong}")
+                failed = malformed(f"it does not have the documented shape ({reason}).")
             failed.usage = _paid(spent, args[0])
             if failed.kind == "malformed":
                 failed.final = failed.usage is not None
@@ -215,10 +220,7 @@ def total(spent: Callable[[Any], Usage]) -> Callable[[Callable[P, R]], Callable[
     return decorate
 
 
-_MISSHAPEN = (
-    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
-    *(OverflowError, RecursionError),
-)
+_MISSHAPEN = (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError)
 
 
 def _paid(spent: Callable[[Any], Usage], body: Any) -> Usage | None:

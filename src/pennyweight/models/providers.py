@@ -7,16 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pennyweight.errors import UsageError, unknown
 from pennyweight.models.keys import Key
-
-if TYPE_CHECKING:
-    from pennyweight.models.model import Model
+from pennyweight.models.model import Model
 
 DEFAULT_TIMEOUT = 120.0
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,13 @@ def find(
     """
     scheme, colon, rest = name.partition(":")
     if colon and scheme in {"python", "replay"}:
-        return _by_scheme(scheme, rest, timeout or DEFAULT_TIMEOUT, folder)
+        if scheme == "replay":
+            from pennyweight.models.replay import Recording  # noqa: PLC0415
+
+            return Recording.named(rest, folder)
+        from pennyweight.models.function import FunctionModel  # noqa: PLC0415
+
+        return FunctionModel(rest, timeout or DEFAULT_TIMEOUT, folder)
     provider, slash, model = name.partition("/")
     if not slash or not model:
         raise UsageError(f"{name!r} is not the name of a model. {_FORMS}")
@@ -116,22 +121,16 @@ def find(
         return LiteLLMModel(model, timeout or DEFAULT_TIMEOUT)
     if provider not in PROVIDERS:
         known = [*PROVIDERS, "local", "litellm"]
-        raise UsageError(unknown("Provider", provider, known, f"{_FORMS} {_known()}"))
+        others = f"Providers: {', '.join(PROVIDERS)}. Any other server: openai/MODEL with base_url."
+        raise UsageError(unknown("Provider", provider, known, f"{_FORMS} {others}"))
     return _remote(PROVIDERS[provider], model, base_url, key_env, timeout or DEFAULT_TIMEOUT)
 
 
-def _by_scheme(scheme: str, rest: str, timeout: float, folder: Path | None) -> Model:
-    if scheme == "replay":
-        from pennyweight.models.replay import Recording  # noqa: PLC0415
-
-        return Recording.named(rest, folder)
-    from pennyweight.models.function import FunctionModel  # noqa: PLC0415
-
-    return FunctionModel(rest, timeout, folder)
-
-
-def _known() -> str:
-    return f"Providers: {', '.join(PROVIDERS)}. Any other server: openai/MODEL with base_url."
+def in_folder(folder: Path | None, name: str) -> Path:
+    """Return a file that a suite names: in the suite's folder if it exists there, else as it is."""
+    path = Path(name).expanduser()
+    inside = folder / path if folder else path
+    return inside if inside.exists() else path
 
 
 def _remote(
@@ -143,10 +142,9 @@ def _remote(
     name = f"{provider.name}/{model}"
     address = _address(provider, base_url)
     key = _key(provider, name, base_url is not None, key_env)
-    wires = {"anthropic": anthropic, "google": google}
-    own_limit = provider.limit if base_url is None else "max_tokens"
-    wire = wires.get(provider.wire, openai)
-    encode = wire.encode if wire is not openai else partial(openai.encode, limit=own_limit)
+    limit = provider.limit if base_url is None else "max_tokens"
+    wire = {"anthropic": anthropic, "google": google}.get(provider.wire, openai)
+    encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
     account = f"{key.variable if key else 'no key'} at {urlsplit(address).netloc}"
     return RemoteModel(name, model, address, wire, encode, key, account, timeout)
 
@@ -157,7 +155,7 @@ def _address(provider: Provider, base_url: str | None) -> str:
         resource = os.environ.get(provider.base_env, "").strip().rstrip("/")
         if not resource:
             raise UsageError(
-                f"{provider.name} has an address for each customer: set base_url, or the "
+                f"{provider.name} has a separate address for each customer: set base_url, or the "
                 f"environment variable {provider.base_env}."
             )
         address = resource if resource.endswith("/v1") else f"{resource}/openai/v1"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.keys import Key
 from pennyweight.models.model import Message, Model, Reply, Request, Settings
-from pennyweight.models.transport import DEFAULT_TIMEOUT, Answer, Transport, parse
-
-if TYPE_CHECKING:
-    from pennyweight.models.keys import Key
+from pennyweight.models.providers import DEFAULT_TIMEOUT
+from pennyweight.models.transport import Answer, Transport, parse
 
 
 class Wire(Protocol):
@@ -45,18 +45,11 @@ class RemoteModel(Model):
         account: str = "",
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
-        self.name = name
-        self.account = account or base_url
+        self.name, self.account = name, account or base_url
         self.ignores = wire.IGNORES
-        self._model = model
-        self._wire = wire
-        self._encode = encode
-        self._key = key
+        self._model, self._wire, self._encode, self._key = model, wire, encode, key
         headers = wire.headers(key.reveal() if key else None)
         self._transport = Transport(base_url, headers, timeout)
-
-    def __repr__(self) -> str:
-        return f"RemoteModel({self.name})"
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
@@ -81,35 +74,22 @@ class RemoteModel(Model):
         raise failed
 
     def _cleaned(self, answer: Answer) -> Answer:
-        if self._key is None:
-            return answer
-        body = self._key.redact_body(answer.body)
-        if body is answer.body:
-            return answer
-        return Answer(answer.status, answer.headers, body, answer.latency_ms)
+        return replace(answer, body=self._key.redact_body(answer.body)) if self._key else answer
 
     def _refused(self, answer: Answer) -> CallError:
         if answer.status < 400:
             where = shorten(self._redact(answer.headers.get("location", "nowhere")))
-            said = f"The server answered HTTP {answer.status}, a redirect to {where}."
-            return CallError("bad_request", f"{said} Set base_url.", status=answer.status)
+            text = f"The server answered HTTP {answer.status}, a redirect to {where}. Set base_url."
+            return CallError("bad_request", text, status=answer.status)
         return self._wire.error(answer.status, answer.headers, answer.body)
 
     def _explained(self, wrong: CallError) -> CallError:
         """Remove the key from an error, and add advice to one that concerns the key."""
-        message = self._redact(wrong.message)
+        advice = ""
         if wrong.kind == "auth":
-            variable = self._key.variable if self._key else None
-            message += f" Check the key in {variable}." if variable else " Name a key with key_env."
-        return CallError(
-            wrong.kind,
-            message,
-            status=wrong.status,
-            retry_after=wrong.retry_after,
-            sent=wrong.sent,
-            usage=wrong.usage,
-            final=wrong.final,
-        )
+            key = self._key
+            advice = f" Check the key in {key.variable}." if key else " Name a key with key_env."
+        return wrong.redacted(lambda text: self._redact(text) + advice)
 
     def _redact(self, text: str) -> str:
         return text if self._key is None else self._key.redact(text)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, Any
 
 from pennyweight.errors import PennyweightError, UsageError, unknown
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Model, Reply, Request, Settings
-from pennyweight.models.paths import beside
+from pennyweight.models.providers import in_folder
 
 _MAKE = "'pennyweight run --record FILE' writes such files."
 _BEGIN = b'{"key": "'
@@ -71,16 +73,13 @@ class Recording:
         file, _, model = text.partition("#")
         if not file:
             raise UsageError("'replay:' needs a file; write replay:FILE.")
-        recording = cls.read(beside(folder, file))
+        recording = cls.read(in_folder(folder, file))
         if model:
             return recording.model(model)
         if len(recording.models) == 1:
             return recording.model(recording.models[0])
-        held = ", ".join(recording.models) or "none"
-        raise UsageError(
-            f"{file} must hold one model to be named alone; it holds {held}. "
-            "Write replay:FILE#MODEL."
-        )
+        models = ", ".join(recording.models) or "none"
+        raise UsageError(f"{file} does not have one model but: {models}. Write replay:FILE#MODEL.")
 
     def model(self, name: str) -> ReplayModel:
         """Return one of the recorded models."""
@@ -102,15 +101,15 @@ class ReplayModel(Model):
 
     async def call(self, request: Request) -> Reply:
         """Answer once, from the file."""
-        for asked_as in (request, replace(request, label="")):  # older files know no label
-            reply = self.recording.replies.get(key_of(self.name, asked_as))
+        for variant in (request, replace(request, label="")):  # older files have no label
+            reply = self.recording.replies.get(key_of(self.name, variant))
             if reply is not None:
                 return reply
-        asked = " ".join(request.text.split())[:60]
+        prompt = " ".join(request.text.split())[:60]
         raise CallError(
             "replay",
             f"{self.recording.path} has no reply of {self.name} to this prompt with these "
-            f"settings, attempt {request.attempt} ({asked!r}…). Record it with --record.",
+            f"settings, attempt {request.attempt} ({prompt!r}…). Record it with --record.",
         )
 
 
@@ -133,12 +132,10 @@ class Recorder:
         self._lost = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = path.open("ab")
-            try:
+            with ExitStack() as opened:
+                self._file = opened.enter_context(path.open("ab"))
                 _end_last_line(path, self._file)
-            except BaseException:
-                self._file.close()
-                raise
+                opened.pop_all()
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(f"--record {path}: the file cannot be written: {reason}.") from error
@@ -187,12 +184,9 @@ class _Recorded(Model):
     """A model whose replies are recorded."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
-        self._model = model
-        self._recorder = recorder
-        self.name = model.name
-        self.account = model.account
-        self.limit = model.limit
-        self.ignores = model.ignores
+        self._model, self._recorder = model, recorder
+        self.name, self.account = model.name, model.account
+        self.limit, self.ignores = model.limit, model.ignores
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
         """Return the request as the recorded model sends it."""
@@ -232,27 +226,17 @@ def _is_recording(start: bytes) -> bool:
 
 def _end_last_line(path: Path, file: IO[bytes]) -> None:
     """Remove an incomplete last line that a killed recorder left. Refuse a file of another kind."""
-    size = path.stat().st_size
-    if not size:
+    if not path.stat().st_size:
         return
-    with path.open("rb") as old:
-        first = old.read(1)
-        if first != b"{" or not _is_recording(first + old.readline()):
+    with path.open("rb") as old, mmap(old.fileno(), 0, access=ACCESS_READ) as data:
+        is_json = data[:1] == b"{"
+        if not (is_json and _is_recording(data[: data.find(b"\n") + 1] or data[:])):
             raise UsageError(
                 f"--record {path}: the file exists and is not a recording; name another file."
             )
-        kept = size
-        while kept:
-            start = max(0, kept - 65536)
-            old.seek(start)
-            newline = old.read(kept - start).rfind(b"\n")
-            if newline >= 0:
-                kept = start + newline + 1
-                break
-            kept = start
-        old.seek(kept)
-        tail = old.read()
+        end = data.rfind(b"\n") + 1
+        tail = data[end:]
     if _is_recorded(tail):
         file.write(b"\n")
     elif tail:
-        file.truncate(kept)
+        file.truncate(end)

@@ -68,8 +68,8 @@ class Server:
             return str(json.loads(line)["address"])
         self._process.wait()
         self._log.seek(0)
-        said = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
-        raise UsageError(f"{path} cannot be served: {said[-1] if said else 'no reason was given'}")
+        lines = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(f"{path} cannot be served: {lines[-1] if lines else 'unknown reason'}")
 
 
 def _parameters(path: str, slots: int, context: int) -> Any:

@@ -14,16 +14,16 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a function: its value or exception, and when it started and ended."""
+class ThreadResult:
+    """The value or exception of a function, and when it started and ended."""
 
     value: Any
-    wrong: BaseException | None
+    error: BaseException | None
     began: float
     ended: float
 
 
-_Job = tuple["Callable[[], Any]", "Callable[[Done], None]"]
+_Job = tuple["Callable[[], Any]", "Callable[[ThreadResult], None]"]
 
 
 class Threads:
@@ -36,19 +36,19 @@ class Threads:
         self._name = name
         self._idle: list[SimpleQueue[_Job | None]] = []
 
-    async def run(self, function: Callable[[Any], Any], given: Any) -> Done:
-        """Run a function at once, in a thread of its own while it runs."""
+    async def run(self, function: Callable[[Any], Any], given: Any) -> ThreadResult:
+        """Run a function in a thread that no other function uses meanwhile."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Done] = loop.create_future()
+        future: asyncio.Future[ThreadResult] = loop.create_future()
         context = contextvars.copy_context()
 
-        def tell(done: Done) -> None:
+        def finish(result: ThreadResult) -> None:
             if not future.done():
-                future.set_result(done)
+                future.set_result(result)
 
-        def ended(done: Done) -> None:
-            with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(tell, done)
+        def ended(result: ThreadResult) -> None:
+            with suppress(RuntimeError):  # the loop was closed in the meantime
+                loop.call_soon_threadsafe(finish, result)
 
         inbox = self._idle.pop() if self._idle else self._thread()
         inbox.put((lambda: context.run(function, given), ended))
@@ -62,9 +62,9 @@ class Threads:
     def _work(self, inbox: SimpleQueue[_Job | None]) -> None:
         while (job := inbox.get()) is not None:
             function, ended = job
-            done = _outcome(function)
+            result = _result(function)
             self._idle.append(inbox)
-            ended(done)
+            ended(result)
 
     def close(self) -> None:
         """End the idle threads."""
@@ -72,10 +72,9 @@ class Threads:
             self._idle.pop().put(None)
 
 
-def _outcome(function: Callable[[], Any]) -> Done:
+def _result(function: Callable[[], Any]) -> ThreadResult:
     began = perf_counter()
     try:
-        value, wrong = function(), None
-    except BaseException as error:  # an exit too is only the function's own
-        value, wrong = None, error
-    return Done(value, wrong, began, perf_counter())
+        return ThreadResult(function(), None, began, perf_counter())
+    except BaseException as error:  # even SystemExit ends only the function
+        return ThreadResult(None, error, began, perf_counter())

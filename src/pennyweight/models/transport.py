@@ -16,9 +16,9 @@ import orjson
 
 from pennyweight import __version__
 from pennyweight.models.connection import Connection, connect, proxy_for, proxy_login
-from pennyweight.models.failure import CallError, malformed, shorten
+from pennyweight.models.failure import malformed, shorten, too_large
+from pennyweight.models.providers import DEFAULT_TIMEOUT
 
-DEFAULT_TIMEOUT = 120.0
 MAX_BODY = 32 * 1024 * 1024
 
 
@@ -45,9 +45,8 @@ class Transport:
         max_body: int = MAX_BODY,
     ) -> None:
         self._base = urlsplit(base_url.rstrip("/"))
-        self._timeout = timeout
+        self._timeout, self.max_body = timeout, max_body
         self._idle: list[Connection] = []
-        self.max_body = max_body
         self._head = "".join(
             f"{name}: {value}\r\n"
             for name, value in {
@@ -88,33 +87,28 @@ class Transport:
     def _start(self, path: str) -> str:
         """Return the part of a request's head that is the same for all calls of a path."""
         if self._prefix is None:
-            self._find_way()
+            self._prefix = self._base.path
+            # a proxy for plain HTTP gets the whole address; encrypted calls go through a tunnel
+            if self._base.scheme == "http" and (proxy := proxy_for(self._base)):
+                self._prefix = f"http://{_host(self._base)}{self._base.path}"
+                self._head += proxy_login(proxy)
         target = quote(f"{self._prefix}{path}", safe="/:?&=%+,;@~!$'()*")
-        start = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: "
-        self._starts[path] = start
+        start = self._starts[path] = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: "
         return start
 
-    def _find_way(self) -> None:
-        """Use a proxy for plain HTTP if there is one; encrypted calls go through a tunnel."""
-        self._prefix = self._base.path
-        if self._base.scheme == "http" and (proxy := proxy_for(self._base)):
-            self._prefix = f"http://{_host(self._base)}{self._base.path}"
-            self._head += proxy_login(proxy)
-
     def _unpacked(self, body: bytes, encoding: str) -> bytes:
-        """Decompress a body that was compressed without being asked for, up to the size limit."""
+        """Decompress a body that was compressed without request, up to the size limit."""
         if encoding.lower() in {"", "identity"}:
             return body
         if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
-            raise malformed(f"it is packed as {shorten(encoding)!r}, which was not asked for.")
+            raise malformed(f"it is encoded as {shorten(encoding)!r}, which was not requested.")
         unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
             whole = unpack.decompress(body, self.max_body)
         except zlib.error as wrong:
-            raise malformed(f"it cannot be unpacked ({wrong}).") from None
+            raise malformed(f"it cannot be decompressed ({wrong}).") from None
         if unpack.unconsumed_tail:
-            limit = f"{self.max_body / 1024 / 1024:g} MB"
-            raise CallError("too_large", f"The response is larger than {limit}; it was dropped.")
+            raise too_large(self.max_body)
         return whole
 
     async def close(self) -> None:
@@ -140,7 +134,7 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
         return value
     kind = shorten(answer.headers.get("content-type", "no content type"))
     start = answer.body[:80].decode(json.detect_encoding(answer.body), "replace")
-    raise malformed(f"it is no JSON object but {kind}, starting with {start!r}.")
+    raise malformed(f"it is not a JSON object but {kind}, starting with {start!r}.")
 
 
 def _read(body: bytes, exact: bool) -> Any:
