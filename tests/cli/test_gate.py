@@ -9,6 +9,7 @@ import pytest
 
 from cli.command import pennyweight, refused
 from gates.samples import answers, share
+from pennyweight.api.baseline import set_baseline
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +152,11 @@ def test_baselines_from_set_to_rm(tmp_path, records, policy):
     )
     assert "Baseline 'main' is not known" in refused("baseline", "rm", "main")
     assert "no baseline yet" in pennyweight("baseline", "list").err
+
+
+def test_a_baseline_of_values_says_so():
+    kept = set_baseline("mine", [{"task_id": "a", "passed": True}])
+    assert (kept.baseline.source, kept.baseline.records) == ("the records", 1)
 
 
 def test_the_ratchet_raises_what_passed(records, policy):

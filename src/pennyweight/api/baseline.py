@@ -95,7 +95,8 @@ def set_baseline(
     if replaces:
         with suppress(InputError):  # a damaged one is also replaced
             old = described(name)
-    label = ", ".join(f"run {run.run.id}" for run in runs) or sources[0].origin
+    label = ", ".join(f"run {run.run.id}" for run in runs)
+    label = label or sources[0].origin or sources[0].name
     baseline = save(name, records, label, runs[0].run if len(runs) == 1 else None)
     return SetBaseline(baseline, old, replaces, records.run, records.planned, records.remaining)
 
