@@ -195,6 +195,7 @@ def test_all_parts_share_one_limit_of_seconds(folder):
     (folder / "slow.json").write_text(json.dumps(suite))
     done = pennyweight(folder, "run", "slow.json", "--until-decided", "near.yaml")
     assert "Time limit reached (" in done.stderr
+    assert "--until-decided near.yaml --yes" in done.stderr, "what continues it stops early too"
     with closing(Store(str(folder / "store.db"))) as store:
         assert sum(store.statuses(store.find("latest").id).values()) < 60
 

@@ -94,6 +94,13 @@ def test_a_complete_run_has_no_next_step() -> None:
     assert not list(end_sentences(RunEnd(EndKind.DONE), "again", missing=0, answered=3))
 
 
+def test_a_decided_run_has_nothing_to_continue():
+    assert not list(end_sentences(RunEnd(EndKind.DECIDED), "again", missing=2, answered=3))
+    ended = RunEnd(EndKind.DECIDED, LimitReached(Limit.SECONDS, 1))
+    (sentence,) = end_sentences(ended, "again", missing=2, answered=3)
+    assert sentence == "Time limit reached (1 s)."
+
+
 def test_an_error_is_told_once() -> None:
     ended = RunEnd(EndKind.STOPPED, CLOSED)
     assert retry_sentence(ended, 2, CLOSED.error) == ""

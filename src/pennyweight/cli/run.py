@@ -81,7 +81,10 @@ def command(
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
-    display = RunDisplay(at, record, by, yes=yes or dry_run, at_most=bool(until))
+    against = (("--baseline", baseline), ("--version", version))
+    words = [word for policy in until for word in ("--until-decided", policy)]
+    words += [word for option, value in against if value for word in (option, value)]
+    display = RunDisplay(at, record, by, yes=yes or dry_run, until=words)
     if dry_run:
         from pennyweight.render.plan import render
 

@@ -51,10 +51,10 @@ class RunDisplay(Watcher, io.TextIOBase):
         by: Sequence[str] = (),
         *,
         yes: bool = False,
-        at_most: bool = False,
+        until: Sequence[str] = (),
     ) -> None:
         self._store, self._record, self._by = store, record, by
-        self._yes, self._at_most = yes, at_most
+        self._yes, self._until = yes, until
         self._line: Progress | None = None
         self._run = ""
 
@@ -80,7 +80,7 @@ class RunDisplay(Watcher, io.TextIOBase):
     def start(self, run: Run, attempts: int) -> None:
         """Announce the run."""
         self._run = run.id
-        most = "at most " if self._at_most else ""
+        most = "at most " if self._until else ""
         _print(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
 
     def begin(self, phase: Phase) -> None:
@@ -106,7 +106,7 @@ class RunDisplay(Watcher, io.TextIOBase):
     @property
     def command(self) -> str:
         """The command that continues the run with the same options."""
-        return resume_command(self._store.address, self._run, self._record, self._by)
+        return resume_command(self._store.address, self._run, self._record, self._by, self._until)
 
     def result(self, result: RunResult) -> None:
         """Print how the run ended and how to continue it."""

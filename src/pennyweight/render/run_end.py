@@ -82,9 +82,11 @@ def _amount(limit: Limit, value: float, *, unit: bool = True) -> str:
     return plural(round(value), "token") if unit else count(round(value))
 
 
-def resume_command(address: str, run: str, record: Path | None, by: Sequence[str]) -> str:
-    """Write the command that continues a run with the same options."""
-    options = ["--record", str(record)] if record else []
+def resume_command(
+    address: str, run: str, record: Path | None, by: Sequence[str], until: Sequence[str] = ()
+) -> str:
+    """Write the command that continues a run with the same options, those of a policy too."""
+    options = [*until, *(["--record", str(record)] if record else [])]
     options += [part for columns in by for part in ("--by", columns)]
     return " ".join([again(address, run), *map(shlex.quote, options)])
 
@@ -95,6 +97,8 @@ def end_sentences(
     """Write why a run ended and how to continue it with a command; nothing if it is complete."""
     if ended.kind is EndKind.INTERRUPTED:
         yield f"Interrupted. Continue with: {command}"
+    elif ended.kind is EndKind.DECIDED:  # nothing has to be continued
+        yield from [stop_sentence(ended.reason)] if ended.reason else ()
     elif ended.reason:
         yield f"{stop_sentence(ended.reason)} {_next_step(ended, command, answered, last_error)}"
     elif missing:
