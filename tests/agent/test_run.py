@@ -185,3 +185,17 @@ def test_without_a_working_sandbox_nothing_is_run(tmp_path):
     assert "installed but does not work here" in done.stderr
     assert said in done.stderr
     assert not list((tmp_path / "workspaces").glob("*"))
+
+
+def test_a_person_sees_which_files_did_not_reach_the_checks(tmp_path):
+    suite = {
+        "suite": "cheating",
+        "tasks": [{"id": "sum", "input": "Fix it."}],
+        "verify": "cat conftest.py",
+        "subjects": [{"name": "cheat", "command": "echo x > conftest.py", "sandbox": "none"}],
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    assert pennyweight(tmp_path, "run", "suite.json").returncode == 0
+    shown = pennyweight(tmp_path, "show", "latest", "--task", "sum").stdout
+    assert "sum (cheat, T0, attempt 1): not passed" in shown
+    assert "Left out of the checks: conftest.py configures a test runner." in shown

@@ -221,3 +221,22 @@ def test_editors_and_loading_agree(tmp_path, more):
     except DocumentError:
         loads = False
     assert VALIDATOR.is_valid(table) is loads
+
+
+def test_a_task_says_which_of_its_files_are_the_answer(folder):
+    path = folder / "suite.yaml"
+    task = {"id": "c", "input": "Fix it.", "answer_paths": ["src/*.py"], "verify_in": "fresh"}
+    (folder / "tasks.jsonl").write_text(json.dumps(task) + "\n" + json.dumps({"input": "x"}))
+    path.write_text(GOOD + "answer_paths: [lib]\n")
+    suite = load_suite(path)
+    works = [plan.work_of(a) for a in plan.attempts(suite) if a.tier.name == "T0"]
+    assert {work.answer_paths for work in works} == {("src/*.py",), ("lib",)}
+    other = load_suite(path, GOOD)
+    marks = [plan.fingerprint(one, next(plan.attempts(one))) for one in (suite, other)]
+    assert marks[0] == marks[1], "the task's own paths win"
+    path.write_text(GOOD + "answer_paths: [/etc, ../x]\nverify_in: workspace\n")
+    assert mistakes(path) == [
+        "suite.yaml, line 21: answer_paths: '../x' must be a path inside the workspace.",
+        "suite.yaml, line 21: answer_paths: '/etc' must be a path inside the workspace.",
+        "suite.yaml, line 21: answer_paths: it has no effect together with 'verify_in: workspace'.",
+    ]

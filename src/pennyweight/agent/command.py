@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Literal
 
-from pennyweight.agent import readers, sandbox
+from pennyweight.agent import answer_files, readers, sandbox
 from pennyweight.agent import verification as verify
 from pennyweight.agent.diff import Diff
 from pennyweight.agent.folders import AttemptFolders, RunFolder
@@ -66,15 +66,15 @@ class CommandAgent(Model):
             if ended.why == "exit" and printed.failed:
                 raise self._without_keys(printed.failed)
             changes = await asyncio.to_thread(folders.changes)
-            if checks and ended.why == "exit":
-                await asyncio.to_thread(folders.renew_home)
-            after = await self._checked(folders, work, checks) if ended.why == "exit" else []
+            if ended.why != "exit":
+                return self._reply(ended, printed, changes, {"checks": []}, passed=False)
+            after, left_out = await self._verified(run_folder, folders, work, checks)
         finally:
             await asyncio.shield(asyncio.to_thread(folders.remove))
-        if ended.why != "exit":
-            return self._reply(ended, printed, changes, [], passed=False)
         passed = verify.verdict(checks, before, after, ended.exit_code)
-        return self._reply(ended, printed, changes, verify.as_plain(checks, before, after), passed)
+        checked: dict[str, Any] = {"checks": verify.as_plain(checks, before, after)}
+        checked |= {"left_out": answer_files.as_plain(left_out)} if left_out else {}
+        return self._reply(ended, printed, changes, checked, passed)
 
     def _without_keys(self, error: CallError) -> CallError:
         return error.redacted(lambda text: redact_environment(text, self.agent.env))
@@ -84,7 +84,7 @@ class CommandAgent(Model):
         ended: ProcessResult,
         printed: readers.AgentOutput,
         changes: Diff,
-        checked: list[dict[str, Any]],
+        checked: Mapping[str, Any],
         passed: bool | None,
     ) -> Reply:
         status = _STATUS.get(ended.why, printed.status)
@@ -100,7 +100,7 @@ class CommandAgent(Model):
             "left_processes": ended.left,
             "diff": changes.text,
             "files": {n: getattr(changes, n) for n in ("added", "changed", "removed")},
-            "checks": checked,
+            **checked,
         }
         return Reply(
             redact_environment(printed.text, self.agent.env),
@@ -215,6 +215,29 @@ class CommandAgent(Model):
             return await self._checked(folders, work, checks)
         finally:
             await asyncio.to_thread(folders.remove)
+
+    async def _verified(
+        self,
+        run_folder: RunFolder,
+        folders: AttemptFolders,
+        work: Workspace,
+        checks: Sequence[verify.WorkspaceCheck],
+    ) -> tuple[list[verify.WorkspaceCheckResult], list[answer_files.LeftOut]]:
+        """Run the checks after the agent; also return its changes that did not reach them."""
+        if not checks:
+            return [], []
+        if work.verify_in == "workspace":
+            await asyncio.to_thread(folders.renew_home)
+            return await self._checked(folders, work, checks), []
+        fresh = await asyncio.to_thread(run_folder.attempt, work)
+        try:
+            rules = answer_files.AnswerRules(folders.initial, folders.work, work)
+            left_out = await asyncio.to_thread(
+                answer_files.apply_answer, rules, folders.snapshot, fresh.work
+            )
+            return await self._checked(fresh, work, checks), left_out
+        finally:
+            await asyncio.shield(asyncio.to_thread(fresh.remove))
 
     async def _checked(
         self, folders: AttemptFolders, work: Workspace, checks: Sequence[verify.WorkspaceCheck]

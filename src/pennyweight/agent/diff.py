@@ -16,6 +16,7 @@ MAX_COMPARED_BYTES = 1_000_000
 """Larger files are not compared line by line."""
 CONTEXT = 3
 IGNORED = ".git"
+"""The folder whose files a diff does not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,20 @@ class Snapshot:
         """Take a snapshot of every file in a folder."""
         return cls({name: _mark(kind) for name, kind in _files(folder)})
 
+    def changed(self, after: Path) -> Iterator[tuple[str, os.stat_result | None, bool]]:
+        """Yield the files that changed, their state (None: removed), and whether it is known.
+
+        It is unknown for a folder that cannot be read; the files in it are not listed.
+        """
+        now = dict(_files(after))
+        closed = tuple("" if n == "." else f"{n}/" for n, kind in now.items() if kind is None)
+        for name in sorted({*self.marks, *now}):
+            if name not in now and closed and name.startswith(closed):
+                continue  # it may still be in the folder that cannot be read
+            kind = now.get(name)
+            if name not in now or self.marks.get(name) != _mark(kind):
+                yield name, kind, name not in now or kind is not None
+
 
 def _mark(kind: os.stat_result | None) -> tuple[int, int]:
     return (0, 0) if kind is None else (kind.st_ino, kind.st_ctime_ns)
@@ -62,8 +77,6 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result | None]]:
             continue
         for own, kind in found:
             name = f"{below}/{own}" if below else own
-            if name == IGNORED:
-                continue
             if stat.S_ISDIR(kind.st_mode):
                 waiting.append(name)
             else:
@@ -114,17 +127,12 @@ def _changed(
     Only names that were found without following a link are read. Through a link, an agent could
     lead to files that it cannot read itself.
     """
-    now = dict(_files(after))
-    closed = tuple("" if n == "." else f"{n}/" for n, kind in now.items() if kind is None)
-    for name in sorted({*snapshot.marks, *now}):
-        if name not in now and closed and name.startswith(closed):
-            continue  # it may still be in the folder that cannot be read
-        kind = now.get(name)
-        if name in now and snapshot.marks.get(name) == _mark(kind):
+    for name, kind, readable in snapshot.changed(after):
+        if name.partition("/")[0] == IGNORED:
             continue
-        old = _content(before / name) if name in snapshot.marks else None
-        new = None if kind is None else _content(after / name)
-        if name in now and kind is None:
+        old = content_of(before / name) if name in snapshot.marks else None
+        new = None if kind is None else content_of(after / name)
+        if not readable:
             held = name == "." or any(n.startswith(f"{name}/") for n in snapshot.marks)
             old, new = _Opaque("a folder") if held else old, CLOSED
         if old != new:
@@ -137,7 +145,7 @@ def _safe(name: str) -> str:
     return clean if clean.isprintable() else ascii(clean)[1:-1]
 
 
-def _content(path: Path) -> _Content:
+def content_of(path: Path) -> _Content:
     """Read a file; None if it does not exist."""
     try:
         kind = path.lstat()

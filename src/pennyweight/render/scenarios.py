@@ -10,7 +10,7 @@ import polars as pl
 
 from pennyweight.render.plain import csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import table_text
-from pennyweight.runs.transcript import asked_of, script_of, turns_of, written
+from pennyweight.runs.transcript import asked_of, left_out_of, script_of, turns_of, written
 from pennyweight.text.safe import clean
 
 _FACTS = (
@@ -147,6 +147,8 @@ def _attempt(one: Mapping[str, Any]) -> list[str]:
     if one["status"] != "error" and one["target"] is not None and not one["checks"]:
         answer = "no answer was found" if one["answer"] is None else f"answer: {one['answer']}"
         lines += [f"{answer}; target: {one['target']}", ""]
+    left_out = [f"Left out of the checks: {f['path']} {f['why']}." for f in left_out_of(one)]
+    lines += [*left_out, ""] if left_out else []
     return lines + [line for check in one["checks"] for line in verdict_lines(check)]
 
 

@@ -32,6 +32,13 @@ def script_of(row: Mapping[str, Any]) -> list[str]:
     return [_scripted(line) for line in lines if isinstance(line, dict) and "say" in line]
 
 
+def left_out_of(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """List the files of an agent that did not reach its checks: their paths, and why."""
+    done = _read(row.get("work"))
+    listed = done.get("left_out") if isinstance(done, dict) else None
+    return [one for one in listed or () if isinstance(one, dict) and {"path", "why"} <= one.keys()]
+
+
 def calls_of(given: Any) -> list[str]:
     r"""Return tool calls in a readable form, from JSON or values.
 

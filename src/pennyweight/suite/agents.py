@@ -117,6 +117,20 @@ WORK = (
     Field("verify", _COMMANDS, "Commands run after the agent; the attempt passes if all succeed."),
     Field("keep", _COMMANDS, "Commands that must still succeed if they did before the agent."),
     Field("verify_files", _FILES, "Files for verify and keep only; the agent does not see them."),
+    Field(
+        "answer_paths",
+        AnyOf((Null(), _PATHS)),
+        "The files that count as the agent's answer, as paths or patterns such as src/*.py. All "
+        "others are as before when verify and keep run. Default: all files but those that "
+        "configure interpreters and test runners.",
+    ),
+    Field(
+        "verify_in",
+        OneOf(("fresh", "workspace")),
+        "Where verify and keep run: in a fresh copy of the initial workspace with the agent's "
+        "answer, or in the workspace as the agent left it.",
+        default="fresh",
+    ),
 )
 """The keys about the workspace, in a suite and in a task."""
 

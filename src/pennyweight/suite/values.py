@@ -115,6 +115,10 @@ class Workspace:
     verify: tuple[tuple[str, ...], ...] = ()
     keep: tuple[tuple[str, ...], ...] = ()
     verify_files: Mapping[str, bytes] = field(default_factory=dict)
+    answer_paths: tuple[str, ...] | None = None
+    """Patterns of the files that count as the agent's answer; None for all that are safe."""
+    verify_in: Literal["fresh", "workspace"] | None = None
+    """Where checks run: in a fresh copy with the answer, or where the agent worked."""
     task: str = ""
     target: str | None = None
 
@@ -124,7 +128,9 @@ class Workspace:
             {name: hashlib.sha256(held).hexdigest() for name, held in held_by.items()}
             for held_by in (self.files, self.verify_files)
         )
-        return [self.mark, files, self.verify, self.keep, hidden]
+        rules = [self.answer_paths, self.verify_in]
+        own = [] if rules == [None, None] else rules
+        return [self.mark, files, self.verify, self.keep, hidden, *own]
 
     def joined(self, other: Workspace | None) -> Workspace:
         """Merge the workspace of a tier with that of a task; files of the tier win."""
@@ -139,6 +145,8 @@ class Workspace:
             (*self.verify, *other.verify),
             (*self.keep, *other.keep),
             {**self.verify_files, **other.verify_files},
+            self.answer_paths if other.answer_paths is None else other.answer_paths,
+            other.verify_in or self.verify_in,
         )
 
 

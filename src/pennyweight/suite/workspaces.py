@@ -50,7 +50,22 @@ class WorkspaceReader:
             verify_files=self._files(given, base.verify_files, tell, "verify_files"),
             verify=(*base.verify, *_commands(given.get("verify"))),
             keep=(*base.keep, *_commands(given.get("keep"))),
+            answer_paths=self._answer_paths(given, base, tell),
+            verify_in=given.get("verify_in", base.verify_in),
         )
+
+    @staticmethod
+    def _answer_paths(
+        given: Mapping[str, Any], base: Workspace, tell: Tell
+    ) -> tuple[str, ...] | None:
+        if "answer_paths" not in given:
+            return base.answer_paths
+        if given.get("verify_in", base.verify_in) == "workspace":
+            tell("answer_paths", "it has no effect together with 'verify_in: workspace'.")
+        for path in given["answer_paths"] or ():
+            if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+                tell("answer_paths", f"{path!r} must be a path inside the workspace.")
+        return None if given["answer_paths"] is None else tuple(given["answer_paths"])
 
     def _workspace(self, given: Any, base: Workspace, tell: Tell) -> Workspace:
         empty = replace(base, copy=None, git=None, mark="")
