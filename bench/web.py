@@ -324,7 +324,7 @@ def asking(port: int) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def server(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, int]]:
-    command = [*PENNYWEIGHT, "serve", "--port", "0"]
+    command = [*PENNYWEIGHT, "serve", "--port", "0", "--no-token"]
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
     )

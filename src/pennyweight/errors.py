@@ -2,7 +2,8 @@
 
     PennyweightError      exit 2: wrong usage or bad input, nothing was changed
     ├── UsageError        an unknown name, option or value
-    │   └── NotFoundError a run, a record or a file that does not exist
+    │   ├── NotFoundError a run, a record or a file that does not exist
+    │   └── UntrustedError a suite of unknown origin that would run code, read files or use keys
     ├── InputError        a source that cannot be read or has invalid records
     ├── DeclarationError  an invalid declaration of a measure or metric (at import)
     ├── CallError         exit 4: a model returned no reply (models/failure.py)
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from hashlib import sha256
 
 SHOWN = 20
 
@@ -31,6 +33,25 @@ class UsageError(PennyweightError):
 
 class NotFoundError(UsageError):
     """A run, a record or a file does not exist."""
+
+
+class UntrustedError(UsageError):
+    """A suite of unknown origin would do more than call known models."""
+
+    def __init__(self, problem: str, uses: Sequence[str]) -> None:
+        super().__init__(problem)
+        self.uses = tuple(uses)
+        """What it would do, such as "run the command python3 agent.py"."""
+
+    @property
+    def mark(self) -> str:
+        """A hash of the uses: a person who confirms them confirms exactly these."""
+        return mark_of(self.uses)
+
+
+def mark_of(uses: Sequence[str]) -> str:
+    """Return a hash of what a suite would do."""
+    return sha256("\n".join(uses).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class DeclarationError(PennyweightError):

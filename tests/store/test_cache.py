@@ -95,7 +95,7 @@ def test_the_state_changes_with_what_is_written(store):
     assert len(set(marks)) == 4
     kept.save_digest(store, RUN, **{**DIGEST, "stamp": marks[-1]})
     state = kept.state(store, RUN)
-    assert state.kept == state.stamp
+    assert state.digest_stamp == state.stamp
     assert state.run.settings == {"match": {"kind": "exact"}}
 
 

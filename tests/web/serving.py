@@ -87,8 +87,9 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def serving(folder, *arguments, env=None):
+def serving(folder, *arguments, env=None, open_to_all=True):
     """Start a server in a folder, on a port that is free, and end it in good order."""
+    arguments = (*arguments, "--no-token") if open_to_all else arguments
     process = subprocess.Popen(
         [sys.executable, "-m", "pennyweight", "serve", "--port", "0", *map(str, arguments)],
         cwd=folder,

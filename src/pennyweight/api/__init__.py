@@ -9,6 +9,7 @@ Tested elsewhere:
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py
     side_by_side.py: tests/web/test_comparison.py
+    suite_rules.py: tests/api/test_stored_suites.py
 """
 
 from pennyweight.record import COLUMNS

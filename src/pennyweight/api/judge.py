@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pennyweight.api.run import Watcher, outside_a_loop
 from pennyweight.api.sources import open_store
+from pennyweight.api.stored_suites import stored_judging
 from pennyweight.errors import UsageError
 from pennyweight.judges.judging import JudgingJob, JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges
 from pennyweight.store.store import Run, Store
-from pennyweight.suite.loader import load_judging
 from pennyweight.suite.rubric import DEFAULT, load_rubric
 from pennyweight.suite.values import Judging, Limits, Price, Subject
 
@@ -22,6 +22,7 @@ def judge(
     *,
     rubric: str | Path | None = None,
     models: Sequence[str] = (),
+    suite: str | Path | None = None,
     usd: float | None = None,
     record: str | Path | None = None,
     store: str | Store | None = None,
@@ -30,11 +31,12 @@ def judge(
     """Ask the judges of a run about every attempt that has no valid judgment yet.
 
     A judgment is reused while the rubric, the judge and the judged text are the same. `rubric` and
-    `models` replace those of the suite, `usd` its limit for the whole run.
+    `models` replace those of the suite, `usd` its limit for the whole run. `suite` names the
+    suite's file if it is not where the run was started; a suite from the store is not trusted.
     """
     watch, at = watch or Watcher(), open_store(store)
     found = at.find(run)
-    judging, limits, prices = _chosen(found, rubric, models)
+    judging, limits, prices = _chosen(found, rubric, models, suite, watch)
     limits = limits if usd is None else replace(limits, usd=usd)
     watch.begin(Phase.scores(found.id, judging))
     for note in unpriced_judges(judging, prices):
@@ -48,10 +50,16 @@ def judge(
 
 
 def _chosen(
-    run: Run, rubric: str | Path | None, models: Sequence[str]
+    run: Run,
+    rubric: str | Path | None,
+    models: Sequence[str],
+    suite: str | Path | None,
+    watch: Watcher,
 ) -> tuple[Judging, Limits, Mapping[str, Price]]:
     """Combine the suite's judges with the options, which take precedence."""
-    named, limits, prices = load_judging(run.path, None if Path(run.path).is_file() else run.text)
+    named, limits, prices = stored_judging(
+        run, trust=watch.trust, file=suite, models=models, rubric=rubric
+    )
     if not named and not models:
         raise UsageError(
             f"The suite of run {run.id} names no judge. Name one with --model, or add 'judge:' "

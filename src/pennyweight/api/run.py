@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pennyweight.api.sources import open_store
+from pennyweight.api.stored_suites import open_stored
+from pennyweight.api.suites import is_own_file
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
@@ -48,6 +50,10 @@ class Watcher:
     def approve(self, run: Run, difference: ResumePlan) -> bool:  # noqa: ARG002
         """Return whether a resumed run may continue with a suite that changed."""
         return True
+
+    def trust(self, run: Run, uses: Sequence[str]) -> bool:  # noqa: ARG002
+        """Return whether the suite of a run, as a store holds it, may do all of this."""
+        return False
 
     def start(self, run: Run, attempts: int) -> None:
         """Receive the run, which is in the store now, and how many attempts it has at most."""
@@ -147,6 +153,7 @@ def run(
 def resume(
     run: str | Path = "latest",
     *,
+    suite: str | Path | None = None,
     store: str | Store | None = None,
     record: str | Path | None = None,
     by: Sequence[str] = (),
@@ -157,12 +164,14 @@ def resume(
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
 
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
-    `as_stored` takes the suite's text from the run instead of its file.
+    `suite` names the suite's file if it is not where the run was started. Without a file, the suite
+    is taken from the store, by the rules of uploads unless `watch.trust` returns true.
+    `as_stored` takes it from there even if the file has changed.
     """
     watch, at = watch or Watcher(), open_store(store)
-    found, suite = _resumed(run, at, by, watch, as_stored=as_stored)
+    found, loaded = _resumed(run, at, by, watch, file=suite, as_stored=as_stored)
     tape = None if record is None else Path(record)
-    job = _Job(suite, found, at, watch, tape, fresh=False)
+    job = _Job(loaded, found, at, watch, tape, fresh=False)
     return outside_a_loop(lambda: job.prepared().carry_out(until))
 
 
@@ -170,6 +179,7 @@ def plan(
     suite: str | Path | None,
     *,
     resume: bool = False,
+    file: str | Path | None = None,
     store: str | Store | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
@@ -177,7 +187,7 @@ def plan(
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
     watch = watch or Watcher()
     if resume:
-        _, loaded = _resumed(suite or "latest", open_store(store), by, watch)
+        _, loaded = _resumed(suite or "latest", open_store(store), by, watch, file=file)
     else:
         loaded = open_suite(suite or "suite.yaml", by=by)
     for note in warnings(loaded, model_of):
@@ -223,19 +233,25 @@ def outside_a_loop(call: Callable[[], T]) -> T:
 
 
 def _resumed(
-    name: str | Path, store: Store, by: Sequence[str], watch: Watcher, *, as_stored: bool = False
+    name: str | Path,
+    store: Store,
+    by: Sequence[str],
+    watch: Watcher,
+    *,
+    file: str | Path | None = None,
+    as_stored: bool = False,
 ) -> tuple[Run, Suite]:
     """Find the run to continue and the suite as it is now; ask whether changes are intended."""
     path = Path(name)
     if path.is_file():
         same = (r for r in store.runs() if Path(r.path).resolve() == path.resolve())
-        run = next(same, None) or store.find(str(path))
+        run, file = next(same, None) or store.find(str(path)), file or path
     else:
         run = store.find(str(name))
-    exists = Path(run.path).is_file()
-    if not exists and not as_stored:
-        watch.note(f"{run.path} does not exist; the suite is taken from run {run.id}.")
-    suite = open_suite(run.path, run.text if as_stored or not exists else None, by)
+    if not file and not as_stored and not is_own_file(run.path):
+        why = "belongs to another user" if Path(run.path).is_file() else "does not exist"
+        watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
+    suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored)
     if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError("Nothing was changed. --yes continues without asking.")
     return run, suite

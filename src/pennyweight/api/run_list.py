@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -14,6 +13,7 @@ from pennyweight.errors import NotFoundError
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import PolicyVerdict, RunState
 from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: PLC0414
+from pennyweight.store.cells import SETTINGS, json_cell
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Run, Store
 
@@ -89,7 +89,11 @@ class RunListing:
     def runs(self) -> list[RunRow]:
         """Return the runs, the newest first."""
         notes = {run: note for run, note, _ in self.remarks if note}
-        tags = {run: json.loads(tags) for run, _, tags in self.remarks if tags is not None}
+        tags = {
+            run: json_cell(tags, [str], f"tags of run {run}")
+            for run, _, tags in self.remarks
+            if tags is not None
+        }
         decided: dict[str, list[PolicyVerdict]] = {}
         for decision in self.decisions:
             decided.setdefault(decision.run, []).append(decision)
@@ -98,7 +102,7 @@ class RunListing:
         for values in self.rows:
             row = dict(zip(cache.LISTED, values, strict=True))
             run = row["id"]
-            settings = json.loads(row["settings"])
+            settings = json_cell(row["settings"], SETTINGS, f"settings of run {run}")
             if run in self.interrupted:
                 row["status"] = INTERRUPTED
             if run in self.outdated:

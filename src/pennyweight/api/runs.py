@@ -89,10 +89,10 @@ def show_run(run: str = "latest", store: str | Store | None = None) -> RunDetail
 def delete_run(run: str, store: str | Store | None = None) -> None:
     """Delete a run with all its records. This cannot be undone."""
     at = open_store(store)
-    found = at.find(run)
-    if not lease.take_run(at, found.id, lease.Owner.here().text):
-        raise UsageError(f"Run {found.id} is still running. Stop it (Ctrl-C), then delete it.")
-    at.remove(found.id)
+    run = at.find_id(run)
+    if not lease.take_run(at, run, lease.Owner.here().text):
+        raise UsageError(f"Run {run} is still running. Stop it (Ctrl-C), then delete it.")
+    at.remove(run)
 
 
 def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> list[pl.DataFrame]:
@@ -125,7 +125,7 @@ def scores_of_run(
     if not at.statuses(run.id):
         return None, []
     source = RunSource(run, at)
-    tiers, subjects = run.settings["tiers"], run.settings["subjects"]
+    tiers, subjects = run.sides["tier"], run.sides["subject"]
     columns = list(by) or (["tier"] if len(tiers) > 1 else [])
     if len(subjects) > 1 and not by:
         columns = ["subject", *columns]

@@ -131,7 +131,7 @@ def rescored(
     unpriced = [
         name
         for run in (runs if listed else ())
-        for name in run.run.settings["subjects"]
+        for name in run.run.sides["subject"]
         if listed and name not in listed.of(run.run)
     ]
     return [again.get(id(one), one) for one in sources], tuple(dict.fromkeys(unpriced))

@@ -1,8 +1,7 @@
 """Read, check and plan a suite as a person chose it; an upload in a separate process.
 
 Reading a stranger's suite may take for ever (a prompt is a small program), so a process with
-limits of time and memory reads it. An uploaded suite is data: it may name models of known providers
-and known local models, but no command, function, file, address or environment variable.
+limits of time and memory reads it, by the rules of `suite_rules.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,22 +20,12 @@ from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.schema.tree import TreeError, Written, parse, plain, scalar
 
 if TYPE_CHECKING:
-    from pennyweight.suite.values import Subject, Suite
+    from pennyweight.suite.values import Suite
 
 MAX_SECONDS = 20
 """Time that reading an upload may take."""
 MAX_BYTES = 4_000_000_000
 """Memory that reading an upload may take."""
-FORBIDDEN_KEYS = {
-    *("command", "workspace", "verify", "keep", "files", "base_url", "key_env", "env", "network"),
-    *("from", "copy", "git", "python", "function"),
-}
-"""Keys with access beyond the data: only suites on the server's disk may contain them."""
-UNCHECKED_KEYS = {"tasks", "settings", "tools", "response_format", "prices"}
-"""Keys whose content may have any name; tasks are checked when they are read."""
-CODE_CHECKS = {"command", "python"}
-"""Checks that run code."""
-INSTEAD = "put the suite on the server's disk and pass its folder: pennyweight serve FOLDER."
 _PROCESSES = threading.BoundedSemaphore(2)
 
 
@@ -84,6 +73,8 @@ def preview(
         tree = _changed(read_tree(text, is_json=is_json), choice)
         text = json.dumps(tree, ensure_ascii=False) if is_json else write_tree(tree)
     if uploaded:
+        from pennyweight.api.suite_rules import open_upload  # noqa: PLC0415
+
         suite = open_upload(path, read_tree(text), text, data=data)
     else:
         from pennyweight.engine.execution import open_suite  # noqa: PLC0415
@@ -213,56 +204,6 @@ def _with_bases(tiers: Any, chosen: Iterable[str]) -> dict[str, Any]:
     if missing:
         raise UsageError(f"Also choose {', '.join(sorted(missing))}: another tier extends it.")
     return {name: tier for name, tier in given.items() if name in wanted}
-
-
-def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -> Suite:
-    """Read an uploaded suite; `data` says that it was made here for a data set next to it."""
-    from pennyweight.schema.user_code import functions_forbidden  # noqa: PLC0415
-    from pennyweight.suite.loader import load_suite  # noqa: PLC0415
-
-    refuse(tree)
-    if not data and not isinstance(tree.get("tasks"), list):
-        raise UsageError(
-            "An uploaded suite contains its tasks as a list. To upload a file of tasks, choose it "
-            "instead of the suite."
-        )
-    with functions_forbidden():
-        suite = load_suite(path, text, _problem)
-    for task in suite.tasks:
-        named = [b.check.name for _, b in task.scenario.all()] if task.scenario else []
-        if task.work or CODE_CHECKS & set(named):
-            raise UsageError(f"{task.id}: an uploaded task must not run commands or code.")
-    return suite
-
-
-def refuse(tree: Any, place: str = "") -> None:
-    """Refuse the keys that an upload must not contain."""
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        where = f"{place}.{key}" if place else str(key)
-        file = isinstance(value, str) and (
-            key == "examples" or (key == "rubric" and value != "default")
-        )
-        if key in FORBIDDEN_KEYS or file:
-            raise UsageError(f"{where}: not allowed in an uploaded suite; {INSTEAD}")
-        if key not in UNCHECKED_KEYS and isinstance(value, dict | list):
-            refuse(value, where)
-
-
-def _problem(subject: Subject) -> str | None:
-    """Return what is wrong with a model, before anything looks for it."""
-    from pennyweight.engine.execution import check_subject  # noqa: PLC0415
-    from pennyweight.models.gguf import KNOWN  # noqa: PLC0415
-    from pennyweight.models.providers import PROVIDERS  # noqa: PLC0415
-
-    provider, _, name = subject.model.partition("/")
-    known = provider in PROVIDERS or (provider == "local" and name in KNOWN)
-    if not known or subject.agent or subject.base_url or subject.key_env:
-        local = ", ".join(f"local/{known_model}" for known_model in KNOWN)
-        return (
-            f"an uploaded suite may not name {subject.model[:80]!r}, only models of known "
-            f"providers (such as openai/…) and {local}. For others, {INSTEAD}"
-        )
-    return check_subject(subject)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from pennyweight.api.suite_preview import (
     read_tree,
 )
 from pennyweight.errors import InputError, PennyweightError, UsageError
+from pennyweight.store.connection import create_private_folder
 from pennyweight.store.store import Run
 
 __all__ = ["SuiteChoice", "SuitePreview"]
@@ -85,7 +87,8 @@ class SuiteLibrary:
 
     def known(self, runs: Iterable[Run] = ()) -> list[KnownFile]:
         """List the suites: those on disk, of earlier `runs`, then uploads."""
-        return suite_files(self.folders, (Path(run.path) for run in runs), self.uploads)
+        earlier = (Path(run.path) for run in runs if is_own_file(run.path))
+        return suite_files(self.folders, earlier, self.uploads)
 
     def find(self, name: str, runs: Iterable[Run] = ()) -> KnownFile:
         """Find a suite by its id."""
@@ -109,7 +112,7 @@ class SuiteLibrary:
     @contextmanager
     def incoming(self) -> Iterator[IO[bytes]]:
         """Open a file for an upload; it is deleted when the block ends."""
-        self.uploads.mkdir(parents=True, exist_ok=True)
+        create_private_folder(self.uploads)
         with NamedTemporaryFile(dir=self.uploads, prefix=".coming-") as file:
             yield file
 
@@ -149,7 +152,7 @@ class SuiteLibrary:
         """Store files in a new folder, unless they cannot be read as a suite."""
         name = f"upload-{secrets.token_hex(6)}"
         folder = self.uploads / name
-        folder.mkdir(parents=True)
+        create_private_folder(folder)
         try:
             for place, content in files.items():
                 content.seek(0)
@@ -284,3 +287,16 @@ def _distinguished(listed: Sequence[KnownFile]) -> list[KnownFile]:
 def file_id(path: Path) -> str:
     """Return the id by which requests name a file."""
     return sha256(str(path.resolve()).encode()).hexdigest()[:16]
+
+
+def is_own_file(path: str | Path) -> bool:
+    """Whether a file exists that nobody but this user (or root) can have written.
+
+    The path may come from a store, and others may write files on the same machine.
+    """
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    mine = not hasattr(os, "geteuid") or found.st_uid in {os.geteuid(), 0}
+    return stat.S_ISREG(found.st_mode) and mine and not found.st_mode & 0o002

@@ -23,6 +23,7 @@ from pennyweight.text.safe import clean
 @click.argument("run", default="latest")
 @option("--rubric", "Judge by this rubric instead of the suite's.", "FILE")
 @names_option("--model", "Ask these judges instead of the suite's.", "MODELS")
+@option("--suite", "The suite's file, if it has moved.", "FILE")
 @option("--usd", "New cost limit for the run and its judges.", type=click.FloatRange(0))
 @recording_option
 @by_option
@@ -32,6 +33,7 @@ def command(
     run: str,
     rubric: str | None,
     model: list[str],
+    suite: str | None,
     usd: float | None,
     record: Path | None,
     by: list[str],
@@ -56,7 +58,7 @@ def command(
     found, display = find_run(run, at), RunDisplay(at)
     with contextlib.redirect_stdout(display):
         judged = judge(
-            found.id, rubric=rubric, models=model, usd=usd, record=record, store=at,
+            found.id, rubric=rubric, models=model, suite=suite, usd=usd, record=record, store=at,
             watch=display,
         )  # fmt: skip
     print_scores(at.find(found.id), at, by, format)

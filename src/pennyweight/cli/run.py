@@ -27,6 +27,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @click.command("run", epilog=EPILOG)
 @click.argument("suite", required=False)
 @click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
+@click.option("--suite", "file", metavar="FILE", help="With --resume: the suite's file.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and its cost; call nothing.")
 @click.option("--yes", is_flag=True, help="Repeat changed attempts without asking.")
 @recording_option
@@ -46,6 +47,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 def command(
     suite: str | None,
     resume: bool,
+    file: str | None,
     dry_run: bool,
     yes: bool,
     record: Path | None,
@@ -61,7 +63,9 @@ def command(
 
     No answer is lost: after Ctrl-C, a crash or a reached limit, --resume makes
     only the attempts that are missing or failed. With --resume, SUITE may also be
-    the id of a run; without SUITE, the latest run continues.
+    the id of a run; without SUITE, the latest run continues. A suite that exists
+    only in the store runs no commands or functions, reads no files, and sends no
+    key elsewhere, unless you confirm it or name its file with --suite.
     """
     if watch:
         from pennyweight.cli.watch import watch as repeat
@@ -71,6 +75,8 @@ def command(
         raise click.UsageError(
             "--baseline and --version require --until-decided; --record excludes it."
         )
+    if file and not resume:
+        raise click.UsageError("--suite requires --resume; without it, name the suite itself.")
     if suite is None and not resume:
         raise click.UsageError(
             "Name a suite: pennyweight run suite.yaml ('pennyweight init' writes one)."
@@ -89,15 +95,16 @@ def command(
         from pennyweight.render.plan import render
 
         with contextlib.redirect_stdout(display):
-            plan = api.plan(suite, resume=resume, store=at, by=by, watch=display)
+            plan = api.plan(suite, resume=resume, file=file, store=at, by=by, watch=display)
         click.echo(render(plan, format), nl=False)
         return
     policy = api.Until(until, baseline, version) if until else None
     with contextlib.redirect_stdout(display):
         if resume:
             result = api.resume(
-                suite or "latest", store=at, record=record, by=by, watch=display, until=policy
-            )
+                suite or "latest", suite=file, store=at, record=record, by=by, watch=display,
+                until=policy,
+            )  # fmt: skip
         else:
             result = api.run(
                 suite or "", store=at, record=record, by=by, watch=display, until=policy

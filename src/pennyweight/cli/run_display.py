@@ -77,6 +77,15 @@ class RunDisplay(Watcher, io.TextIOBase):
             return True
         return sys.stdin.isatty() and click.confirm("Continue?", err=True)
 
+    def trust(self, run: Run, uses: Sequence[str]) -> bool:
+        """Print what a suite from a store would do, and ask; only a person can answer."""
+        if not sys.stdin.isatty():
+            return False
+        _tell(f"The suite of run {run.id} comes from the store, not from a file. It would:")
+        for use in uses:
+            _tell(f"  - {clean(use)}")
+        return click.confirm("Do you trust it?", err=True)
+
     def start(self, run: Run, attempts: int) -> None:
         """Announce the run."""
         self._run = run.id

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 import socket
+import sys
+import webbrowser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -12,6 +18,9 @@ from pennyweight.errors import UsageError
 
 MAX_HEAD_BYTES = 262_144
 """Size of a request's head: URLs contain filters and the keys of records."""
+EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+OPENED = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 
 
 @click.command("serve", epilog="Example: pennyweight serve suites/ --port 9000")
@@ -19,25 +28,29 @@ MAX_HEAD_BYTES = 262_144
 @option("--port", "Port to bind; 0: any free one.", type=click.IntRange(0, 65535), default=8700)
 @option("--host", "Address to bind. A non-loopback address requires a token.", default="127.0.0.1")
 @option("--allow-host", "Another host name that the server answers to.", "NAME", multiple=True)
+@click.option("--no-token", is_flag=True, help="Let everyone on this machine use the page.")
 @store_option
 def command(
     folders: tuple[Path, ...],
     port: int,
     host: str,
     allow_host: tuple[str, ...],
+    no_token: bool,
     store: str | None,
 ) -> None:
     """View, start and compare runs in the browser.
 
     Suites in each FOLDER (default: the current one) can be started from the page.
-    A non-loopback address requires a token: set the environment variable
-    PENNYWEIGHT_TOKEN, or PENNYWEIGHT_READ_TOKEN for read-only access.
+    The printed link signs you in, once; other users of this machine cannot. Set
+    PENNYWEIGHT_TOKEN to choose the token yourself, and PENNYWEIGHT_READ_TOKEN for
+    read-only access. A non-loopback address requires one of them.
     """
     from pennyweight.api.sources import open_store
 
     try:
         import uvicorn
 
+        from pennyweight.web.access import Access
         from pennyweight.web.app import make_app
     except ModuleNotFoundError as error:
         raise UsageError(
@@ -47,16 +60,33 @@ def command(
         if not folder.exists():
             raise UsageError(f"{folder}: no such file or folder.")
     at = open_store(store)
-    app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host)
+    access = Access.of(host, os.environ)
+    token = secrets.token_urlsafe(18) if access.open and not no_token else ""
+    if token:
+        access = Access.of(host, os.environ, token)
+    app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host, access=access)
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
         timeout_graceful_shutdown=2, h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )  # fmt: skip
     listening = _listen(host, port)
-    for line in address_lines(host, listening.getsockname()[1], allow_host):
+    bound = listening.getsockname()[1]
+    for line in address_lines(host, bound, allow_host):
         click.echo(line, err=True)
-    uvicorn.Server(config).run(sockets=[listening])
+    with TemporaryDirectory(prefix="pennyweight-") as private:
+        if token:
+            link = f"{address_of(host, bound)}enter?code={access.link_code()}"
+            click.echo(f"Sign in once with {link}", err=True)
+            click.echo(f"or with the token {token}; --no-token turns this off.", err=True)
+            open_link(link, Path(private))
+        uvicorn.Server(config).run(sockets=[listening])
     at.close()
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address of the page on this machine."""
+    place = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{place}:{port}/"
 
 
 def address_lines(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[str]:
@@ -67,15 +97,28 @@ def address_lines(host: str, port: int, allowed: tuple[str, ...] = ()) -> list[s
     Pennyweight is at http://localhost:8700/ (Ctrl-C stops it).
     From other machines, it answers only to names given with --allow-host NAME.
     """
-    everywhere = host in {"0.0.0.0", "::", ""}  # noqa: S104
-    place = "localhost" if everywhere else f"[{host}]" if ":" in host else host
-    lines = [f"Pennyweight is at http://{place}:{port}/ (Ctrl-C stops it)."]
+    everywhere = host in EVERYWHERE
+    lines = [f"Pennyweight is at {address_of(host, port)} (Ctrl-C stops it)."]
     if allowed:
         names = ", ".join(f"http://{name}:{port}/" for name in allowed)
         lines.append(f"Also at {names}")
     elif everywhere:
         lines.append("From other machines, it answers only to names given with --allow-host NAME.")
     return lines
+
+
+def open_link(link: str, private: Path) -> None:
+    """Open a link in the browser of a desktop.
+
+    The browser gets the name of a private file that leads there: others can see its arguments.
+    """
+    desktop = sys.platform in {"win32", "darwin"} or any(map(os.environ.get, DISPLAYS))
+    if not (desktop and sys.stderr.isatty()):
+        return
+    page = private / "open.html"
+    page.write_text(OPENED.format(link), encoding="utf-8")
+    with contextlib.suppress(webbrowser.Error, OSError):
+        webbrowser.open(page.as_uri())
 
 
 def _listen(host: str, port: int) -> socket.socket:

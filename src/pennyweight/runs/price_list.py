@@ -41,14 +41,14 @@ class PriceList:
         """Return the prices of the subjects of a run that the file names."""
         models = _models(run)
         found = {}
-        for subject in run.settings["subjects"]:
+        for subject in run.sides["subject"]:
             model = models.get(subject, subject)
             names = (subject, model, recorded(model))
             price = next((self.prices[n] for n in names if n in self.prices), None)
             if price:
                 found[subject] = price
         if not found:
-            subjects = ", ".join(sorted({*run.settings["subjects"], *models.values()}))
+            subjects = ", ".join(sorted({*run.sides["subject"], *models.values()}))
             raise UsageError(
                 f"--prices {self.path} names no subject or model of run {run.id}. "
                 f"The run has: {subjects}."

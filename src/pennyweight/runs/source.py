@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from decimal import Decimal
@@ -50,7 +51,7 @@ class RunSource(Source):
     @property
     def planned(self) -> int:
         """How many attempts each subject was planned to have in each tier."""
-        sides = len(self.run.settings["subjects"]) * len(self.run.settings["tiers"])
+        sides = math.prod(map(len, self.run.sides.values()))
         return self.run.attempts // max(1, sides)
 
     @property
@@ -132,16 +133,11 @@ class RunSource(Source):
     def options(self) -> dict[str, Any]:
         """Return the scoring options of its suite."""
         settings = self.run.settings
-        match = settings["match"]
+        match = dict(settings.get("match", {}))
+        match |= {n: Decimal(match[n]) for n in ("absolute", "relative") if n in match}
         return {
             "answer_rule": AnswerRule.of(settings),
-            "match_rule": MatchRule(
-                match["kind"],
-                Decimal(match["absolute"]),
-                Decimal(match["relative"]),
-                match["separator"],
-                match["each"],
-            ),
+            "match_rule": MatchRule(**match),
             "confidence_from": settings.get("confidence"),
         }
 

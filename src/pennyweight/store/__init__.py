@@ -3,6 +3,7 @@
 Tested elsewhere:
     bills.py: tests/judges/test_judging.py
     bulk_insert.py: tests/store/test_store.py
+    cells.py: tests/store/test_damaged.py
     remarks.py: tests/api/test_remarks.py
     tables.py: tests/store/test_migrations.py
     verdicts.py: tests/runs/test_observations.py

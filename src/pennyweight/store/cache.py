@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, Table, bindparam, func, select
 
 from pennyweight.store.bulk_insert import insert
+from pennyweight.store.cells import SETTINGS, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import Row, fetch
 from pennyweight.store.store import RUN_COLUMNS, Run, Store, now
@@ -112,7 +113,9 @@ def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
     for row in rows:
         run, status, ended, settings, stamp = (row[at] for at in places)
         if stamp:
-            first, last = _stamped(status, ended, json.loads(settings))
+            first, last = _stamped(
+                status, ended, json_cell(settings, SETTINGS, f"settings of {run}")
+            )
             if not (stamp.startswith(first) and stamp.endswith(last)):
                 found.add(run)
     return frozenset(found)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from pennyweight.errors import StoreError, UsageError
-from pennyweight.store.migrations import is_current, migrate
+from pennyweight.store.migrations import is_current, migrate, version_of
 
 DEFAULT = ".pennyweight/pennyweight.db"
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that writes to the same file."""
+SHORT_WAIT = 0.5
+"""Seconds to wait for a lock that was just waited for in vain."""
 CONNECT_TIMEOUT = 10
 """Seconds to wait for a server to accept a connection."""
 TRANSIENT_STATES = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
@@ -32,11 +36,12 @@ def connect(address: str) -> Engine:
     url = _url(address)
     lite = url.drivername.startswith("sqlite")
     try:
-        if "://" not in address:
-            Path(address).parent.mkdir(parents=True, exist_ok=True)
         if lite:
+            if not (url.database or "").startswith("file:"):
+                _create_private(Path(url.database or ""))
             engine = create_engine(url, **_lite(url))
             event.listen(engine, "connect", _prepare_sqlite)
+            LockWait().listen(engine)
         else:
             engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
     except OSError as error:
@@ -49,11 +54,30 @@ def connect(address: str) -> Engine:
         if not current:
             with guarded(address), engine.begin() as connection:
                 _alone(connection)
+                if lite:
+                    _back_up(connection, Path(url.database or ""))
                 migrate(connection)
     except BaseException:
         engine.dispose()
         raise
     return engine
+
+
+def _create_private(file: Path) -> None:
+    """Create the file of a store and its folder so that only this user can read them.
+
+    SQLite gives the files next to it the same mode. Existing files and folders stay as they are.
+    """
+    create_private_folder(file.parent)
+    if not file.exists() and os.access(file.parent, os.W_OK):
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def create_private_folder(folder: Path) -> None:
+    """Create a folder, and those above it, so that only this user can read them."""
+    for place in reversed([folder, *folder.parents]):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
 
 
 def connect_reader(engine: Engine) -> Engine:
@@ -147,6 +171,52 @@ def _alone(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4155415359)")
+
+
+def _back_up(connection: Connection, file: Path) -> None:
+    """Copy a store that is about to be upgraded; an earlier copy of the same version stays."""
+    version = version_of(connection)
+    copy = file.with_name(f"{file.name}.v{version}.backup")
+    if version is None or is_current(connection) or copy.exists():
+        return
+    part = copy.with_name(f"{copy.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        _create_private(part)
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(part)) as target:
+            source.backup(target)
+        part.replace(copy)
+    except (OSError, sqlite3.Error) as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(
+            f"The store {file} must be upgraded, but its backup {copy} cannot be written: {error}.",
+            "Nothing was changed. Free some space or name another store with --store.",
+        ) from error
+
+
+class LockWait:
+    """Waits for a lock once: after a wait in vain, further statements fail at once for a while.
+
+    A run that ends because its store is locked still has to end its run and its lease.
+    """
+
+    def __init__(self) -> None:
+        self._failed = -math.inf
+
+    def listen(self, engine: Engine) -> None:
+        """Adjust how long the connections of an engine wait."""
+        event.listen(engine, "handle_error", self._note)
+        event.listen(engine, "checkout", self._adjust)
+
+    def _note(self, context: ExceptionContext) -> None:
+        if "locked" in str(context.original_exception):
+            self._failed = time.monotonic()
+
+    def _adjust(self, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+        wait = SHORT_WAIT if time.monotonic() - self._failed < BUSY_TIMEOUT else BUSY_TIMEOUT
+        if record.info.setdefault("wait", BUSY_TIMEOUT) != wait:
+            connection.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
+            record.info["wait"] = wait
 
 
 class guarded:  # noqa: N801

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Double, Engine, cast, func, or_, select, update
 
+from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.tables import RUN
 
@@ -52,8 +53,11 @@ class Owner:
     @classmethod
     def of(cls, text: str) -> Owner:
         """Read an owner from its JSON text; unknown fields are ignored."""
-        values = json.loads(text)
-        return cls(**{f.name: values[f.name] for f in fields(cls)})
+        types = {f.name: str for f in fields(cls)} | {"pid": int, "since": int | float}
+        values = json_cell(text, types, "the owner of a run")
+        if missing := types.keys() - values.keys():
+            raise damaged(f"the owner of a run has no {min(missing)}")
+        return cls(**{name: values[name] for name in types})
 
     @property
     def text(self) -> str:

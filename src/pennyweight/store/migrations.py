@@ -83,11 +83,22 @@ STEPS: tuple[tuple[Step, ...], ...] = (
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 
 
+def version_of(connection: Connection) -> int | None:
+    """Return the version of a store; None for a new one."""
+    if not inspect(connection).has_table(tables.META.name):
+        return None
+    version: int | None = connection.scalar(select(tables.META.c.version))
+    if version is not None and not (isinstance(version, int) and version >= 1):
+        raise UsageError(
+            f"The store has version {version!r:.40}, which no Pennyweight has written. Restore it "
+            "from a backup, or use another store with --store."
+        )
+    return version
+
+
 def is_current(connection: Connection) -> bool:
     """Whether a store is at the newest version. A store of a later version is refused."""
-    if not inspect(connection).has_table(tables.META.name):
-        return False
-    version = connection.scalar(select(tables.META.c.version))
+    version = version_of(connection)
     if version is not None and version > len(STEPS):
         raise UsageError(
             f"The store has version {version}, but this Pennyweight supports up to {len(STEPS)}. "
@@ -101,10 +112,9 @@ def migrate(connection: Connection) -> None:
     if is_current(connection):
         return
     tables.META.create(connection, checkfirst=True)
-    version = connection.scalar(select(tables.META.c.version))
+    version = version_of(connection)
     if version is None:
         connection.execute(tables.META.insert().values(version=0))
-        version = 0
-    for step in chain.from_iterable(STEPS[version:]):
+    for step in chain.from_iterable(STEPS[version or 0 :]):
         step(connection)
     connection.execute(update(tables.META).values(version=len(STEPS)))

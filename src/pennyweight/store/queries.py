@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Select, and_, func, select
 
 from pennyweight.record import KEY, AttemptKey
+from pennyweight.store.cells import check_column, checked
 from pennyweight.store.read_connection import fetch, reading
 from pennyweight.store.store import Store
 from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
@@ -173,6 +174,8 @@ def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Seq
     held: dict[str, Sequence[Any]] = dict(zip(names, cells, strict=True))
     for name in held.keys() & FLAGS:
         held[name] = [None if value is None else bool(value) for value in held[name]]
+    for name in held.keys() - {*FLAGS}:
+        check_column(MEASURED if name in MEASURED.c else RECORD, name, held[name])
     return held
 
 
@@ -267,7 +270,8 @@ def known_name(name: str, names: Sequence[str]) -> str:
 
 def record(store: Store, key: AttemptKey) -> dict[str, Any] | None:
     """Read one record in full."""
-    return next(iter(_rows(store, select(RECORD).where(*_at(RECORD, key)))), None)
+    found = _rows(store, select(RECORD).where(*_at(RECORD, key)))
+    return checked(RECORD, found[0]) if found else None
 
 
 def value(store: Store, key: AttemptKey, name: str) -> Any:
@@ -323,7 +327,8 @@ def siblings(
 def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
     """Read the judgments of a record."""
     query = select(JUDGMENT).where(*_at(JUDGMENT, key))
-    return _rows(store, query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at))
+    rows = _rows(store, query.order_by(JUDGMENT.c.judge, JUDGMENT.c.at))
+    return [checked(JUDGMENT, row) for row in rows]
 
 
 def scenario(store: Store, run: str, task: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select
 
 from pennyweight.record import KEY_IN_RUN, AttemptKey
+from pennyweight.store.cells import checked, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.store import Store, now
@@ -73,11 +74,12 @@ def remarks(store: Store, about: str | AttemptKey) -> list[Remark]:
     """Read the remarks about a run, given by its id, or about a record; the newest first."""
     names = REMARK.c.keys()
     query = _OF_RUN if isinstance(about, str) else _OF_RECORD
-    rows = (dict(zip(names, row, strict=True)) for row in fetch(store, query, _place(about)))
+    found = fetch(store, query, _place(about))
+    rows = (checked(REMARK, dict(zip(names, row, strict=True))) for row in found)
     return [
         Remark(
             **{name: r[name] for name in ("id", "who", "at", "verdict", "note")},
-            tags=tuple(json.loads(r["tags"])) if r["tags"] else None,
+            tags=tuple(json_cell(r["tags"], [str], "tags of a remark")) if r["tags"] else None,
         )
         for r in rows
     ]

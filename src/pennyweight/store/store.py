@@ -27,6 +27,7 @@ from sqlalchemy import (
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
+from pennyweight.store.cells import SETTINGS, checked, frame, json_cell
 from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
 from pennyweight.store.lease import Lease, shared_clock
 from pennyweight.store.tables import CALL, JUDGMENT, METADATA, RECORD, RUN
@@ -43,8 +44,6 @@ RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
 RECORD_COLUMNS = tuple(RECORD.c.keys())
 JUDGMENT_COLUMNS = tuple(JUDGMENT.c.keys())
 CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
-
-_TYPES: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 
 
 class RunSettings(TypedDict, total=False):
@@ -101,7 +100,9 @@ class Run:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Run:
         """Make a run from a row of the table."""
-        return cls(**{**row, "settings": json.loads(row["settings"])})
+        cells = checked(RUN, row)
+        settings = json_cell(cells["settings"], SETTINGS, f"settings of run {cells['id']}")
+        return cls(**{**cells, "settings": settings})
 
     @property
     def sides(self) -> dict[str, list[str]]:
@@ -192,14 +193,24 @@ class Store:
 
     def find(self, name: str) -> Run:
         """Find a run by its id, an unambiguous prefix of it, or `latest`."""
-        runs = self.runs()
+        query = select(*RUN_COLUMNS).where(RUN.c.id == self.find_id(name))
+        with guarded(self.address), self.engine.connect() as connection:
+            return Run.of({**connection.execute(query).mappings().one()})
+
+    def find_id(self, name: str) -> str:
+        """Find the id of a run, whose other cells may be damaged."""
+        runs: list[str] = []
+        if self.exists:
+            query = select(RUN.c.id).order_by(RUN.c.created.desc(), RUN.c.id)
+            with guarded(self.address), self.engine.connect() as connection:
+                runs = [str(id_) for id_ in connection.scalars(query)]
         if name == "latest" and runs:
             return runs[0]
-        found = [r for r in runs if r.id == name] or [r for r in runs if r.id.startswith(name)]
+        found = [r for r in runs if r == name] or [r for r in runs if r.startswith(name)]
         if len(found) == 1:
             return found[0]
         if found:
-            ids = ", ".join(r.id for r in found[:5])
+            ids = ", ".join(found[:5])
             more = ", …" if len(found) > 5 else ""
             raise UsageError(f"{name!r} is ambiguous: it matches {ids}{more}.")
         where = f"in the store {shown(self.address)}"
@@ -285,15 +296,10 @@ class Store:
         chosen = [column for column in c if columns is None or column.name in columns]
         order = self._order(c.attempt, c.task_id, c.subject, c.tier, c.judge, c.at)
         query = select(*chosen).where(c.run == run_id).order_by(*order)
-        schema = {column.name: _TYPES[column.type.python_type] for column in chosen}
-        parts = [pl.DataFrame(schema=schema)]
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
-            parts += [
-                pl.DataFrame([tuple(r) for r in part], schema=schema, orient="row")
-                for part in rows.partitions()
-            ]
-        return pl.concat(parts)
+            parts = [frame(JUDGMENT, chosen, part) for part in rows.partitions()]
+        return pl.concat([frame(JUDGMENT, chosen, ()), *parts])
 
     def attempts(self, run_id: str) -> dict[AttemptKey, tuple[str, str]]:
         """Return the fingerprint and status of each attempt of a run that has a record."""
@@ -332,14 +338,12 @@ class Store:
         chosen = [c for c in RECORD.c if columns is None or c.name in columns]
         order = self._order(*RECORD.primary_key)
         query = select(*chosen).where(RECORD.c.run == run_id).order_by(*order)
-        schema = {c.name: _TYPES[c.type.python_type] for c in chosen}
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
             assert rows.cursor is not None
             part: Sequence[Any] = rows.fetchmany(READ_BATCH)  # includes what was buffered
             while part:
-                cells = zip(schema.items(), zip(*part, strict=True), strict=True)
-                yield pl.DataFrame([_series(n, held, t) for (n, t), held in cells])
+                yield frame(RECORD, chosen, part)
                 # past SQLAlchemy, because creating a Row for each record is slow
                 part = rows.cursor.fetchmany(READ_BATCH) if rows.cursor else ()
             rows.close()
@@ -356,13 +360,6 @@ class Store:
                 if "run" in table.c:
                     connection.execute(delete(table).where(table.c.run == run_id))
             connection.execute(delete(RUN).where(RUN.c.id == run_id))
-
-
-def _series(name: str, held: Sequence[Any], type_: Any) -> pl.Series:
-    """Return a column; SQLite stores booleans as numbers."""
-    if type_ is pl.Boolean:
-        held = [None if value is None else bool(value) for value in held]
-    return pl.Series(name, held, dtype=type_)
 
 
 def now() -> float:

@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
+from pennyweight.store.cells import checked
 from pennyweight.store.connection import guarded
 from pennyweight.store.store import Store
 from pennyweight.store.tables import SCENARIO, VERDICT
@@ -34,8 +35,9 @@ class BehaviourVerdict:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> BehaviourVerdict:
         """Make a verdict from a row of the table."""
-        rest = {name: row[name] for name in _COLUMNS if name not in KEY}
-        return cls(AttemptKey.of(row), **{**rest, "error": bool(row["error"])})
+        cells = checked(VERDICT, row)
+        rest = {name: cells[name] for name in _COLUMNS if name not in KEY}
+        return cls(AttemptKey.of(cells), **{**rest, "error": bool(cells["error"])})
 
 
 def save_scenarios(store: Store, run: str, scenarios: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError
+from pennyweight.schema.audit import note_use
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
 from pennyweight.schema.problems import Problems
@@ -261,6 +262,7 @@ def _rubric(given: Any, reader: SuiteReader) -> Rubric | None:
         return DEFAULT
     if isinstance(given, Node):
         return read_rubric(given, reader.problems, "inline")
+    note_use(f"read {reader.folder / given}")
     try:
         document = read_document(reader.folder / given, problems=reader.problems)
         return read_rubric(document.root, document.problems, Path(given).stem)

@@ -14,6 +14,7 @@ from typing import IO, Any
 import polars as pl
 
 from pennyweight.errors import InputError
+from pennyweight.schema.audit import note_use
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, TreeError, Written, parse, plain, refuse_constant
 from pennyweight.sources.files import RecordFile, find_files, open_file
@@ -51,6 +52,7 @@ def read_rows(
 
     `header` receives the names of all columns if the file states them before its rows.
     """
+    note_use(f"read {source.path}")
     if source.name.startswith(HUB):
         return problems.within(source.name, "row"), _hub(source)
     if Path(source.path).is_dir():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pennyweight.schema.audit import note_use
 from pennyweight.suite.agents import FILES, WORK
 from pennyweight.suite.values import Workspace
 
@@ -76,6 +77,7 @@ class WorkspaceReader:
         if kind is None:
             return empty
         at = (self.folder / table[kind]).absolute()
+        note_use(f"copy {at} for the agent")
         if not at.is_dir():
             tell("workspace", f"the folder {table[kind]!r} does not exist ({at}).")
             return empty
@@ -112,6 +114,7 @@ class WorkspaceReader:
 
     def _from(self, path: str, source: str, tell: Tell, key: str) -> dict[str, bytes]:
         at = self.folder / source
+        note_use(f"copy {at} for the agent")
         try:
             if at.is_dir():
                 inside = [name for name, _ in tree(at) if (at / name).is_file()]

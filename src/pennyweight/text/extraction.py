@@ -84,7 +84,7 @@ class AnswerRule:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> AnswerRule:
         """Return the rule in the settings of a run."""
-        return cls(**settings["answer"]).with_confidence(settings.get("confidence"))
+        return cls(**settings.get("answer", {})).with_confidence(settings.get("confidence"))
 
     def with_confidence(self, confidence: str | None) -> AnswerRule:
         """Return the rule for a setting of `confidence`: a stated one is not part of the answer."""

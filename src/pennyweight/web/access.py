@@ -48,13 +48,15 @@ class Access:
     tokens: Mapping[bytes, Right] = field(default_factory=dict, repr=False)
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     """A secret that pages send with every change; other sites cannot read it."""
+    _codes: set[bytes] = field(default_factory=set, repr=False)
+    """Hashes of codes that sign in once."""
     _sessions: dict[str, Right] = field(default_factory=dict, repr=False)
     _wrong: deque[float] = field(default_factory=deque, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
-    def of(cls, host: str, environment: Mapping[str, str]) -> Access:
-        """Read the tokens; a non-loopback address requires one.
+    def of(cls, host: str, environment: Mapping[str, str], generated: str = "") -> Access:
+        """Read the tokens; a non-loopback address requires one. `generated` is one more.
 
         `PENNYWEIGHT_TOKEN` may read and write, `PENNYWEIGHT_READ_TOKEN` may read.
         Separate several by commas.
@@ -72,6 +74,8 @@ class Access:
                         f"use at least {MIN_TOKEN_LENGTH}, for example from 'openssl rand -hex 16'."
                     )
                 found[_hash(token)] = right
+        if generated:
+            found[_hash(generated)] = "write"
         if not found and not is_loopback(host):
             raise UsageError(
                 f"--host {host} can be reached by others. Set PENNYWEIGHT_TOKEN to a secret token "
@@ -110,14 +114,32 @@ class Access:
     def enter(self, token: str) -> tuple[str, Right] | None:
         """Start a session for a token."""
         right = self.right_of(token)
-        if right is None:
+        return None if right is None else (self._session(right), right)
+
+    def link_code(self) -> str:
+        """Make a code that signs in once, for a link."""
+        code = secrets.token_urlsafe(24)
+        with self._lock:
+            self._codes.add(_hash(code))
+        return code
+
+    def enter_once(self, code: str) -> str | None:
+        """Start a session for the code of a link, which is void from then on."""
+        with self._lock:
+            known = _hash(code) in self._codes
+            self._codes.discard(_hash(code))
+        if not known:
+            self._count()
             return None
+        return self._session("write")
+
+    def _session(self, right: Right) -> str:
         session = secrets.token_urlsafe(32)
         with self._lock:
             while len(self._sessions) >= MAX_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
             self._sessions[session] = right
-        return session, right
+        return session
 
     def session(self, name: str) -> Right | None:
         """Return the right of a session."""

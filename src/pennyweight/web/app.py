@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
@@ -19,7 +19,13 @@ from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.run_list import Store
 from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
-from pennyweight.errors import InputError, NotFoundError, PennyweightError, StoreError
+from pennyweight.errors import (
+    InputError,
+    NotFoundError,
+    PennyweightError,
+    StoreError,
+    UntrustedError,
+)
 from pennyweight.web.access import Access
 from pennyweight.web.guard import Guard
 from pennyweight.web.jobs import Jobs
@@ -38,9 +44,10 @@ def make_app(
     host: str = "127.0.0.1",
     folders: Iterable[Path] = (),
     allow: Iterable[str] = (),
+    access: Access | None = None,
 ) -> ASGIApp:
-    """Make the application for a store; the tokens are read from the environment."""
-    access = Access.of(host, os.environ)
+    """Make the application for a store; by default the tokens are read from the environment."""
+    access = access or Access.of(host, os.environ)
     uploads = Path(".pennyweight") if "://" in store.address else Path(store.address).parent
     digests = DigestCache(store)
     site = Site(
@@ -75,9 +82,15 @@ def make_app(
     app.include_router(api)
     for kind in (PennyweightError, 404, 405):
         app.add_exception_handler(kind, _error_answer)
+    app.add_exception_handler(ClientDisconnect, _left)
     app.add_exception_handler(Exception, _broken)
     names = {*LOCAL_NAMES, host, *allow}
     return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
+
+
+def _left(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """Answer a client that went away before it had sent everything, such as a closed page."""
+    return JSONResponse({"detail": "The request was not complete."}, 400)
 
 
 def _broken(request: Request, error: Exception) -> Response:
@@ -94,11 +107,13 @@ def _error_answer(request: Request, error: Any) -> Response:
     if isinstance(error, PennyweightError):
         status = 404 if isinstance(error, NotFoundError) else 400
         status = 503 if isinstance(error, StoreError) else status
+        status = 409 if isinstance(error, UntrustedError) else status
         text = str(error)
     else:
         text = str(error.detail)
     if request.url.path.startswith("/api/"):
         lines = list(error.problems) if isinstance(error, InputError) else text
         headers = getattr(error, "headers", None)
-        return JSONResponse({"detail": lines}, status, headers=headers)
+        more = {"trust": error.mark} if isinstance(error, UntrustedError) else {}
+        return JSONResponse({"detail": lines, **more}, status, headers=headers)
     return error_page(request, status, text)

@@ -140,6 +140,13 @@ class ErrorAnswer(BaseModel):
     detail: Any
 
 
+class UntrustedAnswer(BaseModel):
+    """What a suite from the store would do; send `trust` to allow exactly this."""
+
+    detail: str
+    trust: str
+
+
 class PlanAnswer(BaseModel):
     """The plan of a run: attempts, tokens and cost."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -32,6 +33,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 READ_ONLY_POSTS = ("/api/plan",)
 """Requests that are sent by POST but change nothing: a read-only token suffices."""
 COOKIE = "pennyweight_session"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:@/,\[\]]+))(?::[0-9]{1,5})?")
 
 
 class Guard:
@@ -97,11 +99,8 @@ class Guard:
 
     def known(self, host: str) -> bool:
         """Whether a Host header names this server; the port does not matter."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name in self.hosts
+        found = _HOST.fullmatch(host.lower())
+        return found is not None and (found[1] or found[2]) in self.hosts
 
     def _right(self, headers: Headers) -> tuple[Right | None, bool]:
         """Return the right of a request, and whether a header gave it: other sites cannot."""

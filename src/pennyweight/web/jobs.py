@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import UntrustedError, UsageError
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class Jobs:
         """Start a new run of a suite; return its id."""
         return self._start({"path": str(path), "text": text})
 
-    def resume(self, run: str) -> str:
-        """Continue a run."""
+    def resume(self, run: str, trust: str = "") -> str:
+        """Continue a run; `trust` is the mark of what its suite in the store may do."""
         if self.running(run):
             raise UsageError(f"Run {run} is already running.")
-        return self._start({"run": run})
+        return self._start({"run": run, "trust": trust})
 
     def _start(self, order: dict[str, Any]) -> str:
         with self._lock:
@@ -101,8 +101,11 @@ class Jobs:
             run = process.stdout.readline().strip()
             watch.cancel()
             job = Job(process, errors)
-            if not run:
+            if not run or run.startswith("{"):
                 process.wait()
+            if run.startswith("{"):
+                raise UntrustedError(**json.loads(run))
+            if not run:
                 raise UsageError(job.end().removeprefix("Error: ") or "The run did not start.")
             self._jobs[run] = job
             return run

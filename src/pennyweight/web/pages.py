@@ -113,9 +113,11 @@ async def _enter(request: Request) -> Response:
     target = request.query_params.get("next", "/")
     if not target.startswith("/") or target.startswith(("//", "/\\")):
         target = "/"
+    site: Site = request.app.state.site
+    if request.method == "GET" and "code" in request.query_params:
+        return _enter_by_link(request, site)
     if request.method == "GET":
         return _shown(request, "enter.html", {"problem": "", "target": target})
-    site: Site = request.app.state.site
     token = (await _form(request)).get("token", "")
     try:
         found = await run_in_threadpool(site.access.enter, token)
@@ -124,9 +126,26 @@ async def _enter(request: Request) -> Response:
         found, problem = None, "Too many wrong tokens. Wait a minute."
     if found is None:
         return _shown(request, "enter.html", {"problem": problem, "target": target}, 401)
-    answer = RedirectResponse(target, 303)
+    return _signed_in(request, RedirectResponse(target, 303), found[0])
+
+
+def _enter_by_link(request: Request, site: Site) -> Response:
+    """Start a session for the link that the server printed; it works once."""
+    try:
+        session = site.access.enter_once(request.query_params["code"])
+        problem = "This link was used already. Sign in with the token that the server printed."
+    except TooMany:
+        session, problem = None, "Too many wrong tokens. Wait a minute."
+    if session is None:
+        return _shown(request, "enter.html", {"problem": problem, "target": "/"}, 401)
+    # a redirect would carry no strict cookie, because the link comes from elsewhere
+    page = '<!doctype html><title>Pennyweight</title><meta http-equiv="refresh" content="0; url=/">'
+    return _signed_in(request, HTMLResponse(page), session)
+
+
+def _signed_in(request: Request, answer: Response, session: str) -> Response:
     secure = request.url.scheme == "https"
-    answer.set_cookie(COOKIE, found[0], httponly=True, samesite="strict", secure=secure)
+    answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=secure)
     return answer
 
 

@@ -233,10 +233,20 @@ def stop(site: Here, run: RunId) -> forms.StartedAnswer:
     return forms.StartedAnswer(run=run)
 
 
-@api.post("/runs/{run}/resume", summary="Resume a run", status_code=202, tags=["new runs"])
-def resume(site: Here, run: RunId) -> forms.StartedAnswer:
-    """Make the attempts of a run that are missing or failed."""
-    return forms.StartedAnswer(run=site.jobs.resume(site.run(run).id))
+@api.post("/runs/{run}/resume", summary="Resume a run", status_code=202, tags=["new runs"],
+          responses={409: {"model": forms.UntrustedAnswer, "description": "Not trusted yet."}},
+          )  # fmt: skip
+def resume(
+    site: Here,
+    run: RunId,
+    trust: Annotated[str, Query(description="The value of a 409 answer.", max_length=64)] = "",
+) -> forms.StartedAnswer:
+    """Make the attempts of a run that are missing or failed.
+
+    Where the suite exists only in the store and would run commands or functions, read files, or
+    send keys elsewhere, the answer is 409 and lists all of that. Send its `trust` to allow it.
+    """
+    return forms.StartedAnswer(run=site.jobs.resume(site.run(run).id, trust))
 
 
 @api.post("/uploads", summary="Upload a suite or a data set", status_code=201, tags=["new runs"],

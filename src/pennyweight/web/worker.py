@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, TypedDict
 
 from pennyweight.api.run import Watcher, resume, run
-from pennyweight.errors import PennyweightError
+from pennyweight.errors import PennyweightError, UntrustedError, mark_of
 from pennyweight.render.run_end import summary_sentences
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ class Order(TypedDict, total=False):
 
     store: str
     run: str
+    trust: str
+    """The mark of what a person lets the stored suite do."""
     path: str
     text: str
 
@@ -32,6 +35,9 @@ def main() -> None:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
     try:
         sys.exit(carry_out(order, page))
+    except UntrustedError as error:
+        print(json.dumps({"problem": str(error), "uses": error.uses}), file=page, flush=True)
+        sys.exit(error.exit_code)
     except PennyweightError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
@@ -40,8 +46,11 @@ def main() -> None:
 class _Announcer(Watcher):
     """Tells the page the run's id as soon as it is in the store."""
 
-    def __init__(self, page: IO[str]) -> None:
-        self._page = page
+    def __init__(self, page: IO[str], trusted: str) -> None:
+        self._page, self._trusted = page, trusted
+
+    def trust(self, run: Run, uses: Sequence[str]) -> bool:  # noqa: ARG002
+        return mark_of(uses) == self._trusted
 
     def start(self, run: Run, attempts: int) -> None:  # noqa: ARG002
         print(run.id, file=self._page, flush=True)
@@ -52,7 +61,7 @@ def carry_out(order: Order, page: IO[str]) -> int:
 
     The page reads one line, and nothing more: the code of a suite must not print to it.
     """
-    store, watch = order["store"], _Announcer(page)
+    store, watch = order["store"], _Announcer(page, order.get("trust", ""))
     if resumed := order.get("run"):
         result = resume(resumed, store=store, watch=watch, as_stored=True)
     else:

@@ -11,7 +11,10 @@ async function call(method, url, body, kind = "application/json") {
   const sent = body !== undefined && kind === "application/json" ? JSON.stringify(body) : body;
   const answer = await fetch(url, { method, headers, body: sent });
   const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(problem(told.detail) || `The server answered with status ${answer.status}.`);
+  if (!answer.ok) {
+    const text = problem(told.detail) || `The server answered with status ${answer.status}.`;
+    throw Object.assign(new Error(text), { trust: told.trust });
+  }
   return told;
 }
 
@@ -355,7 +358,10 @@ if (panel) {
   });
   one("[data-resume]", panel).addEventListener("click", async () => {
     try {
-      await call("POST", `${api}/resume`);
+      await call("POST", `${api}/resume`).catch((error) => {
+        if (!error.trust || !window.confirm(`${error.message}\n\nAllow this?`)) throw error;
+        return call("POST", `${api}/resume?trust=${error.trust}`);
+      });
       wasRunning = true;
       seen = [];
       watch();

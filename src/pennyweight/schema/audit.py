@@ -1,0 +1,35 @@
+"""Collect what a suite uses while it is read: its files, and functions, which are not loaded.
+
+A suite of unknown origin is read in this way before a person decides whether to trust it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_USES: ContextVar[list[str] | None] = ContextVar("uses", default=None)
+
+
+@contextmanager
+def audited() -> Iterator[list[str]]:
+    """Collect what a suite uses while the block reads it."""
+    uses: list[str] = []
+    token = _USES.set(uses)
+    try:
+        yield uses
+    finally:
+        _USES.reset(token)
+
+
+def is_audited() -> bool:
+    """Whether a suite is only read, so that no code of it may be loaded."""
+    return _USES.get() is not None
+
+
+def note_use(what: str) -> None:
+    """Note what a suite uses, such as "read the file tasks.jsonl", if it is audited."""
+    uses = _USES.get()
+    if uses is not None and what not in uses:
+        uses.append(what)

@@ -1,0 +1,234 @@
+"""A store runs no code, reads no files and names no key, unless a person names or confirms it."""
+
+import json
+import os
+import pty
+import subprocess
+import threading
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from engine.command import PENNYWEIGHT
+from engine.command import run as command
+from pennyweight.api.run import resume
+from pennyweight.api.stored_suites import open_stored
+from pennyweight.api.suites import is_own_file
+from pennyweight.errors import UntrustedError
+from pennyweight.store.store import Store
+from store.samples import RUN, call, record
+from store.samples import run as stored_run
+from web.serving import serving
+
+EVIL = "from pathlib import Path\nPath('MARK').touch()\ndef f(*_):\n    return '2'\n"
+TASK = '{id: a, input: "1 + 1", target: "2"}'
+MODEL = "openai/gpt-5"
+SETTINGS = {"subjects": ["m"], "tiers": ["T0"], "answer": {"kind": "last_line", "value": ""}}
+SETTINGS |= {"match": {"kind": "exact", "absolute": "0", "relative": "0", "separator": "|",
+             "each": "exact"}}  # fmt: skip
+
+
+def suite(subjects, task=TASK, more=""):
+    tasks = task if task.endswith("jsonl") else f"[{task}]"
+    return f"suite: s\ntasks: {tasks}\nsubjects: [{subjects}]\n{more}\n"
+
+
+def task(more):
+    return TASK.replace("}", f", {more}}}")
+
+
+HOSTILE = {
+    "command": suite('{name: m, command: "touch MARK", sandbox: none}'),
+    "function": suite('{name: m, model: "python:evil:f"}'),
+    "library": suite('{name: m, model: "python:subprocess:getoutput"}'),
+    "check": suite(MODEL, task('checks: [{command: "touch MARK"}]')),
+    "check as text": suite(MODEL, task("""checks: '[{"not_command": "touch MARK"}]'""")),
+    "function as a check": suite(MODEL, task('must_not: [{python: "evil:f"}]')),
+    "verify": suite("{name: m, command: 'true'}", more='verify: "touch MARK"\nsettings: {}'),
+    "tasks": suite(MODEL, "secret.jsonl"),
+    "examples": suite(MODEL, more="examples: secret.jsonl"),
+    "recording": suite('"replay:secret.jsonl"'),
+    "judge": suite(MODEL, more='judge: {model: "python:evil:f"}'),
+    "rubric": suite(MODEL, more=f"judge: {{model: {MODEL}, rubric: rubric.yaml}}"),
+}
+SHOWN = {
+    "command": "run the command touch MARK, without a sandbox",
+    "function": "call the function evil:f",
+    "library": "call the function subprocess:getoutput",
+    "check": 'run the check command: "touch MARK"',
+    "check as text": 'run the check not_command: "touch MARK"',
+    "function as a check": "call the function evil:f",
+    "verify": "run the command touch MARK",
+    "tasks": "secret.jsonl",
+    "examples": "secret.jsonl",
+    "recording": "call replay:secret.jsonl",
+    "judge": "call the function evil:f",
+    "rubric": "rubric.yaml",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-reader")
+    (tmp_path / "evil.py").write_text(EVIL)
+    row = {"id": "x", "input": "i", "output": "o", "target": "t"}
+    (tmp_path / "secret.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "rubric.yaml").write_text("categories: {a: {items: [It is good.]}}\n")
+    return tmp_path
+
+
+def insert(address, text, path, **more):
+    """Add a run as someone else would who can write to the store."""
+    with closing(Store(address)) as store:
+        store.add_run(stored_run(text=text, path=str(path), settings=SETTINGS, **more))
+        store.write([record("a", response="FINAL_ANSWER: 2", input="1 + 1")], [call("a")])
+
+
+def untouched(folder):
+    return not (folder / "MARK").exists()
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_text_of_a_store_is_refused_and_shown(kind, store_address, folder):
+    insert(store_address, HOSTILE[kind], folder / "absent.yaml")
+    for extra in ((), ("--yes",), ("--dry-run",)):
+        code, said = command(
+            store_address, "run", "--resume", RUN, *extra, stdin=subprocess.DEVNULL
+        )
+        assert code == 2, said
+        assert SHOWN[kind] in said
+        assert f"pennyweight run --resume {RUN} --suite FILE" in said
+        assert "Traceback" not in said
+    assert untouched(folder)
+
+
+@pytest.mark.parametrize("kind", ["judge", "rubric"])
+def test_judges_of_a_store_are_refused_and_shown(kind, store_address, folder):
+    insert(store_address, HOSTILE[kind], folder / "absent.yaml")
+    code, said = command(store_address, "judge", RUN, stdin=subprocess.DEVNULL)
+    assert (code, SHOWN[kind] in said) == (2, True), said
+    assert f"pennyweight judge {RUN} --suite FILE" in said
+    assert untouched(folder)
+
+
+def test_judges_named_by_the_reader_are_asked_in_place_of_those_of_a_store(store_address, folder):
+    (folder / "mine.py").write_text("def f(*_):\n    return 'no verdict'\n")
+    insert(store_address, HOSTILE["judge"], folder / "absent.yaml")
+    options = ("--model", "python:mine:f", "--rubric", "rubric.yaml")
+    code, said = command(store_address, "judge", RUN, *options, stdin=subprocess.DEVNULL)
+    assert "comes from the store" not in said
+    assert code == 4, said  # the judge was asked, and its reply is not a judgment
+    assert untouched(folder)
+
+
+def test_no_key_is_sent_to_an_address_of_a_store(store_address, folder):
+    seen = []
+
+    class Thief(BaseHTTPRequestHandler):
+        def do_POST(self):
+            seen.append(dict(self.headers))
+            self.send_error(500)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Thief) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/v1"
+        model = f'{{model: {MODEL}, base_url: "{address}", key_env: OPENAI_API_KEY}}'
+        text = suite(model, more=f"judge: {{model: {model}}}")
+        insert(store_address, text, folder / "absent.yaml")
+        shown = f"call {MODEL} at {address} with the key in OPENAI_API_KEY"
+        for words in (("run", "--resume", RUN), ("judge", RUN)):
+            code, said = command(store_address, *words, stdin=subprocess.DEVNULL)
+            assert (code, shown in said) == (2, True), said
+        server.shutdown()
+    assert seen == []
+
+
+def test_a_suite_of_known_models_needs_no_confirmation(store_address, folder):
+    insert(store_address, suite(MODEL), folder / "absent.yaml")
+    with closing(Store(store_address)) as store:
+        (run,) = store.runs()
+        assert open_stored(run, trust=lambda *_: False).subjects[0].model == MODEL
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_confirms_what_is_shown(answer, store_address, folder):
+    text = suite('{name: m, model: "python:evil:f"}')
+    insert(store_address, text, folder / "absent.yaml", status="stopped")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PENNYWEIGHT, "run", "--resume", RUN, "--yes"],
+        env={**os.environ, "PENNYWEIGHT_STORE": store_address},
+        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    said, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert "  - call the function evil:f" in said
+    assert untouched(folder) is (answer == "n"), said
+    assert (process.returncode == 2) is (answer == "n"), said
+
+
+def test_the_file_of_the_suite_can_be_named(store_address, folder):
+    insert(store_address, HOSTILE["function"], folder / "absent.yaml")
+    (folder / "mine.py").write_text("def f(*_):\n    return 'FINAL_ANSWER: 2'\n")
+    (folder / "mine.yaml").write_text(suite('{name: m, model: "python:mine:f"}'))
+    words = ("run", "--resume", RUN, "--suite", "mine.yaml", "--yes")
+    code, said = command(store_address, *words, stdin=subprocess.DEVNULL)
+    assert code == 0, said
+    assert untouched(folder)
+    with closing(Store(store_address)) as store:
+        assert store.find(RUN).path == str(folder / "mine.yaml")
+
+
+def test_a_file_that_others_can_write_is_not_used(store_address, folder):
+    path = folder / "theirs.yaml"
+    path.write_text(HOSTILE["function"])
+    assert is_own_file(path)
+    path.chmod(0o666)
+    assert not is_own_file(path)
+    assert not is_own_file(folder)
+    assert not is_own_file("\0")
+    insert(store_address, HOSTILE["function"], path)
+    code, said = command(store_address, "run", "--resume", RUN, stdin=subprocess.DEVNULL)
+    assert (code, "call the function evil:f" in said) == (2, True)
+    if os.geteuid() == 0:
+        path.chmod(0o644)
+        os.chown(path, 1, 1)
+        assert not is_own_file(path)
+
+
+def test_python_refuses_too_and_a_watcher_may_allow(store_address, folder):
+    insert(store_address, HOSTILE["function"], folder / "absent.yaml")
+    with pytest.raises(UntrustedError) as caught:
+        resume(RUN, store=store_address)
+    assert caught.value.uses == ("call the function evil:f",)
+
+
+def test_the_page_shows_what_a_stored_suite_would_do_before_it_does_it(folder):
+    address = str(folder / "store.db")
+    (folder / "s.yaml").write_text(suite(MODEL))
+    insert(address, HOSTILE["function"], folder / "s.yaml", status="stopped")
+    with serving(folder, "--store", address) as server:
+        status, told = server.post(f"/api/runs/{RUN}/resume", {})
+        assert status == 409
+        assert "call the function evil:f" in told["detail"]
+        assert untouched(folder)
+        assert server.post(f"/api/runs/{RUN}/resume?trust=wrong", {})[0] == 409
+        assert untouched(folder)
+        assert server.post(f"/api/runs/{RUN}/resume?trust={told['trust']}", {})[0] == 202
+
+
+def test_the_page_resumes_a_narrowed_suite_that_uses_nothing_new(folder):
+    address = str(folder / "store.db")
+    (folder / "mine.py").write_text("def f(*_):\n    return 'FINAL_ANSWER: 2'\n")
+    whole = suite('{name: m, model: "python:mine:f"}, {name: n, model: "python:mine:f"}')
+    (folder / "s.yaml").write_text(whole)
+    insert(address, suite('{name: m, model: "python:mine:f"}'), folder / "s.yaml", status="stopped")
+    with serving(folder, "--store", address) as server:
+        assert server.post(f"/api/runs/{RUN}/resume", {}) == (202, {"run": RUN})
