@@ -1,8 +1,10 @@
 """A store that cannot be opened: one message that says what to do and hides the password."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
 from socket import socket
@@ -11,9 +13,10 @@ import pytest
 
 from cli.command import pennyweight
 from pennyweight.errors import StoreError, UsageError
+from pennyweight.store import connection
 from pennyweight.store.connection import again, shown
 from pennyweight.store.store import Store
-from store.samples import record, run
+from store.samples import RUN, record, run
 
 SECRET = "c0rrect-horse"
 
@@ -180,3 +183,43 @@ def test_who_may_only_read_sees_what_the_owner_adds(tmp_path, monkeypatch):
                 owner.add_run(replace(run(), id=f"later-{number}"))
             assert len(reader.runs()) == 301
         assert len(reader.runs()) == 301
+
+
+def modes(*paths):
+    return [oct(path.stat().st_mode & 0o777) for path in paths]
+
+
+def test_a_new_store_can_be_read_only_by_its_owner(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with closing(Store(".pennyweight/pennyweight.db")) as store:
+        store.add_run(run())
+        folder = tmp_path / ".pennyweight"
+        files = sorted(folder.iterdir())
+        assert [file.name.partition("-")[2] for file in files] == ["", "shm", "wal"]
+        assert modes(folder, *files) == ["0o700", *["0o600"] * 3]
+
+
+def test_folders_and_files_that_exist_keep_their_modes(tmp_path):
+    folder, file = tmp_path / "team", tmp_path / "team" / "store.db"
+    folder.mkdir(mode=0o755)
+    file.touch(0o644)
+    folder.chmod(0o755)
+    file.chmod(0o644)
+    with closing(Store(str(file))) as store:
+        store.add_run(run())
+        assert modes(folder, file) == ["0o755", "0o644"]
+
+
+def test_a_lock_is_waited_for_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT", 1.5)
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        store.add_run(run())
+        with closing(sqlite3.connect(store.address)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+            for _ in range(4):
+                with pytest.raises(StoreError, match="locked"):
+                    store.set_run(RUN, status="failed")
+            assert time.monotonic() - began < 1.5 + 4 * connection.SHORT_WAIT
+            other.rollback()
+        store.set_run(RUN, status="done")

@@ -1,6 +1,7 @@
 """Old stores are upgraded on opening and keep their data; newer ones are left alone."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -128,3 +129,30 @@ def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
     found = [(d.side, d.verdict) for d in kept.policy_verdicts(again)]
     assert found == [("T0", "fail"), ("T1", "pass")]
     again.close()
+
+
+def test_a_store_is_copied_before_it_is_upgraded(tmp_path):
+    path = tmp_path / "old.db"
+    execute(str(path), OLD)
+    with closing(sqlite3.connect(path)) as old:
+        before = list(old.iterdump())
+    for _ in range(2):
+        with closing(Store(str(path))) as store:
+            assert store.runs()
+    (copy,) = tmp_path.glob("*.backup")
+    assert copy.name == "old.db.v1.backup"
+    assert oct(copy.stat().st_mode & 0o777) == "0o600"
+    with closing(sqlite3.connect(copy)) as backup:
+        assert list(backup.iterdump()) == before
+
+
+@pytest.mark.parametrize("version", [0, -1, "abc"])
+def test_a_version_that_never_was_is_refused(version, tmp_path):
+    path = tmp_path / "s.db"
+    with closing(Store(str(path))) as store:
+        assert store.engine
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE pennyweight_meta SET version = ?", (version,))
+        connection.commit()
+    with closing(Store(str(path))) as store, pytest.raises(UsageError, match="no Pennyweight has"):
+        store.runs()

@@ -2,6 +2,10 @@
 
 import http.client
 import json
+import re
+import signal
+import socket
+import time
 
 import pytest
 
@@ -34,6 +38,12 @@ def asked(server, path, host, **headers):
         ("localhost@evil.example", 421),
         ("", 421),
         ("[", 421),
+        ("[::1].evil", 421),
+        ("[::1]evil", 421),
+        ("localhost:1,evil.example", 421),
+        ("localhost, evil.example", 421),
+        ("localhost evil.example", 421),
+        ("localhost:99999999", 421),
     ],
 )
 def test_only_its_own_host_names_are_served(site, host, status):
@@ -138,3 +148,49 @@ def test_guessing_is_limited(filled):
         codes = [server.get("/api/runs", headers=bearer(f"guess-{i}"))[0] for i in range(12)]
         assert codes == [401] * 10 + [429] * 2
         assert server.get("/api/runs", headers=bearer(TOKEN))[0] == 200  # nobody is locked out
+
+
+def printed(process):
+    """Read the link and the token that a server prints."""
+    link, token = (process.stderr.readline() for _ in range(2))
+    return re.search(r"http://\S+(/enter\?code=\S+)", link)[1], re.search(r"token (\S+);", token)[1]
+
+
+def test_on_this_machine_too_a_link_signs_in_once(filled):
+    with serving(filled[0], open_to_all=False) as server:
+        link, token = printed(server.process)
+        assert server.get("/api/runs")[0] == 401
+        assert server.get("/")[1]["location"].startswith("/enter")
+        assert server.get("/enter?code=guess")[0] == 401
+        status, headers, page = server.get(link)
+        assert (status, "url=/" in page) == (200, True)
+        cookie = headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        session = {"Cookie": cookie.partition(";")[0]}
+        assert server.get("/api/runs", headers=session)[0] == 200
+        assert server.get(link)[0] == 401  # a second time
+        assert server.get("/api/runs", headers={"Authorization": f"Bearer {token}"})[0] == 200
+        assert server.get("/api/runs", headers={"Authorization": "Bearer wrong"})[0] == 401
+
+
+def test_the_link_opens_the_page_in_a_browser(filled, open_page):
+    with serving(filled[0], open_to_all=False) as server:
+        link, _ = printed(server.process)
+        page = open_page().page
+        page.goto(f"data:text/html,<a href='{server.address}{link}'>go</a>")  # from elsewhere
+        page.get_by_text("go").click()
+        page.get_by_role("heading", name="Runs").wait_for()
+
+
+def test_an_upload_that_is_broken_off_leaves_no_traceback(filled):
+    with serving(filled[0]) as server:
+        port = int(server.address.rpartition(":")[2])
+        head = f"POST /api/uploads?kind=suite HTTP/1.1\r\nHost: localhost:{port}\r\n"
+        head += f"X-Pennyweight-Csrf: {server.csrf()}\r\nContent-Length: 1000\r\n\r\nsuite: s"
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(head.encode())
+            time.sleep(0.5)
+        assert server.get("/api/runs")[0] == 200
+        server.process.send_signal(signal.SIGINT)
+        assert "Traceback" not in server.process.stderr.read()
