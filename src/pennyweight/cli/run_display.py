@@ -81,9 +81,9 @@ class RunDisplay(Watcher, io.TextIOBase):
         """Print what a suite from a store would do, and ask; only a person can answer."""
         if not sys.stdin.isatty():
             return False
-        _tell(f"The suite of run {run.id} comes from the store, not from a file. It would:")
+        _print(f"The suite of run {run.id} comes from the store, not from a file. It would:")
         for use in uses:
-            _tell(f"  - {clean(use)}")
+            _print(f"  - {clean(use)}")
         return click.confirm("Do you trust it?", err=True)
 
     def start(self, run: Run, attempts: int) -> None:
