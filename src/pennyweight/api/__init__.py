@@ -3,6 +3,7 @@
 Tested elsewhere:
     baseline.py: tests/cli/test_gate.py
     compare.py: tests/scoring/test_comparison.py
+    event_loop.py: tests/api/test_run.py
     judge.py: tests/api/test_run.py
     report.py: tests/api/test_agreement.py
     review.py: tests/runs/test_observations.py

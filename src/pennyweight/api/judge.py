@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pennyweight.api.run import Watcher, outside_a_loop
+from pennyweight.api.event_loop import outside_a_loop
+from pennyweight.api.run import Watcher
 from pennyweight.api.sources import open_store
 from pennyweight.api.stored_suites import stored_judging
 from pennyweight.errors import UsageError

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from pennyweight.api.event_loop import outside_a_loop
 from pennyweight.api.sources import open_store
 from pennyweight.api.stored_suites import open_stored
 from pennyweight.api.suites import is_own_file
@@ -19,7 +17,6 @@ from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
-from pennyweight.engine.interrupts import LISTENING, Stopping
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
 from pennyweight.engine.tally import Tally
@@ -35,10 +32,6 @@ from pennyweight.suite.values import Suite, Task
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
-
-T = TypeVar("T")
-POLL_SECONDS = 0.2
-"""How often a waiting main thread looks for an interrupt: once Polars is loaded, none wakes it."""
 
 
 class Watcher:
@@ -203,33 +196,6 @@ def _chosen(suite: Suite, ids: Collection[str]) -> tuple[Task, ...]:
         if name not in known:
             raise UsageError(unknown("Task", name, known, f"They are in {suite.path}."))
     return tuple(task for task in suite.tasks if task.id in ids)
-
-
-def outside_a_loop(call: Callable[[], T]) -> T:
-    """Call in a thread where an event loop runs here already, as in a notebook.
-
-    Only the main thread is interrupted, so it passes that on.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pool = None
-    else:
-        pool = ThreadPoolExecutor(1)
-    if pool is None:  # not inside `except`: each error of the run would get that one as its context
-        return call()
-    listening: list[Stopping] = []
-    context = contextvars.copy_context()
-    context.run(LISTENING.set, listening)
-    with pool:
-        done = pool.submit(context.run, call)
-        while not done.done():
-            try:
-                wait([done], POLL_SECONDS)
-            except KeyboardInterrupt:
-                for stopping in listening:
-                    stopping.interrupt()
-        return done.result()
 
 
 def _resumed(
