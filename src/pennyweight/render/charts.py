@@ -19,6 +19,8 @@ STRETCHED = {"latency": latency, "tokens": tokens}
 """Charts that can fill the rest of the last row."""
 COLUMNS, GAP = 3, 38
 """Columns of charts on a wide page, and the space between them."""
+MAX_LABELS = 8
+"""Sides whose points are all labelled; of more sides, only those on the frontier are."""
 ATTEMPTS = (1, 1_000, 1_000_000)
 """Costs are shown for one of these numbers of attempts, to avoid long rows of zeros."""
 
@@ -134,7 +136,8 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
         text = f"{row['name']}: {quantity(row['value'], unit)}, {money(row['cost'])} per attempt"
         mark = ChartMark(text, link(row["filter"]), (index, 0))
         drawing.dot(*place, "dot best" if row["frontier"] else "dot", mark, 5)
-        labels.put(*place, brief[row["name"]])
+        if row["frontier"] or len(rows) <= MAX_LABELS:
+            labels.put(*place, brief[row["name"]])
     times = next((n for n in ATTEMPTS if most * n >= 0.1), ATTEMPTS[-1])
     per = "attempt" if times == 1 else plural(times, "attempt")
     axis = replace(x, high=x.high * times)
@@ -142,6 +145,7 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
     note = "No side is both cheaper and better than one on the dashed line."
+    note += " Only these are named." if len(rows) > MAX_LABELS else ""
     return drawing.chart("frontier", note + svg.legend(brief), table, ("", DOLLARS, unit, ""))
 
 

@@ -57,7 +57,7 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
     for place, kind, word in ((22, "bar", "right"), (74, "bad", "wrong")):
         drawing.box((drawing.left + place, 3, 9, 9), kind)
         drawing.text(drawing.left + place + 13, 11, word)
-    drawing.x_axis(x, tick, "reasoning tokens")
+    drawing.x_axis(x, tick, "reasoning tokens", whole=True)
     counts = ((*_ends(b, bins), b["right"], b["wrong"]) for b in bins)
     table = [("from", "below", "right", "wrong"), *counts]
     note = "Longer reasoning helps only if the blue share grows to the right."
@@ -82,7 +82,8 @@ def _histogram(
         mark = ChartMark(text, link({data["measure"]: ends}), (index, 2), hit)
         drawing.box((left + 0.5, y(one["n"]), wide - 1, y(0) - y(one["n"])), "bar", mark)
     _draw_quantiles(drawing, x, data["p50"], data["p95"], size)
-    drawing.x_axis(replace(x, low=x.low / size, high=x.high / size), tick, unit)
+    axis = replace(x, low=x.low / size, high=x.high / size)
+    drawing.x_axis(axis, tick, unit, whole=unit == "tokens")
     table = [("from", "below", "records"), *((*_ends(b, bins), b["n"]) for b in bins)]
     return drawing.chart(drawing.label.lower(), note, table)
 
@@ -114,7 +115,7 @@ def _spots(place: float, text: str, drawing: Drawing) -> list[tuple[float, float
 
 def latency(data: Mapping[str, Any], link: Link, width: int = WIDTH) -> Chart:
     """Draw how long attempts took, in seconds where that is easier to read."""
-    note = "Time per attempt. The last bar contains the slowest 1\N{NO-BREAK SPACE}%."
+    note = "Time per attempt. The last bar contains the slowest 1 %."
     slow = data["bins"][-1]["high"] >= SECONDS_FROM
     unit, size = ("seconds", 1000) if slow else ("milliseconds", 1)
     return _histogram(Drawing("Latency", width=width, top=24), note, unit, data, link, size)

@@ -186,13 +186,23 @@ class Drawing:
         self.parts.append(f'<polyline class="{kind}" points="{way}"/>')
 
     def x_axis(
-        self, scale: Scale, write: Callable[[float], str], title: str = "", about: int = 5
+        self,
+        scale: Scale,
+        write: Callable[[float], str],
+        title: str = "",
+        about: int = 5,
+        *,
+        whole: bool = False,
     ) -> None:
-        """Draw the horizontal axis."""
+        """Draw the horizontal axis; a label that would be cut off ends at the edge."""
         base = self.base
         self.line(self.left, base, self.width - self.right, base, "axis")
-        for tick in ticks(scale.low, scale.high, about):
-            self.text(scale(tick), base + 13, write(tick), anchor="middle")
+        for tick in ticks(scale.low, scale.high, about, whole=whole):
+            x, label = scale(tick), write(tick)
+            if x + len(label) * CHAR / 2 > self.width:
+                self.text(self.width, base + 13, label, anchor="end")
+            else:
+                self.text(x, base + 13, label, anchor="middle")
         if title:
             middle = (self.left + self.width - self.right) / 2
             self.text(middle, self.height - 5, title, "name", "middle")

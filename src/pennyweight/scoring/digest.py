@@ -216,21 +216,24 @@ def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[i
         yield "a must-not was violated", rows(frame.filter(pl.col("violations") > 0), "violations")
     if "prob_correct" in there:
         sure = wrong.filter(pl.col("prob_correct") >= 0.5)
-        yield "wrong, and sure of it", rows(sure, "prob_correct")
+        yield "wrong but confident", rows(sure, "prob_correct")
         unsure = frame.filter(pl.col("correct") & (pl.col("prob_correct") < 0.5))
-        yield "right, but not sure of it", rows(unsure, "prob_correct", most=False)
-    yield "right once, wrong another time", _undecided(frame, there)
+        yield "right but not confident", rows(unsure, "prob_correct", most=False)
+    yield "right in one attempt, wrong in another", _undecided(frame, there)
     if "cot_tokens" in there:
-        yield "wrong after the longest thought", rows(wrong.drop_nulls("cot_tokens"), "cot_tokens")
+        yield (
+            "wrong after the longest reasoning",
+            rows(wrong.drop_nulls("cot_tokens"), "cot_tokens"),
+        )
     if {"answer", "response"} <= there:
         silent = wrong.filter(pl.col("answer").is_null() & pl.col("response").is_not_null())
-        yield "no final answer could be found", rows(silent)
+        yield "no final answer found", rows(silent)
     yield "out of time or budget", rows(frame.filter(pl.col("status").is_in(["timeout", "budget"])))
-    yield "could not be made", rows(frame.filter(pl.col("status") == "error"))
+    yield "attempt failed", rows(frame.filter(pl.col("status") == "error"))
     if "latency_ms" in there:
-        yield "the slowest", rows(frame.drop_nulls("latency_ms"), "latency_ms")[:1]
+        yield "slowest", rows(frame.drop_nulls("latency_ms"), "latency_ms")[:1]
     if "cost_usd" in there:
-        yield "the dearest", rows(frame.drop_nulls("cost_usd"), "cost_usd")[:1]
+        yield "most expensive", rows(frame.drop_nulls("cost_usd"), "cost_usd")[:1]
     yield "right", rows(frame.filter(pl.col("correct")))[:1]
 
 

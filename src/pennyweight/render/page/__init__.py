@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.render.plain import unbroken
 from pennyweight.render.svg import MARKS
 from pennyweight.text.format import (
     column,
@@ -64,7 +65,7 @@ def environment(*folders: Path) -> Environment:
     )
     filters = (
         *(visible, when, difference, cell, column, count, level, money, declared, plural),
-        *(probability, share, heading),
+        *(probability, share, heading, unbroken),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)
