@@ -10,7 +10,7 @@ from typing import Any
 from pennyweight.render.svg import CHAR, WIDTH, Chart, ChartMark, Drawing, Link, Scale, top
 from pennyweight.text.format import count, plural, tick
 
-SECONDS_FROM = 2_000
+SECONDS_FROM = 1_000
 """Milliseconds from which times are shown in seconds."""
 
 Bin = Mapping[str, Any]
