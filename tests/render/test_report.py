@@ -270,6 +270,7 @@ def test_a_sequential_test_is_described_below_its_gate():
     for gate, is_described in ((tested, True), (plain, False)):
         verdict = verdict_view(Verdict("p", (gate,), 31, 0, 0.05))
         text = str(macros.decided(verdict["headline"], "pass", verdict["gates"]))
+        text = text.replace("\N{NO-BREAK SPACE}", " ")
         for words in (
             "Sequential test after 31 of 100 tasks",
             "evidence 24 to 1",
