@@ -13,7 +13,7 @@ from functools import lru_cache
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.text.format import MISSING, count, difference, estimate, quantity
-from pennyweight.text.notation import DOLLARS, SHARE
+from pennyweight.text.notation import DOLLARS, SHARE, unit_word
 from pennyweight.text.safe import clean
 
 COLUMN_UNITS = {
@@ -94,15 +94,17 @@ def measured(name: str, value: Hashable) -> str:
 
 @lru_cache(4_096, typed=True)
 def cell(value: Hashable, unit: str = "") -> str:
-    """Write a value of any type.
+    """Write a value of any type; a whole number of something, such as tokens, as a count.
 
-    >>> cell(1_234), cell(0.25, "share"), cell("a"), cell(False)
-    ('1,234', '25.0 %', 'a', 'no')
+    >>> cell(1_234), cell(0.25, "share"), cell("a"), cell(False), cell(33.0, "tokens")
+    ('1,234', '25.0 %', 'a', 'no', '33')
     """
     if value is None:
         return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int | float) and unit_word(unit) and float(value).is_integer():
+        return count(int(value))
     if isinstance(value, float) or (isinstance(value, int) and unit):
         return quantity(value, unit)
     return count(value) if isinstance(value, int) else str(value)
