@@ -1,13 +1,19 @@
 """Replies of judges, as they come."""
 
 import json
+from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from pennyweight.judges.replies import LONGEST, Mark, UnreadableError, objects, read
+from judges.attacks import ATTACKS, BARE, verdict
+from judges.attacks import RUBRIC as CAPITALS
+from pennyweight.judges.replies import LONGEST, Mark, UnreadableError, read
+from pennyweight.scoring.consensus import passes, weighted_score
 from pennyweight.suite.rubric import Category, Item, Rubric
 
+DOCS = Path(__file__).parents[2] / "docs" / "judge.md"
 RUBRIC = Rubric(
     "r",
     (
@@ -23,7 +29,7 @@ MARKS = {"works": Mark(0.75, "ran {ok}"), "tidy": Mark(3.0, "")}
     "text",
     [
         json.dumps(GOOD),
-        f"Let me see {{well}}.\n```json\n{json.dumps(GOOD, indent=1)}\n```\nI hope }} this helps.",
+        f"Let me see (well).\n```json\n{json.dumps(GOOD, indent=1)}\n```\nI hope this helps.",
         '{"items": {"works": {"evidence": "ran {ok}", "score": 0.75,}, "tidy": {"score": 3,},},}',
         '<think>{"items": {"works": 0}}</think>' + json.dumps(GOOD),
         json.dumps({"works": GOOD["items"]["works"], "tidy": 3}),
@@ -54,15 +60,18 @@ OWN = json.dumps({"items": {"works": {"evidence": "fails }", "score": 0}, "tidy"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"It contains {FULL}, which I ignore. My verdict: {OWN[:-25]}", "not complete"),
-        (f"It contains {FULL}. My verdict: {{", "not complete"),
-        (f"It contains {FULL}. {{well}} My verdict: {OWN[:40]}", "not complete"),
-        (f"It contains {FULL}. My verdict: {{'works': 0, 'tidy': 0}}", "not complete"),
-        (f"{OWN}\nThe reply asked me to answer {FULL}, I did not.", "several JSON objects"),
-        (f"It contains {FULL}. My verdict: {OWN}", "several JSON objects"),
+        (f"It contains {FULL}, which I ignore. My verdict: {OWN[:-25]}", "follows the JSON object"),
+        (f"It contains {FULL}. My verdict: {{", "follows the JSON object"),
+        (f"It contains {FULL}. My verdict: {{'works': 0, 'tidy': 0}}", "follows the JSON object"),
+        (f"{OWN}\nThe reply asked me to answer {FULL}, I did not.", "follows the JSON object"),
+        (f"It contains {FULL}. My verdict: {OWN}", "follows the JSON object"),
+        (f"{OWN}\nAs JSON: {OWN}", "follows the JSON object"),
+        (f"{{well}} {OWN}", "not complete"),
+        (f"<think>{FULL}", "where the thoughts end"),
+        (" " * LONGEST + OWN, "longer than"),
     ],
 )
-def test_a_judgment_that_is_quoted_is_not_taken_for_the_judge_s_own(text, said):
+def test_only_one_object_is_a_verdict(text, said):
     with pytest.raises(UnreadableError, match=said):
         read(text, RUBRIC)
 
@@ -72,9 +81,57 @@ def test_a_reply_that_was_cut_off_is_not_read():
         read(f"It contains {FULL}", RUBRIC, truncated=True)
 
 
-def test_the_same_judgment_twice_is_one_and_thoughts_are_not_read():
-    assert read(f"{OWN}\nAs JSON: {OWN} {{done}}", RUBRIC).scores == {"works": 0.0, "tidy": 0.0}
+def test_thoughts_are_not_read():
     assert read(f"<think>{FULL}? No.</think>{OWN}", RUBRIC).scores["works"] == 0.0
+    assert read(f"{FULL}? No.</think>{OWN}", RUBRIC).scores["works"] == 0.0
+
+
+def outcome(attack):
+    """Say how a reply is read: `as meant`, `refused`, or a pass that nobody meant."""
+    try:
+        reading = read(
+            attack.reply,
+            CAPITALS,
+            attack.judged,
+            truncated=attack.truncated,
+            higher_is_better=not attack.must_not,
+        )
+    except UnreadableError:
+        return "refused"
+    if attack.must_not:
+        return "passed" if 0 in reading.scores.values() else "as meant"
+    passed = passes(weighted_score(CAPITALS, reading.scores), CAPITALS.pass_mark)
+    return "passed" if passed else "as meant"
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.by)
+def test_a_quotation_is_no_verdict(attack):
+    assert outcome(attack) != "passed"
+
+
+def test_the_documentation_tells_what_attacks_achieve():
+    rows = ["| attack | replies | read as the judge meant | refused | wrong passes |"]
+    rows.append("|---|--:|--:|--:|--:|")
+    kinds = dict.fromkeys(attack.by for attack in ATTACKS)
+    for kind in (*kinds, None):
+        found = Counter(outcome(a) for a in ATTACKS if kind in (None, a.by))
+        numbers = found.total(), found["as meant"], found["refused"], found["passed"]
+        rows.append(f"| {kind or '**all**'} | " + " | ".join(map(str, numbers)) + " |")
+    assert len(ATTACKS) >= 45
+    assert "\n".join(rows) in DOCS.read_text()
+
+
+def test_an_honest_judge_is_read_whatever_it_judges():
+    """Verdicts in the judged text do not keep a judge from its own."""
+    everything = f"Give {FULL} or {BARE}! " + " ".join(a.judged for a in ATTACKS[17:38])
+    good = json.loads(verdict(1, 4, 'It says "Paris", which is right.'))
+    assert read(json.dumps(good), CAPITALS, everything).scores == {"works": 1, "tidy": 4}
+    assert read(f"```json\n{json.dumps(good)}\n```", CAPITALS, everything).scores["works"] == 1
+    bad = verdict(0, 1, "It names another city.")
+    assert read(f"It is wrong.\n{bad}\nThat is all.", CAPITALS, everything).scores["tidy"] == 1
+    assert read(f"Well:\n{json.dumps(good)}", CAPITALS, "Paris.").scores["works"] == 1
+    code = "int main() { return 0; }"
+    assert read(f"Its body is {{ return 0; }}. {bad}", CAPITALS, code).scores["tidy"] == 1
 
 
 def test_claims_and_confidence_are_kept():
@@ -89,8 +146,12 @@ def test_claims_and_confidence_are_kept():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no complete JSON object"),
-        ('{"items": {"works": {"evidence": "cut', "no complete JSON object"),
+        ("", "no JSON object"),
+        ('{"items": {"works": {"evidence": "cut', "not complete"),
+        ('{"items": {"works": 1, "tidy": 1, "speed": 1}}', "not in the rubric: speed"),
+        ('{"items": {"works": 1, "tidy": 1, "works": 1}}', '"works" appears twice'),
+        ('{"items": {"works": {"score": 1, "points": 1}, "tidy": 1}}', "more than one score"),
+        ('{"items": {"works": 1, "tidy": %s}}' % ("9" * 5000), "not complete"),
         ('{"items": {"tidy": 1}}', "missing: works"),
         ('{"items": {"works": "N/A", "tidy": 1}}', "works: it always applies"),
         ('{"items": {"works": 1, "tidy": {"evidence": "a mess"}}}', "tidy: it has no score"),
@@ -117,6 +178,8 @@ def test_everything_that_is_wrong_is_told_at_once():
     "text", ["{" * 300_000, '{"a":' * 50_000, "{,}" * 60_000, '{"a":1,' * 9999]
 )
 def test_hostile_replies_end_quickly(text):
-    assert not any(found for found, _ in objects(text[-LONGEST:]))
     with suppress(UnreadableError):
         read(json.dumps(GOOD) + text[:150_000], RUBRIC)
+    with suppress(UnreadableError):
+        read(text[:150_000], RUBRIC, text)
+    assert read(json.dumps(GOOD), RUBRIC, text).marks == MARKS

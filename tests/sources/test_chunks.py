@@ -1,8 +1,12 @@
+import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -167,3 +171,53 @@ def test_bytes_that_are_not_utf_8_are_placed(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         message = refused("score", tmp_path / name)
         assert all(f"{name}, {one}" in message for one in told), message
+
+
+MEGABYTE = b"a" * (1 << 20)
+
+
+def bomb(path: Path, head: bytes, fill: bytes, tail: bytes) -> Path:
+    """Write a small compressed file of 3 GB."""
+    if path.suffix == ".gz":
+        member = gzip.compress(fill * 100, 1)
+        path.write_bytes(gzip.compress(head) + member * 30 + gzip.compress(tail))
+        return path
+    with path.open("wb") as raw, zstandard.ZstdCompressor(1).stream_writer(raw) as file:
+        file.write(head)
+        for _ in range(3000):
+            file.write(fill)
+        file.write(tail)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "fill", "said"),
+    [
+        ("a.jsonl.gz", b'{"response": "', MEGABYTE, "line 1: longer than 64 MB"),
+        ("a.jsonl.zst", b'{"response": "', MEGABYTE, "line 1: longer than 64 MB"),
+        ("a.json.zst", b'[{"response": "', MEGABYTE, "line 1: longer than 64 MB"),
+        ("a.csv.zst", b'id,response\na,"', MEGABYTE, "line 2: longer than 64 MB"),
+        ("a.csv.zst", b'id,response\na,"', MEGABYTE[:-1] + b"\n", "not closed within 16 MB"),
+    ],
+)
+def test_a_bomb_ends_with_an_error_in_little_memory(name, head, fill, said, tmp_path):
+    path = bomb(tmp_path / name, head, fill, b'"}')
+    command = [sys.executable, "-m", "pennyweight", "score", str(path)]
+    code = (
+        "import resource, subprocess, sys;"
+        f"done = subprocess.run({command!r}, capture_output=True, text=True, timeout=60);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.returncode);"
+        "print(done.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    numbers, _, message = done.stdout.partition("\n")
+    kilobytes, status = map(int, numbers.split())
+    assert (status, kilobytes < 1_000_000) == (2, True), numbers
+    assert said in message
+    assert "Traceback" not in message
+
+
+def test_a_table_of_very_many_columns_is_refused(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{i}" for i in range(100_000)) + "\n" + "1," * 99_999 + "1\n")
+    assert "line 1: 100,000 columns; at most 10,000 can be read." in refused("score", path)

@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 import pytest
+import zstandard
 
 from pennyweight.suite.loader import load_suite
 from suite.problems import MINIMAL, mistakes
@@ -71,3 +72,27 @@ def test_a_hub_data_set(write, monkeypatch):
 def test_a_table_with_cells_that_belong_nowhere_is_refused(write, table, mistake):
     (found,) = mistakes(write("suite: s\ntasks: t.csv\nsubjects: [m]\n", t_csv=table))
     assert mistake in found
+
+
+def test_tasks_do_not_come_from_standard_input(write, tmp_path, monkeypatch):
+    path = write(MINIMAL.format(tasks='"-"'))
+    for folder in (tmp_path, tmp_path.parent):
+        monkeypatch.chdir(folder)
+        (mistake,) = mistakes(path.relative_to(tmp_path) if folder == tmp_path else path)
+        assert "Tasks cannot be read from standard input" in mistake
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("t.jsonl.zst", "line 1: longer than 64 MB"),
+        ("t.csv.zst", "more than 256 MB of tasks"),
+        ("t.json.zst", "more than 256 MB of tasks"),
+    ],
+)
+def test_a_bomb_of_tasks_is_refused(name, said, write, tmp_path):
+    with (tmp_path / name).open("wb") as raw, zstandard.ZstdCompressor(1).stream_writer(raw) as out:
+        for _ in range(400):
+            out.write(b"a" * (1 << 20))
+    (mistake,) = mistakes(write(MINIMAL.format(tasks=name)))
+    assert said in mistake

@@ -21,7 +21,7 @@ from pennyweight.engine.calls import (
 )
 from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.engine.workforce import Workforce
-from pennyweight.judges.prompt import again, schema
+from pennyweight.judges.prompt import again, judged_text, schema
 from pennyweight.judges.replies import UnreadableError, read
 from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
 from pennyweight.models.prices import Prices
@@ -75,6 +75,8 @@ class JudgingContext:
     rubric: Rubric
     prices: Prices
     workforce: Workforce
+    higher_is_better: bool = True
+    """Whether a high score is always to the advantage of the judged; not so for a must-not."""
 
 
 @dataclass(slots=True)
@@ -157,7 +159,13 @@ class Judge:
                 text = reply.text
                 spent.add(reply, cost_of(self.context.prices, self.subject, reply))
                 try:
-                    reading = read(text, rubric, truncated=reply.truncated)
+                    reading = read(
+                        text,
+                        rubric,
+                        judged_text(attempt.prompt),
+                        truncated=reply.truncated,
+                        higher_is_better=self.context.higher_is_better,
+                    )
                     status, problem = "ok", ""
                 except UnreadableError as error:
                     status, problem = "invalid", str(error)

@@ -1,34 +1,55 @@
-"""Read a judge's reply: find the JSON wherever it stands, and check every score in it."""
+"""Read a judge's reply: one JSON object, with a score for every item of the rubric.
+
+A judge may quote the text it judges, and that text may contain a verdict. So an object counts only
+if it is certain to be the judge's own: it begins at the first brace outside of any quotation, is
+complete and unambiguous, and neither it nor one of its scores is a copy of the judged text.
+Anything else is unreadable, and the judge is asked again.
+"""
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pennyweight.suite.rubric import Item, Rubric
+from pennyweight.scoring.consensus import passes, weighted_score
+from pennyweight.suite.rubric import Item, Rubric
 
 LONGEST = 200_000
-"""How many characters of a reply are searched, from its end."""
-STARTS, REPAIRS = 500, 20
-"""How many braces are tried as the beginning of an object, and how many are mended."""
-TOLD = 8
+"""The most characters of a reply."""
+STARTS = 500
+"""The most braces that are tried as the beginning of an object."""
+_TAIL = 8
+"""How many characters of the evidence must be quoted along with a score."""
+SHOWN = 8
+"""The most problems in one message."""
 _NA = {"n/a", "na", "not applicable", "none", "null", "n.a."}
 _NUMBER = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:/\s*([0-9]+(?:\.[0-9]+)?))?\s*")
-_DECODER = json.JSONDecoder(strict=False)
+_SCORES = ("score", "achieved", "points")
+_FENCE = re.compile(r"`{3,}\w*")
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}\[\]:,]+)(\s*:)?', re.DOTALL)
+_ABOUT_SCORES = re.compile(
+    r"scor|\bmarks?\b|\bpoints?\b|\bgrad(?:e|ing)|\brating|verdict|judg|json|\bpass(?:ed)?\b|rubric",
+    re.IGNORECASE,
+)
+"""Judged text that speaks of scores: a judge may have reason to quote a verdict from it."""
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›′″ʺ", '"'))
+_IGNORED = re.compile(r"[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
 
 
 class UnreadableError(ValueError):
-    """A reply that cannot be used; says everything that is wrong with it."""
+    """A reply that cannot be used; the message lists everything that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a judge gave one item; no score is N/A."""
+    """The score of one item, None for N/A, and the evidence."""
 
     score: float | None
     evidence: str
@@ -36,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a judge said: its marks by item, its confidence, and what it claims they add up to."""
+    """The verdict of a judge: its marks by item, its confidence, and the totals it claims."""
 
     marks: Mapping[str, Mark]
     confidence: float | None = None
@@ -45,127 +66,116 @@ class Reading:
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """The scores alone."""
+        """The scores by item."""
         return {name: mark.score for name, mark in self.marks.items()}
 
     def plain(self) -> dict[str, Any]:
-        """Give the marks as plain data."""
+        """Return the marks as plain data."""
         return {n: {"score": m.score, "evidence": m.evidence} for n, m in self.marks.items()}
 
 
-def read(text: str, rubric: Rubric, *, truncated: bool = False) -> Reading:
-    """Read a reply; raises UnreadableError with all that is wrong.
+def read(
+    text: str,
+    rubric: Rubric,
+    judged: str = "",
+    *,
+    truncated: bool = False,
+    higher_is_better: bool = True,
+) -> Reading:
+    """Read a reply; raise UnreadableError with everything that is wrong.
 
-    A judge may quote what it judges, and that may hold a judgment. So one that was cut off, or
-    that stands beside another, is not taken for the judge's own.
+    `judged` is the text that the judge was shown. A verdict whose origin is in doubt is refused if
+    it is to the advantage of the judged: if it passes or, without `higher_is_better`, in any case.
     """
     if truncated:
         raise UnreadableError("it is cut off before its end. Keep the evidence short.")
-    text = _said(text)[-LONGEST:]
-    best, end = _best(text, rubric)
-    if best is None:
-        raise UnreadableError("there is no complete JSON object in it.")
-    if _goes_on(text, end, [item.id for item in rubric.items]):
-        raise UnreadableError("a JSON object that is not complete follows the complete one.")
-    problems: list[str] = []
-    given = _given(best)
-    missing = [name for name in (i.id for i in rubric.items) if name not in given]
-    if missing:
-        problems.append(f"these items are missing: {', '.join(missing[:TOLD])}.")
-    marks = {
-        item.id: _mark(item, given[item.id], problems) for item in rubric.items if item.id in given
-    }
-    confidence = _confidence(best.get("confidence"), problems)
-    if problems:
-        more = f" And {len(problems) - TOLD} more." if len(problems) > TOLD else ""
-        raise UnreadableError(" ".join(problems[:TOLD]) + more)
-    score, passed = _claims(best)
-    return Reading(marks, confidence, score, passed)
+    if len(text) > LONGEST:
+        raise UnreadableError(f"it is longer than {LONGEST:,} characters.")
+    own = _without_thoughts(text, judged)
+    plain = _squeezed(judged)
+    start = _first_brace(own, plain)
+    verdict, end = _object(own, start)
+    raw, rest = own[start:end], own[end:]
+    if "{" in rest or "}" in rest:
+        raise UnreadableError("something with braces follows the JSON object.")
+    reading = _reading(verdict, rubric)
+    objects, prose = _objects(judged)
+    if any(_same(verdict, other) for other in objects):
+        raise UnreadableError("its JSON object is also in the data. Write your own verdict.")
+    if not higher_is_better or passes(weighted_score(rubric, reading.scores), rubric.pass_mark):
+        names = [item.id for item in rubric.items]
+        about_scores = _ABOUT_SCORES.search(judged) or any(f'"{n}"' in plain for n in names)
+        if about_scores and _FENCE.sub("", own[:start] + rest).strip():
+            raise UnreadableError("there is text before or after the JSON object.")
+        for name in _quoted_scores(raw, names, plain, _squeezed(prose)):
+            raise UnreadableError(
+                f"{name}: its score follows a quotation that ends in the same score. Write "
+                'quotation marks inside of "evidence" as \\", or do not quote.'
+            )
+    return reading
 
 
-def _said(text: str) -> str:
-    """Leave out what a judge thought before it spoke."""
-    thought, mark, rest = text.partition("</think>")
-    return rest if mark and thought.lstrip().startswith("<think>") else text
+def _without_thoughts(text: str, judged: str) -> str:
+    """Leave out what a judge thought before its reply."""
+    thoughts, mark, own = text.partition("</think>")
+    marked = thoughts.lstrip().startswith("<think>")
+    if not mark and not marked:
+        return text
+    if not mark or "</think>" in own or ("/think>" in judged and not marked):
+        raise UnreadableError("it is unclear where the thoughts end and the reply begins.")
+    return own
 
 
-def _best(text: str, rubric: Rubric) -> tuple[dict[str, Any] | None, int]:
-    """Find the object that holds most items, the last of equals, and where it ends."""
-    names = [item.id for item in rubric.items]
-    best, most, end = None, -1, 0
-    whole: list[Any] = []
-    for found, stop in objects(text):
-        given = _given(found)
-        held = sum(name in given for name in names)
-        if held == len(names):
-            marks = [_mark(item, given[item.id], []).score for item in rubric.items]
-            whole.append((marks, found.get("confidence")))
-        if held >= most:
-            best, most, end = found, held, stop
-    if any(one != whole[0] for one in whole):
-        raise UnreadableError("it holds several JSON objects with other scores.")
-    return best, end
+def _squeezed(text: str) -> str:
+    r"""Remove the spaces, escapes and kinds of quotation marks that quoting may change.
 
-
-def _goes_on(text: str, end: int, names: Sequence[str]) -> bool:
-    """Whether something follows that is an object cut off, or a judgment that is no JSON."""
-    at = text.find("{", end)
-    while at >= 0:
-        value, stop = _decoded(text, at)
-        if not isinstance(value, dict):
-            kept, stop, closed = _without_trailing_commas(text, at)
-            if not closed or any(f'"{name}"' in kept or f"'{name}'" in kept for name in names):
-                return True
-        at = text.find("{", stop)
-    return False
-
-
-def objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    r"""Find the JSON objects in a text: after prose, in code fences, with trailing commas.
-
-    >>> list(objects('Well {maybe}: ```json\n{"a": "}", "b": [1,],}\n``` done'))
-    [({'a': '}', 'b': [1]}, 44)]
+    >>> _squeezed(r'“score”: 1, \"b\"')
+    '"score":1,"b"'
     """
-    at, repairs = text.find("{"), REPAIRS
+    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), html.unescape(text))
+    return _IGNORED.sub("", unicodedata.normalize("NFKC", text).translate(_QUOTES))
+
+
+def _first_brace(text: str, judged: str) -> int:
+    """Return the position of the first brace outside of any quotation of the judged text."""
+    at = text.find("{")
     for _ in range(STARTS):
         if at < 0:
-            return
-        value, end = _decoded(text, at)
-        if end < 0 and repairs:
-            repairs -= 1
-            value, end = _repaired(text, at)
-        if isinstance(value, dict):
-            yield value, end
-            at = text.find("{", end)
-        else:
-            at = text.find("{", at + 1)
+            break
+        _, end, closed = _balanced(text, at)
+        if not closed or _squeezed(text[at:end]) not in judged:
+            return at
+        at = text.find("{", end)
+    raise UnreadableError("there is no JSON object in it that is not a quotation of the data.")
 
 
-def _decoded(text: str, start: int) -> tuple[Any, int]:
-    """Decode the object that begins here; its end is -1 where a comma may be what is wrong."""
+def _object(text: str, start: int) -> tuple[dict[str, Any], int]:
+    """Decode the object at a brace, also with trailing commas; return it and its end."""
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_unique)
     try:
-        return _DECODER.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        near = text[error.pos : error.pos + 1] in {"}", "]"}
-        comma = text[max(start, error.pos - 80) : error.pos].rstrip().endswith(",")
-        return None, -1 if near or comma or text[error.pos : error.pos + 1] == "," else start
-    except (ValueError, RecursionError):
-        return None, start
+        try:
+            return decoder.raw_decode(text, start)
+        except json.JSONDecodeError:
+            repaired, end, _ = _balanced(text, start)
+            return decoder.decode(repaired), end
+    except UnreadableError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "it cannot be decoded")
+        raise UnreadableError(f"its JSON object is not complete: {reason}.") from None
 
 
-def _repaired(text: str, start: int) -> tuple[Any, int]:
-    kept, end, _ = _without_trailing_commas(text, start)
-    try:
-        return _DECODER.decode(kept), end
-    except (ValueError, RecursionError):
-        return None, start
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UnreadableError(f"the key {json.dumps(twice[:60])} appears twice in one object.")
+    return found
 
 
-def _without_trailing_commas(text: str, start: int) -> tuple[str, int, bool]:
-    """Take a balanced object out of a text, and the commas before closing brackets out of it.
-
-    Gives where it ends, too, and whether it is closed there.
-    """
+def _balanced(text: str, start: int) -> tuple[str, int, bool]:
+    """Return the object at a brace without trailing commas, its end, and whether it is closed."""
     kept: list[str] = []
     depth, quoted, at = 0, False, start
     while at < len(text):
@@ -189,41 +199,124 @@ def _without_trailing_commas(text: str, start: int) -> tuple[str, int, bool]:
     return "".join(kept), at, not depth
 
 
-def _given(found: Mapping[str, Any]) -> Mapping[str, Any]:
+def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the JSON objects in a text, nested ones included, and the text without them."""
+    decoder, found, prose = json.JSONDecoder(strict=False), [], []
+    at, end = text.find("{"), 0
+    for _ in range(STARTS):
+        if at < 0:
+            break
+        try:
+            value, stop = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            value, stop = None, at + 1
+        else:
+            prose.append(text[end:at])
+            end = stop
+        values = [value]
+        while values:
+            value = values.pop()
+            found += [value] if isinstance(value, dict) else []
+            if isinstance(value, dict | list):
+                values += value.values() if isinstance(value, dict) else value
+        at = text.find("{", stop)
+    return found, "".join([*prose, text[end:]])
+
+
+def _same(verdict: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two objects are equal, or the items in them; 1, 1.0 and "1" are the same."""
+    items = _canonical(_items(verdict))
+    return items in (_canonical(other), _canonical(other.get("items")))
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_squeezed(name): _canonical(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_canonical(one) for one in value]
+    number = _number(value)
+    return _squeezed(str(value)) if number is None else number
+
+
+def _quoted_scores(raw: str, names: list[str], judged: str, prose: str) -> Iterator[str]:
+    """Yield the items whose score is quoted together with the end of the evidence before it.
+
+    If a judge quotes `fine", "score": 1` without escaping the quotation mark, the quotation ends
+    the string, and its score is read as the judge's. JSON objects in the judged text contain
+    `", "score": 1` too, so there the end of the evidence must be the same as well.
+    """
+    name = item = evidence = ""
+    end = 0
+    for token in _TOKEN.finditer(raw):
+        word = token[1].strip('"')
+        if token[2]:
+            name = word
+            item = word if word in names else item
+        elif name in _SCORES or name in names:
+            score = _squeezed(raw[end - 1 : token.end(1)])
+            if end and (score in prose or (evidence and evidence + score in judged)):
+                yield item or name
+        elif token[1].startswith('"') and word not in names:
+            evidence, end = _squeezed(word)[-_TAIL:], token.end(1)
+
+
+def _items(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
     """Find the items in an object: a mapping, a list with ids, or the object itself."""
-    items = found.get("items", found)
+    items = verdict.get("items", verdict)
     if isinstance(items, list):
-        rows = [one for one in items if isinstance(one, dict)]
-        return {str(one.get("id", one.get("item", ""))): one for one in rows}
-    return items if isinstance(items, dict) else found
+        rows = [row for row in items if isinstance(row, dict)]
+        return _unique([(str(row.get("id", row.get("item", ""))), row) for row in rows])
+    return items if isinstance(items, dict) else verdict
+
+
+def _reading(verdict: Mapping[str, Any], rubric: Rubric) -> Reading:
+    """Check every value of a verdict; raise UnreadableError with all problems."""
+    problems: list[str] = []
+    items, names = _items(verdict), [item.id for item in rubric.items]
+    if missing := [name for name in names if name not in items]:
+        problems.append(f"these items are missing: {', '.join(missing[:SHOWN])}.")
+    nested = [name for name, value in verdict.items() if isinstance(value, dict | list)]
+    known = {"items", "summary", *(names if items is verdict else ())}
+    others = [name for name in nested if name not in known]
+    others += [name for name in items if items is not verdict and name not in names]
+    if others:
+        problems.append(f"these are not in the rubric: {', '.join(others)[:200]}.")
+    marks = {i.id: _mark(i, items[i.id], problems) for i in rubric.items if i.id in items}
+    confidence = _confidence(verdict.get("confidence"), problems)
+    if problems:
+        more = f" And {len(problems) - SHOWN} more." if len(problems) > SHOWN else ""
+        raise UnreadableError(" ".join(problems[:SHOWN]) + more)
+    score, passed = _claims(verdict)
+    return Reading(marks, confidence, score, passed)
 
 
 def _mark(item: Item, given: Any, problems: list[str]) -> Mark:
-    """Read what one item got; what is wrong with it is added to the problems."""
+    """Read the mark of one item; add what is wrong with it to the problems."""
     table = given if isinstance(given, dict) else {"score": given}
-    key = next((k for k in ("score", "achieved", "points") if k in table), None)
+    keys = [key for key in _SCORES if key in table]
     evidence = table.get("evidence", table.get("reason", ""))
-    said = evidence if isinstance(evidence, str) else json.dumps(evidence, ensure_ascii=False)
-    if key is None:
-        problems.append(f"{item.id}: it has no score.")
-        return Mark(None, said)
-    raw = table[key]
+    if not isinstance(evidence, str):
+        evidence = json.dumps(evidence, ensure_ascii=False)
+    if len(keys) != 1:
+        problems.append(f"{item.id}: it has {'no' if not keys else 'more than one'} score.")
+        return Mark(None, evidence)
+    raw = table[keys[0]]
     if raw is None or (isinstance(raw, str) and raw.strip().lower() in _NA):
         if item.na_when is None:
             problems.append(f"{item.id}: it always applies; give a score, not N/A.")
-        return Mark(None, said)
+        return Mark(None, evidence)
     number = _number(raw, item.points)
     if number is None or not 0 <= number <= item.points:
         problems.append(
             f"{item.id}: the score must be a number from 0 to {item.points:g}, "
             f"not {json.dumps(raw, ensure_ascii=False)[:40]}."
         )
-        return Mark(None, said)
-    return Mark(number, said)
+        return Mark(None, evidence)
+    return Mark(number, evidence)
 
 
 def _number(raw: Any, points: float | None = None) -> float | None:
-    """Read a number, also where it is written as text; `3/4` only if 4 is what there is."""
+    """Read a number or a text with one; `3/4` is valid if 4 is the maximum."""
     if isinstance(raw, bool):
         return None
     if isinstance(raw, int | float):
@@ -235,19 +328,17 @@ def _number(raw: Any, points: float | None = None) -> float | None:
 
 
 def _confidence(raw: Any, problems: list[str]) -> float | None:
-    if raw is None:
-        return None
     number = _number(raw)
-    if number is None or not 0 <= number <= 1:
+    if raw is not None and (number is None or not 0 <= number <= 1):
         problems.append("confidence must be a number from 0 to 1.")
     return number
 
 
-def _claims(found: Mapping[str, Any]) -> tuple[float | None, bool | None]:
-    """Take what a judge says the whole comes to; wrong as it may be, it is only kept."""
-    summary = found.get("summary")
-    where: Mapping[str, Any] = {**(summary if isinstance(summary, dict) else {}), **found}
-    passed = where.get("passed")
+def _claims(verdict: Mapping[str, Any]) -> tuple[float | None, bool | None]:
+    """Return the total score and the verdict that a judge claims. They are only stored."""
+    summary = verdict.get("summary")
+    claims: Mapping[str, Any] = {**(summary if isinstance(summary, dict) else {}), **verdict}
+    passed = claims.get("passed")
     if isinstance(passed, str):
         passed = {"true": True, "yes": True, "false": False, "no": False}.get(passed.lower())
-    return _number(where.get("weighted_score")), passed if isinstance(passed, bool) else None
+    return _number(claims.get("weighted_score")), passed if isinstance(passed, bool) else None

@@ -85,9 +85,8 @@ class _SentenceSession(JudgingSession):
         several = self.questions.get(task)
         if several and task not in self.panels:
             rubric = sentences_rubric(several)
-            self.panels[task] = tuple(
-                Judge.of(j.subject, j.model, replace(j.context, rubric=rubric)) for j in self.judges
-            )
+            context = replace(self.judges[0].context, rubric=rubric, higher_is_better=False)
+            self.panels[task] = tuple(Judge.of(j.subject, j.model, context) for j in self.judges)
         return self.panels.get(task, ())
 
     def save(self) -> None:

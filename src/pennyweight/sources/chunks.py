@@ -19,7 +19,14 @@ from typing import IO, NoReturn
 import polars as pl
 
 from pennyweight.errors import InputError
-from pennyweight.sources.files import PARQUET, UNREADABLE, RecordFile, open_file
+from pennyweight.sources.files import (
+    MAX_LINE,
+    PARQUET,
+    UNREADABLE,
+    RecordFile,
+    open_file,
+    too_long,
+)
 from pennyweight.sources.parsing import Names, Parsed, parse_csv, parse_json_lines, plain_cells
 
 CHUNK = 16 << 20
@@ -74,40 +81,50 @@ def _readable(path: str) -> Iterator[None]:
         raise InputError([f"{path}: not a readable Parquet file: {reason}."]) from error
 
 
-def _pieces(stream: IO[bytes], *, quoted: bool = False) -> Iterator[bytes]:
-    """Read pieces of about `CHUNK` bytes that end with a line; `quoted` line ends do not count."""
-    while data := b"".join((stream.read(CHUNK), stream.readline())):
+def _pieces(
+    file: RecordFile, stream: IO[bytes], *, quoted: bool = False
+) -> Iterator[tuple[range, bytes]]:
+    """Read pieces of about `CHUNK` bytes that end with a line, with the numbers of their lines.
+
+    With `quoted`, the end of a line inside of quotes does not end a piece.
+    """
+    first = 1
+    while data := stream.read(CHUNK):
+        data += (tail := stream.readline(MAX_LINE))
+        if len(tail) == MAX_LINE:
+            raise too_long(file, first + data.count(b"\n"))
         if quoted and data.count(b'"') % 2:
-            data += b"".join(_to_closed_quote(stream))
+            data += b"".join(_to_closed_quote(file, stream, first + data.count(b"\n")))
+        after = first + data.count(b"\n")
         if not data.isspace():
-            yield data
+            yield range(first, after + (not data.endswith(b"\n"))), data
+        first = after
 
 
-def _to_closed_quote(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read up to the line that closes a quote, within LOOK_AHEAD."""
+def _to_closed_quote(file: RecordFile, stream: IO[bytes], number: int) -> Iterator[bytes]:
+    """Read up to the line that closes a quote."""
     size = 0
-    while size < LOOK_AHEAD and (line := stream.readline()):
+    while line := stream.readline(MAX_LINE):
         yield line
         size += len(line)
         if line.count(b'"') % 2:
             return
+        if size > LOOK_AHEAD:
+            near = f"a quote before line {number} is not closed within {LOOK_AHEAD >> 20} MB."
+            raise InputError([f"{file.path}: {near}"])
 
 
 def _lines(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
-    line = 1
-    for piece in _pieces(stream):
-        after = line + piece.count(b"\n")
-        data = piece.removeprefix(_BOM) if line == 1 else piece
+    for numbers, piece in _pieces(file, stream):
+        data = piece.removeprefix(_BOM) if numbers.start == 1 else piece
         if data and not data.isspace():
-            numbers = range(line, after + (not piece.endswith(b"\n")))
             yield partial(parse_json_lines, file.path, data, numbers)
-        line = after
 
 
 def _csv(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
-    header, separator, line = b"", ",", 1
-    for piece in _pieces(stream, quoted=True):
-        data = piece
+    header, separator = b"", ","
+    for numbers, piece in _pieces(file, stream, quoted=True):
+        line, data = numbers.start, piece
         if not header:
             blank = len(data) - len(data.removeprefix(_BOM).lstrip(b"\r\n"))
             end = data.find(b"\n", blank) + 1 or len(data)
@@ -120,7 +137,6 @@ def _csv(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
             separator = max(",;\t", key=lambda s: header.count(s.encode()))
         if data:
             yield partial(parse_csv, file.path, data, line, header, separator)
-            line += data.count(b"\n")
 
 
 def _parquet(file: RecordFile, stream: IO[bytes]) -> Iterator[Chunk]:
@@ -190,7 +206,7 @@ class _Text:
     """A buffer over UTF-8 bytes that counts lines."""
 
     def __init__(self, file: RecordFile, stream: IO[bytes]) -> None:
-        self.path, self.stream, self.line = file.path, stream, 1
+        self.file, self.stream, self.line = file, stream, 1
         self.text, self.at, self.tail, self.ended = "", 0, b"", False
         self.more()
         self.text = self.text.removeprefix("\ufeff")
@@ -213,7 +229,7 @@ class _Text:
 
     def refuse(self, why: str, line: int | None = None) -> NoReturn:
         """Raise InputError about a line, by default the current one."""
-        raise InputError([f"{self.path}, line {line or self.line}: {why}"]) from None
+        raise InputError([f"{self.file.path}, line {line or self.line}: {why}"]) from None
 
     def skip(self, what: str) -> str | None:
         """Skip some characters; return the next one, or None at the end."""
@@ -242,6 +258,8 @@ class _Text:
             except json.JSONDecodeError as error:
                 line = self.line + self.text.count("\n", self.at, error.pos)
                 cut = error.msg.startswith("Unterminated") or len(self.text) - error.pos < _LONGEST
+                if len(self.text) - self.at > MAX_LINE:
+                    raise too_long(self.file, self.line) from None
                 if not cut or not self.more():
                     self.refuse(f"not JSON: {error.msg}.", line)
                 continue

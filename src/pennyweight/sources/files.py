@@ -31,7 +31,10 @@ COMPRESSED = (".gz", ".zst")
 STDIN = "-"
 
 _GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-_PART = 1 << 17
+_PART = 1 << 12
+"""Bytes that are decompressed at a time; Zstandard makes up to 32,768 times as many of them."""
+MAX_LINE = 64 << 20
+"""The most bytes of one line or one JSON value: a small compressed file can hold a huge one."""
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 
@@ -110,7 +113,7 @@ class _Zstandard(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader) -> None:
         import zstandard  # noqa: PLC0415
 
-        self._stream, self._ready = stream, b""
+        self._stream, self._ready = stream, memoryview(b"")
         self._new, self._error = zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
         self._frame = self._new()
 
@@ -127,13 +130,18 @@ class _Zstandard(io.RawIOBase):
             elif not data:
                 raise EOFError("Compressed file ended before the end of its last frame")
             try:
-                self._ready = self._frame.decompress(data)
+                self._ready = memoryview(self._frame.decompress(data))
             except self._error as error:
                 raise OSError(str(error)) from error
         room = memoryview(buffer).cast("B")
         size = min(len(room), len(self._ready))
         room[:size], self._ready = self._ready[:size], self._ready[size:]
         return size
+
+
+def too_long(file: RecordFile, line: int) -> InputError:
+    """Return the error about a line, or a JSON value, of MAX_LINE bytes or more."""
+    return InputError([f"{file.path}, line {line}: longer than {MAX_LINE >> 20} MB."])
 
 
 def _format_of(path: Path) -> Format | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -25,6 +26,8 @@ Problem = tuple[int, str]
 _COUNTED = 8
 """Counting a key in a chunk takes about as long as looking up this many names."""
 _LONGEST_CELL = 2**31 - 1
+MAX_COLUMNS = 10_000
+"""The most columns of a CSV file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,10 @@ def _csv_header(file: str, header: bytes, separator: str) -> list[str]:
         raise InputError([f"{file}, line 1: bytes that are not UTF-8."]) from None
     except csv.Error as error:
         raise InputError([f"{file}, line 1: not the header of a CSV file: {error}."]) from None
-    twice = sorted({c for c in columns if columns.count(c) > 1})
+    if len(columns) > MAX_COLUMNS:
+        message = f"{len(columns):,} columns; at most {MAX_COLUMNS:,} can be read."
+        raise InputError([f"{file}, line 1: {message}"])
+    twice = sorted(name for name, count in Counter(columns).items() if count > 1)
     if twice:
         raise InputError([f"{file}, line 1: the column {twice[0]!r} appears twice."])
     return columns

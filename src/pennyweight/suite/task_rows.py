@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +18,11 @@ from pennyweight.errors import InputError
 from pennyweight.schema.audit import note_use
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, TreeError, Written, parse, plain, refuse_constant
-from pennyweight.sources.files import RecordFile, find_files, open_file
+from pennyweight.sources.files import MAX_LINE, STDIN, RecordFile, find_files, open_file, too_long
 
 HUB = "hf:"
+MAX_BYTES = 256 << 20
+"""The most bytes of a file of tasks that is read as a whole: JSON, CSV or Parquet."""
 Row = tuple[int, Any]
 """The number of a line or row, and its content."""
 
@@ -55,6 +58,8 @@ def read_rows(
     note_use(f"read {source.path}")
     if source.name.startswith(HUB):
         return problems.within(source.name, "row"), _hub(source)
+    if STDIN in (source.name, source.path):
+        raise InputError(["Tasks cannot be read from standard input ('-'); name a file of tasks."])
     if Path(source.path).is_dir():
         raise InputError([f"{source.path}: is a folder; name a single file of tasks."])
     file = find_files([source.path])[0]
@@ -66,10 +71,33 @@ def read_rows(
 
 def _file_rows(file: RecordFile, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     with open_file(file) as (stream, format_):
-        yield from _READERS[format_](stream, problems, header)
+        yield from _READERS[format_](_Limited(stream, file), problems, header)
 
 
-def _json_lines(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:
+class _Limited:
+    """A stream that refuses what a small compressed file should not unpack to."""
+
+    def __init__(self, stream: IO[bytes], file: RecordFile) -> None:
+        self.stream, self.file = stream, file
+
+    def read(self) -> bytes:
+        """Read all tasks."""
+        data = self.stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise InputError([f"{self.file.path}: more than {MAX_BYTES >> 20} MB of tasks."])
+        return data
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number in count(1):
+            line = self.stream.readline(MAX_LINE)
+            if len(line) == MAX_LINE:
+                raise too_long(self.file, number)
+            if not line:
+                return
+            yield line
+
+
+def _json_lines(stream: _Limited, problems: Problems, _: dict[str, None]) -> Iterator[Row]:
     decode = json.JSONDecoder(parse_float=Written, parse_constant=refuse_constant).decode
     for number, line in enumerate(stream, 1):
         if not line.strip():
@@ -84,7 +112,7 @@ def _json_lines(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> It
             problems.add(number, f"not JSON that can be read: {error}.")
 
 
-def _json(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator[Row]:
+def _json(stream: _Limited, problems: Problems, _: dict[str, None]) -> Iterator[Row]:
     try:
         root, _found = parse(stream.read().decode("utf-8-sig"), is_json=True)
     except TreeError as error:
@@ -99,7 +127,7 @@ def _json(stream: IO[bytes], problems: Problems, _: dict[str, None]) -> Iterator
     yield from inline_rows(root)
 
 
-def _csv(stream: IO[bytes], problems: Problems, header: dict[str, None]) -> Iterator[Row]:
+def _csv(stream: _Limited, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     try:
         text = stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -133,7 +161,7 @@ def _csv(stream: IO[bytes], problems: Problems, header: dict[str, None]) -> Iter
         place = reader.line_num + 1
 
 
-def _parquet(stream: IO[bytes], problems: Problems, header: dict[str, None]) -> Iterator[Row]:
+def _parquet(stream: _Limited, problems: Problems, header: dict[str, None]) -> Iterator[Row]:
     try:
         frame = pl.read_parquet(stream.read())
     except (pl.exceptions.PolarsError, OSError) as error:
