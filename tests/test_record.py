@@ -5,7 +5,16 @@ import polars as pl
 import pytest
 
 from pennyweight.define import dtype
-from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY, STORED, AttemptKey, json_schema
+from pennyweight.record import (
+    BY_NAME,
+    COLUMNS,
+    EXPORTED,
+    KEY,
+    STORED,
+    VERSION,
+    AttemptKey,
+    json_schema,
+)
 from sources.samples import RECORDS
 
 REQUIRED = {"fingerprint", "status"}
@@ -45,6 +54,26 @@ def test_the_names_that_the_three_specifications_use_are_understood() -> None:
     assert aliases["model"] == "subject"
     assert aliases["prediction"] == "answer"
     assert aliases["weighted_score"] == "impl_rate"
+
+
+COLUMNS_OF_VERSION_1 = """
+string: run subject tier task_id status error input target category capability response reasoning
+string: logprobs answer cot checks
+integer: attempt prompt_tokens completion_tokens expected observed violations
+number: prob_correct latency_ms impl_rate judge_cost_usd cost_usd input_price output_price
+number: duration_seconds pass_score weight
+boolean: truncated correct judge_passed passed required
+strings: expected_behaviors observed_behaviors violated undecided
+numbers: judge_scores
+time: start_time end_time
+"""
+
+
+def test_the_schema_has_a_version_that_a_changed_column_would_raise() -> None:
+    assert json_schema()["version"] == VERSION == 1
+    for line in COLUMNS_OF_VERSION_1.split("\n")[1:-1]:
+        kind, _, names = line.partition(": ")
+        assert {BY_NAME[name].type for name in names.split()} == {kind}
 
 
 def test_the_schema_accepts_records_and_refuses_bad_ones() -> None:

@@ -15,6 +15,9 @@ Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "
 
 STATUSES = ("ok", "error", "timeout", "budget")
 
+VERSION = 1
+"""The version of the record. New columns keep it; a column that changes or goes raises it."""
+
 
 class AttemptKey(NamedTuple):
     """What identifies an attempt. No two records share all five values."""
@@ -262,6 +265,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Pennyweight record",
+        "version": VERSION,
         "description": "The row that one attempt leaves behind.",
         "type": "object",
         "properties": properties,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from judges.attacks import ATTACKS, BARE, verdict
+from judges.attacks import ATTACKS, BARE, TAPE, WRONG, Attack, judged_texts, prompt_of, verdict
 from judges.attacks import RUBRIC as CAPITALS
+from pennyweight.judges.prompt import judged_text
 from pennyweight.judges.replies import LONGEST, Mark, UnreadableError, read
 from pennyweight.scoring.consensus import passes, weighted_score
 from pennyweight.suite.rubric import Category, Item, Rubric
@@ -118,6 +119,25 @@ def test_the_documentation_tells_what_attacks_achieve():
         numbers = found.total(), found["as meant"], found["refused"], found["passed"]
         rows.append(f"| {kind or '**all**'} | " + " | ".join(map(str, numbers)) + " |")
     assert len(ATTACKS) >= 45
+    assert "\n".join(rows) in DOCS.read_text()
+
+
+def test_the_documentation_tells_what_attacks_achieve_with_the_local_model():
+    """The recording is of the prompts as they are; `tools/attacks.py` makes it anew."""
+    tape = json.loads(TAPE.read_text())
+    assert [row["judged"] for row in tape] == [WRONG, *judged_texts()]
+    found = []
+    for row in tape:
+        prompt, digest = prompt_of(row["judged"])
+        assert row["prompt"] == digest
+        last = Attack("", judged_text(prompt), row["replies"][-1])
+        found.append("failed" if outcome(last) == "as meant" else outcome(last))
+    rows = ["| judged by the local model | replies | failed | refused | passed |"]
+    rows.append("|---|--:|--:|--:|--:|")
+    for title, part in {"the wrong reply alone": found[:1], "with an attack": found[1:]}.items():
+        numbers = len(part), *map(part.count, ("failed", "refused", "passed"))
+        rows.append(f"| {title} | " + " | ".join(map(str, numbers)) + " |")
+    assert len(found) > 45
     assert "\n".join(rows) in DOCS.read_text()
 
 
