@@ -1,8 +1,8 @@
 /* A disk that can be watched and that can fail, preloaded into a process.
  *
  * Every change of a file in the folder $DISK_FOLDER is appended to the file $DISK_LOG, in order:
- * a header, the path, and the bytes. disk_fail(n, error) makes the n-th later change fail once;
- * a failing write first writes half of its bytes, as a full or dying disk does.
+ * a header, the path, and the bytes. disk_fail(n, error, forever) makes the n-th later change fail,
+ * or all from there on; a failing write first writes half of its bytes, as a full or dying disk does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ struct header { int kind, path; long offset, length; };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *names[4096];
 static int log_fd = -1;
-static long countdown, failing;
+static long countdown, failing, stays;
 
 static const char *folder(void) {
   const char *path = getenv("DISK_FOLDER");
@@ -43,10 +43,14 @@ static void note(int kind, const char *path, long offset, const void *data, long
   if (data) syscall(SYS_write, log_fd, data, length);
 }
 
-void disk_fail(long n, int error) { countdown = n, failing = error; }
+void disk_fail(long n, int error, int forever) { countdown = n, failing = error, stays = forever; }
 long disk_left(void) { return countdown; }
 
-static int fails(void) { return countdown > 0 && --countdown == 0; }
+static int fails(void) {
+  if (countdown <= 0 || --countdown) return 0;
+  if (stays) countdown = 1;
+  return 1;
+}
 static const char *watched(int fd) { return fd >= 0 && fd < 4096 ? names[fd] : NULL; }
 
 static int opened(int fd, const char *path, int flags) {
