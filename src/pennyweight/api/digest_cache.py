@@ -21,6 +21,7 @@ from pennyweight.runs.source import RunSource
 from pennyweight.scoring.digest import VERSION
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
+from pennyweight.store.cells import Whole, json_cell
 from pennyweight.store.store import Run, Store
 from pennyweight.store.tables import MEASURED
 
@@ -34,6 +35,17 @@ SHARES = {
     "keep": (0.8, 1.0),
 }  # fmt: skip
 """The share of the work at which each step begins and ends, roughly."""
+DIGEST = {
+    "by": [str],
+    "confidence": float,
+    "headline": str | None,
+    "whole": Whole(estimates=dict, records=int, errors=int),
+    "sides": [Whole(group=dict, name=str, estimates=dict)],
+    "charts": dict,
+    "statuses": dict,
+    "spent": dict,
+}
+"""The shape of a stored digest, as far as pages rely on it; another one is computed again."""
 MIN_PAUSE = 3.0
 """Seconds between two digests of a run in progress."""
 PAUSE_FACTOR = 10
@@ -131,7 +143,11 @@ class DigestCache:
             if place in self._memory:
                 self._memory.move_to_end(place)
                 return self._memory[place]
-        data: dict[str, Any] = json.loads(cache.digest(self.store, run) or "{}")
+        try:
+            text = cache.digest(self.store, run) or "{}"
+            data: dict[str, Any] = json_cell(text, DIGEST, f"the digest of run {run}")
+        except StoreError:  # it is computed again
+            return None
         if data.get("version") != VERSION:
             return None
         with self._lock:

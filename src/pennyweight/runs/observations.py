@@ -22,6 +22,7 @@ from pennyweight.checks.declaration import CheckResult, Excerpt
 from pennyweight.checks.scenario import Observation, Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
+from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.store import Run, Store
 from pennyweight.store.verdicts import BehaviourVerdict, save_scenarios, scenarios_of, verdicts_of
 from pennyweight.suite.values import Suite
@@ -168,8 +169,12 @@ def _agreed(verdicts: list[BehaviourVerdict]) -> CheckResult:
         return CheckResult(None, why, error=any(one.error for one in verdicts))
     if len(votes) > 1 and votes[0][1] == votes[1][1]:
         return CheckResult(None, f"They disagree: {why}")
-    evidence = [Excerpt(**e) for one in verdicts for e in json.loads(one.evidence or "[]")]
-    return CheckResult(votes[0][0], why, tuple(evidence))
+    cited = [json_cell(one.evidence or "[]", [dict], "evidence of a verdict") for one in verdicts]
+    try:
+        evidence = tuple(Excerpt(**excerpt) for excerpts in cited for excerpt in excerpts)
+    except TypeError as error:
+        raise damaged(f"evidence of a verdict: {error}") from error
+    return CheckResult(votes[0][0], why, evidence)
 
 
 def _reason(verdict: BehaviourVerdict) -> str:

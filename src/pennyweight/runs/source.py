@@ -123,7 +123,10 @@ class RunSource(Source):
         missing = [name for name in self.task_columns if name not in frame.columns]
         if not missing or "extra" not in frame.columns:
             return frame
-        extras = [json.loads(text) if text else {} for text in frame["extra"]]
+        from pennyweight.store.cells import json_cell  # noqa: PLC0415
+
+        what = "extra of a record"
+        extras = [json_cell(text, dict, what) if text else {} for text in frame["extra"]]
         return frame.with_columns(
             pl.Series(name, [_written(extra.get(name)) for extra in extras], dtype=pl.String)
             for name in missing

@@ -16,18 +16,18 @@ def turns_of(row: Mapping[str, Any]) -> list[Turn]:
     """Return the turns of a conversation from the last question on; none for a single reply."""
     work = _read(row.get("work"))
     turns = work.get("turns") if isinstance(work, dict) else None
-    return [_turn(turn) for turn in turns or () if isinstance(turn, dict)]
+    return [_turn(turn) for turn in _mappings(turns)]
 
 
 def asked_of(row: Mapping[str, Any]) -> list[Turn]:
     """Return the messages that were sent first: system prompt, earlier turns, the question."""
-    sent = [one for one in _read(row.get("messages")) or () if one.get("role") != LATER]
+    sent = [one for one in _mappings(row.get("messages")) if one.get("role") != LATER]
     return [_turn(one) for one in sent] or [("user", row.get("input") or "")]
 
 
 def script_of(row: Mapping[str, Any]) -> list[str]:
     """Return what the scripted user would say after the reply."""
-    sent = [one for one in _read(row.get("messages")) or () if one.get("role") == LATER]
+    sent = [one for one in _mappings(row.get("messages")) if one.get("role") == LATER]
     lines = [_read(one.get("content")) for one in sent]
     return [_scripted(line) for line in lines if isinstance(line, dict) and "say" in line]
 
@@ -45,8 +45,7 @@ def calls_of(given: Any) -> list[str]:
     >>> calls_of('[{"name": "find", "arguments": "{\\"id\\": 1}"}]')
     ['find({"id": 1})']
     """
-    calls = _read(given)
-    return [_call(one) for one in calls or () if isinstance(one, dict)]
+    return [_call(one) for one in _mappings(given)]
 
 
 def _turn(one: Mapping[str, Any]) -> Turn:
@@ -54,7 +53,7 @@ def _turn(one: Mapping[str, Any]) -> Turn:
     if role == "tool" and one.get("name"):
         role = f"tool {one['name']}"
     calls = (f"[calls {call}]" for call in calls_of(one.get("tool_calls")))
-    return role, "\n".join(filter(None, [one.get("content") or "", *calls]))
+    return role, "\n".join(filter(None, [str(one.get("content") or ""), *calls]))
 
 
 def _call(one: Mapping[str, Any]) -> str:
@@ -68,6 +67,12 @@ def _scripted(line: Mapping[str, Any]) -> str:
         return str(line["say"])
     other = f"; else: {line['else']}" if line.get("else") else ""
     return f"{line['say']} (if {line['if'].get('name', 'a check holds')}{other})"
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    """Parse a JSON column that is a list of mappings; anything else in it is left out."""
+    read = _read(value)
+    return [one for one in read if isinstance(one, dict)] if isinstance(read, list) else []
 
 
 def _read(value: Any) -> Any:

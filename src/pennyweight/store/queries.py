@@ -15,7 +15,7 @@ from pennyweight.store.cells import check_column, checked
 from pennyweight.store.read_connection import fetch, reading
 from pennyweight.store.store import Store
 from pennyweight.store.tables import INDEX_ORDER, JUDGMENT, MEASURED, RECORD, SCENARIO, VERDICT
-from pennyweight.store.verdicts import BehaviourVerdict
+from pennyweight.store.verdicts import BehaviourVerdict, scenario_text
 
 ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
@@ -334,8 +334,8 @@ def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
 def scenario(store: Store, run: str, task: str) -> str | None:
     """Read the scenario of a task, as JSON."""
     query = select(SCENARIO.c.scenario).where(SCENARIO.c.run == run, SCENARIO.c.task_id == task)
-    found: str | None = _scalar(store, query)
-    return found
+    found = _scalar(store, query)
+    return None if found is None else scenario_text(found)
 
 
 def verdicts(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:

@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
-from pennyweight.store.cells import checked
+from pennyweight.store.cells import checked, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.store import Store
 from pennyweight.store.tables import SCENARIO, VERDICT
@@ -52,7 +52,25 @@ def scenarios_of(store: Store, run: str) -> dict[str, str]:
     """Return the scenarios of a run by task, as JSON."""
     query = select(SCENARIO.c.task_id, SCENARIO.c.scenario).where(SCENARIO.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
-        return {row[0]: row[1] for row in connection.execute(query)}
+        return {row[0]: scenario_text(row[1]) for row in connection.execute(query)}
+
+
+def scenario_text(text: Any) -> str:
+    """Return the text of a scenario; one that cannot be read is an error."""
+    json_cell(text, _is_scenario, "a scenario")
+    return str(text)
+
+
+def _is_scenario(value: Any) -> bool:
+    shape: dict[str, Any] = {
+        **dict.fromkeys(("expected", "must_not", "checks"), list),
+        **dict.fromkeys(("pass_score", "weight"), int | float | None),
+        "name": str | None,
+        "required": bool,
+    }
+    return isinstance(value, dict) and all(
+        name in shape and isinstance(v, shape[name]) for name, v in value.items()
+    )
 
 
 _COLUMNS = tuple(column.name for column in VERDICT.c)
