@@ -104,6 +104,14 @@ def test_the_text_of_a_store_is_refused_and_shown(kind, store_address, folder):
     assert untouched(folder)
 
 
+def test_no_use_can_pass_for_several(store_address, folder):
+    command_line = r'{name: m, command: "touch MARK\n  - call openai/gpt-5"}'
+    insert(store_address, suite(command_line), folder / "absent.yaml")
+    with pytest.raises(UntrustedError) as caught:
+        resume(RUN, store=store_address)
+    assert caught.value.uses == (r"run the command touch MARK\n  - call openai/gpt-5",)
+
+
 @pytest.mark.parametrize("kind", ["judge", "rubric"])
 def test_judges_of_a_store_are_refused_and_shown(kind, store_address, folder):
     insert(store_address, HOSTILE[kind], folder / "absent.yaml")

@@ -6,7 +6,8 @@ The text in a store gets the rules of uploads, unless a person confirms what els
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pennyweight.api.suite_preview import read_tree, write_tree
@@ -63,18 +64,20 @@ def stored_judging(
     path = file or run.path
     if file or is_own_file(path):
         return load_judging(path)
-    tree = read_tree(run.text, is_json=run.path.lower().endswith(".json"))
+    is_json = run.path.lower().endswith(".json")
+    tree = read_tree(run.text, is_json=is_json)
     judge = tree.get("judge")
-    if judge is not None and (models or rubric):
+    if judge is not None:
         judge = dict(judge) if isinstance(judge, dict) else {"models": judge}
         if models:
             judge = {**{k: v for k, v in judge.items() if k != "model"}, "models": list(models)}
         tree["judge"] = {**judge, "rubric": "default"} if rubric else judge
+    text = json.dumps(tree, ensure_ascii=False) if is_json else write_tree(tree)
     with audited() as noted:
-        found = load_judging(run.path, write_tree(tree))
+        found = load_judging(run.path, text if models or rubric else run.text)
     judges = (*found[0].judges, *found[0].more) if found[0] else ()
     foreign = [j for j in judges if j.base_url or j.key_env or j.model not in models]
-    needed = [*uses_of_models(foreign), *noted]
+    needed = _lines([*uses_of_models(foreign), *noted])
     _confirm(run, needed, trust, f"judge {run.id}")
     return found
 
@@ -83,7 +86,12 @@ def _audited(path: str | Path, text: str | None, by: Sequence[str]) -> tuple[Sui
     """Open a suite without loading its functions; also return what it would do."""
     with audited() as noted:
         suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by))
-    return suite, list(dict.fromkeys([*uses(suite), *noted]))
+    return suite, _lines([*uses(suite), *noted])
+
+
+def _lines(found: Iterable[str]) -> list[str]:
+    """Write each use once and on one line, so that none can pass for several."""
+    return ["\\n".join(use.splitlines()) for use in dict.fromkeys(found)]
 
 
 def _problem(subject: Subject) -> str | None:

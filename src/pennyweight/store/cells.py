@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -91,11 +92,18 @@ def checked(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_column(table: Table, name: str, values: Sequence[Any]) -> None:
-    """Raise an error unless all values have the type of their column."""
+    """Raise an error unless all values have the type of their column, or are null."""
+    if {*map(type, values)} <= _types_of(table, name):
+        return
     column = table.c[name]
-    for value in values:
-        if value is not None and not _fits(column, value):
-            raise _wrong(table, column, value)
+    bad = (value for value in values if value is not None and not _fits(column, value))
+    raise _wrong(table, column, next(bad, None))
+
+
+@cache
+def _types_of(table: Table, name: str) -> frozenset[type]:
+    kind = table.c[name].type.python_type
+    return frozenset({kind, type(None)} | ({int} if kind is float else set()))
 
 
 def frame(table: Table, columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pl.DataFrame:
