@@ -10,7 +10,7 @@ import pytest
 
 import pennyweight
 from code_tree import MODULES, tree
-from pennyweight.cli import COMMANDS
+from pennyweight.cli.group import COMMANDS
 
 PICTURE = Path(__file__).parent.parent / "CONTRIBUTING.md"
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.checks import CHECKS, Check
 from pennyweight.checks import FAMILIES as CHECK_FAMILIES
-from pennyweight.cli import COMMANDS, cli
+from pennyweight.cli.group import COMMANDS, cli
 from pennyweight.gates.declaration import json_schema as policy_schema
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.record import COLUMNS, json_schema

@@ -6,6 +6,7 @@
     │   └── UntrustedError a suite of unknown origin that would run code, read files or use keys
     ├── InputError        a source that cannot be read or has invalid records
     ├── DeclarationError  an invalid declaration of a measure or metric (at import)
+    ├── OutputError       exit 4: standard output cannot be written
     ├── CallError         exit 4: a model returned no reply (models/failure.py)
     └── StoreError        exit 4: the store cannot be read or written (store/connection.py)
 
@@ -74,6 +75,15 @@ class InputError(PennyweightError):
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)
+
+
+class OutputError(PennyweightError):
+    """Standard output cannot be written: a full disk, for instance."""
+
+    exit_code = 4
+
+    def __str__(self) -> str:
+        return f"Standard output cannot be written: {super().__str__()}."
 
 
 class StoreError(PennyweightError):

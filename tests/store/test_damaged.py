@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from pennyweight.api.digest_cache import compute
 from pennyweight.api.records import remark_on_record, remark_on_run
-from pennyweight.cli import cli
+from pennyweight.cli.group import cli
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.record import AttemptKey
 from pennyweight.store.cache import save_decision

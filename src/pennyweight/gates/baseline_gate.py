@@ -80,14 +80,14 @@ class BaselineTest:
 
     def ends(self, level: float) -> tuple[float, float] | None:
         """Return the interval of the difference; each end is wrong with probability `level`."""
-        paired, confidence = self.paired, 1 - 2 * level
+        (paired, unit), confidence = self.paired.rescaled(), 1 - 2 * level
         ends: tuple[float, float] | None = None
         if self.weights is not None:
             ends = weighted_interval(paired, self.weights, confidence)
         elif not paired.alike or len(self.tasks) >= self.enough(level):
             ends = interval(paired, confidence)
         moved = self.margin if self.gate.margin and self.gate.margin.relative else 0.0
-        return None if ends is None else (ends[0] - moved, ends[1] - moved)
+        return None if ends is None else (ends[0] * unit - moved, ends[1] * unit - moved)
 
     @staticmethod
     def enough(level: float) -> int:

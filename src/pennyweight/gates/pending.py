@@ -61,10 +61,10 @@ def _mask(metric: str, records: GateRecords) -> pl.Expr:
     if parts:
         masks = [_mask(part, records) for part in parts if part not in {NORMALIZED, metric}]
         return pl.any_horizontal(never, *masks)
-    made = pl.col("status").cast(pl.String).ne_missing("error")
+    scored = pl.col("status").cast(pl.String).ne_missing("error")
     inputs = METRICS[metric].inputs
     if "passed" in inputs:
-        mask = made & pl.col("passed").is_null()
+        mask = scored & pl.col("passed").is_null()
         if "category" in inputs:
             category = pl.col("category").str.strip_chars().str.to_lowercase()
             mask &= category.eq_missing(pl.lit("adversarial"))
@@ -74,5 +74,5 @@ def _mask(metric: str, records: GateRecords) -> pl.Expr:
         return never
     undecided = (pl.col("undecided").list.len() > 0).fill_null(value=False)
     undecided |= (pl.col("judge_scores").list.len() == 0).fill_null(value=False)
-    mask = made & undecided & pl.any_horizontal(pl.col(name).is_null() for name in needs)
+    mask = scored & undecided & pl.any_horizontal(pl.col(name).is_null() for name in needs)
     return mask & (pl.col("expected") > 0).fill_null(value=True) if "expected" in inputs else mask

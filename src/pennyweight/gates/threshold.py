@@ -105,16 +105,16 @@ class Threshold:
                 f"{metric.name} has no better direction; write a sign, as in '≥ {written}'."
             )
         sign = amount.sign or (">=" if metric.better == "higher" else "<=")
-        made = cls(sign, value, kind)
-        if metric.better and sign != "=" and made.upwards != (metric.better == "higher"):
+        threshold = cls(sign, value, kind)
+        if metric.better and sign != "=" and threshold.upwards != (metric.better == "higher"):
             right = cls(">=" if metric.better == "higher" else "<=", value, kind)
-            what = f"{metric.name} is better when {metric.better}, so {made} asks for bad values"
-            raise UsageError(f"{what}; write '{right}'.")
-        if made.vacuous and amount.sign is None and not amount.unit and value == 1:
+            better = f"{metric.name} is better when {metric.better}"
+            raise UsageError(f"{better}, so {threshold} asks for bad values; write '{right}'.")
+        if threshold.vacuous and amount.sign is None and not amount.unit and value == 1:
             raise UsageError(
                 f"{metric.name}: 1 means 100 %, which every value meets; write 1% or 100%."
             )
-        return made
+        return threshold
 
     @property
     def upwards(self) -> bool:

@@ -85,8 +85,10 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
     ends |= grouped.quantile_intervals(quantiles, table)
     others = [m for m in metrics if m.name not in ends]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        made = pool.map(lambda m: grouped.other_interval(m, bodies[m.name], values[m.name]), others)
-        ends |= dict(zip((m.name for m in others), made, strict=True))
+        intervals = pool.map(
+            lambda m: grouped.other_interval(m, bodies[m.name], values[m.name]), others
+        )
+        ends |= dict(zip((m.name for m in others), intervals, strict=True))
     result = {}
     for metric in metrics:
         name = metric.name
@@ -169,8 +171,8 @@ def _apply(
     index = "\0group"
     table = {index: range(groups), **parts}
     frame = pl.DataFrame(table, schema_overrides=dict.fromkeys(parts, pl.Float64), strict=False)
-    made = metric.apply({name: pl.col(name) for name in parts}, options)
-    return [_clean(value) for value in frame.select(index, made)[metric.name]]
+    combined = metric.apply({name: pl.col(name) for name in parts}, options)
+    return [_clean(value) for value in frame.select(index, combined)[metric.name]]
 
 
 def _clean(value: Any) -> Value:

@@ -320,20 +320,22 @@ def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparison
     """Test a pair; the detectable difference takes the number of comparisons into account."""
     if not paired.tasks:
         return pair
+    paired, unit = paired.rescaled()
     found = compare(paired, confidence, seed, comparisons)
     design, level = Design.of(paired), (1 - confidence) / comparisons
     bounded = pair.kind != "number" and paired.tasks > 1
+    detectable = design.detectable(paired.tasks, level)
     return replace(
         pair,
-        mean_a=float(paired.a.mean()),
-        mean_b=float(paired.b.mean()),
-        difference=found.value,
-        low=found.low,
-        high=found.high,
+        mean_a=float(paired.a.mean()) * unit,
+        mean_b=float(paired.b.mean()) * unit,
+        difference=found.value * unit,
+        low=None if found.low is None else found.low * unit,
+        high=None if found.high is None else found.high * unit,
         p=found.p,
         method=found.method,
         cliffs_delta=cliffs_delta(paired.a, paired.b),
-        detectable=design.detectable(paired.tasks, level),
+        detectable=None if detectable is None else detectable * unit,
         tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
     )
 

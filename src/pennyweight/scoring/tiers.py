@@ -68,7 +68,10 @@ def variance(values: Iterable[Number]) -> Number:
     0.00547
     """
     known = _known(values)
-    return pvariance(known) if len(known) > 1 else None
+    if len(known) < 2:
+        return None
+    scale = max(1.0, *map(abs, known))  # the squares of large numbers overflow
+    return pvariance([value / scale for value in known]) * scale * scale
 
 
 def delta(values: Iterable[Number]) -> Number:

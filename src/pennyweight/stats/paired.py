@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -68,6 +68,15 @@ class Paired:
     kind: Kind
     each: Tries | None = None
     """Every single try, where sides were tried unevenly and the values are not passes."""
+
+    def rescaled(self) -> tuple[Paired, float]:
+        """Return the values in a unit in which their powers do not overflow, and the unit."""
+        largest = max(float(np.abs(side).max(initial=0.0)) for side in (self.a, self.b))
+        if not 1e50 < largest < math.inf:
+            return self, 1.0
+        unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+        each = None if self.each is None else replace(self.each, values=self.each.values / unit)
+        return replace(self, a=self.a / unit, b=self.b / unit, each=each), unit
 
     @property
     def tasks(self) -> int:

@@ -133,8 +133,8 @@ class ResampledRows:
 
     def _groups(self, sample: Sample) -> Ends:
         numbered = sample.frame.lazy().with_columns(pl.col(CLUSTER).rank("dense").alias(CLUSTER))
-        kept = [numbered.filter(pl.col(CLUSTER) % GROUPS != g) for g in range(GROUPS)]
-        frames = pl.collect_all([f.select(sample.expression) for f in kept])
+        parts = [numbered.filter(pl.col(CLUSTER) % GROUPS != g) for g in range(GROUPS)]
+        frames = pl.collect_all([f.select(sample.expression) for f in parts])
         values = np.array([v for f in frames if (v := f.item()) is not None], dtype=np.float64)
         if len(values) < GROUPS:
             return None

@@ -152,22 +152,27 @@ def _render_all(
             if "{" in text:
                 texts.setdefault(text, tier)
     for text, tier in texts.items():
-        if always_fits(text, FIELDS):
-            continue
-        failed = 0
-        for task in tasks:
-            try:
-                render(text, variables(task, tier.examples))
-            except TemplateError as error:
-                failed += 1
-                if failed <= MAX_TASKS_NAMED:
-                    line = _place_of(text, root)
-                    problems.add(
-                        line, f"the prompt of task {task.id!r} cannot be rendered: {error}"
-                    )
-        if failed > MAX_TASKS_NAMED:
-            what = f"the prompts of {failed - MAX_TASKS_NAMED:,} more tasks cannot be rendered."
-            problems.add(_place_of(text, root), what)
+        if not always_fits(text, FIELDS):
+            _render_each(text, tier, tasks, _place_of(text, root), problems)
+
+
+def _render_each(
+    text: str, tier: Tier, tasks: Sequence[Task], line: int, problems: Problems
+) -> None:
+    failed = 0
+    for task in tasks:
+        try:
+            render(text, variables(task, tier.examples))
+        except TemplateError as error:
+            failed += 1
+            if failed <= MAX_TASKS_NAMED:
+                what = f"the prompt of task {task.id!r} cannot be rendered: {error}"
+                problems.add(line, what)
+            if error.exceeded:
+                return
+    if failed > MAX_TASKS_NAMED:
+        what = f"the prompts of {failed - MAX_TASKS_NAMED:,} more tasks cannot be rendered."
+        problems.add(line, what)
 
 
 def _place_of(text: str, root: Node) -> int:

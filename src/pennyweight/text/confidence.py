@@ -27,19 +27,18 @@ def stated(response: pl.Expr) -> pl.Expr:
     Null if it is outside [0, 1] or not a number. A bare 80 is not read as a percentage, because the
     writer may not have meant one.
 
-    >>> said = ["Confidence: 0.8", "**CONFIDENCE:** 80 %", "confidence: 8/10", "confidence: 80"]
-    >>> pl.DataFrame({"r": said}).select(stated(pl.col("r")))["r"].to_list()
+    >>> replies = ["Confidence: 0.8", "**CONFIDENCE:** 80 %", "confidence: 8/10", "confidence: 80"]
+    >>> pl.DataFrame({"r": replies}).select(stated(pl.col("r")))["r"].to_list()
     [0.8, 0.8, 0.8, None]
     """
-    said = spoken(response)
-    return said.map_batches(_stated, return_dtype=pl.Float64, is_elementwise=True)
+    return spoken(response).map_batches(_stated, return_dtype=pl.Float64, is_elementwise=True)
 
 
 def unstated(text: pl.Series) -> pl.Series:
     """Remove a stated confidence, which is not part of an answer.
 
-    >>> said = ["4 (CONFIDENCE: 80 %)", "4, with confidence: 0.8.", "confident"]
-    >>> unstated(pl.Series(said)).to_list()
+    >>> replies = ["4 (CONFIDENCE: 80 %)", "4, with confidence: 0.8.", "confident"]
+    >>> unstated(pl.Series(replies)).to_list()
     ['4', '4', 'confident']
     """
     return text.str.replace_all(UNSTATED, "")

@@ -21,7 +21,7 @@ from pennyweight.errors import UsageError
 from pennyweight.text.confidence import unstated
 from pennyweight.text.rules import check_regex, groups, named, rule_schema
 from pennyweight.text.scanning import Found, json_path, last_boxed, last_json
-from pennyweight.text.thinking import choose, keep_where, said, thought
+from pennyweight.text.thinking import choose, keep_where, thought, without_thoughts
 
 MARKER = "FINAL_ANSWER:"
 LETTERS = "A-E"
@@ -107,8 +107,8 @@ class Parts:
 def answer(response: pl.Expr, rule: AnswerRule) -> pl.Expr:
     r"""Extract the final answer; null if there is none.
 
-    >>> said = pl.lit("So 40 + 2.\n**Final_Answer:** `42`.")
-    >>> pl.select(answer(said, AnswerRule())).item()
+    >>> reply = pl.lit("So 40 + 2.\n**Final_Answer:** `42`.")
+    >>> pl.select(answer(reply, AnswerRule())).item()
     '42'
     """
     return response.map_batches(
@@ -121,8 +121,8 @@ def cot(response: pl.Expr, reasoning: pl.Expr, rule: AnswerRule) -> pl.Expr:
 
     A response without a final answer is all thought. Null if there is no thought.
 
-    >>> said = pl.lit("<think>40 + 2</think>Easy.\nFINAL_ANSWER: 42")
-    >>> pl.select(cot(said, pl.lit(None, dtype=pl.String), AnswerRule())).item()
+    >>> reply = pl.lit("<think>40 + 2</think>Easy.\nFINAL_ANSWER: 42")
+    >>> pl.select(cot(reply, pl.lit(None, dtype=pl.String), AnswerRule())).item()
     '40 + 2\nEasy.'
     """
     both = pl.struct(response.alias("response"), reasoning.alias("reasoning"))
@@ -157,7 +157,7 @@ def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
 
 def _read(response: pl.Series, rule: AnswerRule) -> pl.Series:
     """Return the part of a response that may contain an answer."""
-    text = said(response)
+    text = without_thoughts(response)
     return unstated(text) if rule.but_confidence and rule.kind not in LITERAL else text
 
 

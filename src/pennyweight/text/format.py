@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from pennyweight.text.notation import (
     DOLLARS,
+    HUGE,
     MAX_PLACES,
     POINTS_NOTATION,
     SHARE,
@@ -124,7 +125,7 @@ def ratio(quotient: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Write a number with so many significant digits, or all digits of its whole part.
+    """Write a number with this many significant digits, or all digits of its whole part.
 
     >>> number(0.012345), number(2.7), number(1_234.5), number(0), number(-0.5)
     ('0.0123', '2.70', '1,234', '0', '−0.500')
@@ -144,6 +145,8 @@ def tick(value: float, unit: str = "") -> str:
         return f"{tick(value * 100)} %"
     if unit == DOLLARS:
         return f"${tick(value)}"
+    if abs(value) >= HUGE:
+        return f"{value:.0e}".replace("-", "−")
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{tick(value / size)}{letter}"

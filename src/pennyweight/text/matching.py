@@ -137,8 +137,8 @@ def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
 def _matched(pairs: pl.DataFrame, rule: MatchRule) -> pl.Series:
     frame = pairs.select(pl.col("answer", "target").cast(pl.String))
     right = _MATCHERS[rule.kind](frame, rule)
-    told = right.is_not_null() | frame["answer"].is_null()
-    known = told & frame["target"].is_not_null()
+    decided = right.is_not_null() | frame["answer"].is_null()
+    known = decided & frame["target"].is_not_null()
     return pl.select(pl.when(known).then(right.fill_null(value=False))).to_series().alias("answer")
 
 

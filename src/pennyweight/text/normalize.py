@@ -13,7 +13,7 @@ _CANONICAL = r"^(?:0|-?[1-9][0-9]*(?:\.[0-9]*[1-9])?|-?0\.[0-9]*[1-9])$"
 _PARTS = re.compile(r"([+-]?)([0-9,]*)\.?([0-9]*)(?:e([+-]?)0*([0-9]*))?")
 
 _PLAIN = 400
-"""Numbers whose last digit stands further than this from the point are written with an exponent."""
+"""Numbers with more digits than this after or before the point are written with an exponent."""
 
 
 def normalize(text: pl.Expr) -> pl.Expr:

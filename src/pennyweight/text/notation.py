@@ -12,6 +12,8 @@ COUNT = "count"
 _MILLISECONDS = {"ms": 1.0, "seconds": 1_000.0}
 _SECONDS_FROM, _MINUTES_FROM, _HOURS_FROM = 10_000.0, 120_000.0, 7_200_000.0
 """The milliseconds from which a time is written in seconds, minutes and hours."""
+HUGE = 1e15
+"""Numbers from this size on are written with an exponent."""
 MAX_PLACES = 9
 """Numbers that agree in this many decimal places are written alike."""
 
@@ -114,7 +116,7 @@ def largest_of(*values: float) -> float:
 
 
 def significant_places(value: float, digits: int) -> int:
-    """Return the decimal places with which a number has so many significant digits."""
+    """Return the decimal places with which a number has this many significant digits."""
     if value == 0 or not math.isfinite(value):
         return 0
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
@@ -127,10 +129,10 @@ def exact_places(value: float) -> int:
 
 
 def fixed(value: float, places: int) -> str:
-    """Write a number with so many decimal places."""
+    """Write a number with this many decimal places."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,.{places}f}".replace("-", "−")
+    return (f"{value:.2e}" if abs(value) >= HUGE else f"{value:,.{places}f}").replace("-", "−")
 
 
 def _clock(milliseconds: float) -> str:

@@ -109,13 +109,13 @@ def last_json(text: str, steps: tuple[str | int, ...]) -> Found | None:
         except (json.JSONDecodeError, RecursionError):
             at, tries = start + 1, tries + 1
         else:
-            said = _at_path(value, steps)
-            found = found if said is None else (said, start)
+            answer = _at_path(value, steps)
+            found = found if answer is None else (answer, start)
     if found is None:
         return None
-    said, start = found
+    answer, start = found
     fence = _FENCE.search(text, max(start - 60, 0), start)
-    return said, fence.start() if fence else start
+    return answer, fence.start() if fence else start
 
 
 def _at_path(value: Any, steps: tuple[str | int, ...]) -> str | None:

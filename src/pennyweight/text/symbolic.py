@@ -98,11 +98,11 @@ class Verifier:
             process.stdin.flush()
             if fresh and process.stdout.readline() != "ready\n":
                 raise UsageError("math-verify could not be started; match: math needs it.")
-            said = process.stdout.readline().strip()
+            reply = process.stdout.readline().strip()
         except OSError:
-            said = ""
+            reply = ""
         finally:
             timer.cancel()
-        if not said:
+        if not reply:
             self.stop()
-        return said
+        return reply

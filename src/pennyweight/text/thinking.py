@@ -16,10 +16,10 @@ def spoken(response: pl.Expr) -> pl.Expr:
     A lone `</think>` ends a thought that the prompt started; a lone `<think>` starts a thought that
     was cut off.
     """
-    return response.map_batches(said, return_dtype=pl.String, is_elementwise=True)
+    return response.map_batches(without_thoughts, return_dtype=pl.String, is_elementwise=True)
 
 
-def said(response: pl.Series) -> pl.Series:
+def without_thoughts(response: pl.Series) -> pl.Series:
     """Remove the thoughts from one batch of responses."""
     thinking = response.str.contains(_TAG)
     if not thinking.any():
