@@ -5,9 +5,25 @@ import random
 
 import pytest
 
-from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
+from pennyweight.engine.budget import (
+    FIRST_CALLS,
+    Amount,
+    Budget,
+    CallTooLargeError,
+    ExhaustedError,
+    Reservation,
+    ceiling,
+)
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached
 from pennyweight.suite.values import Limits
+
+M = ("attempt", "m")
+KNOWN = {M: Amount(None, None)}
+"""A subject whose usage is known, so that its calls need not wait for the first ones."""
+
+
+async def reserved(budget: Budget, usd: float | None, tokens: int | None) -> Reservation:
+    return await budget.reserve(M, Amount(usd, tokens))
 
 
 async def spend(budget: Budget, calls: int, most: Amount, seed: int = 1) -> int:
@@ -21,14 +37,14 @@ async def spend(budget: Budget, calls: int, most: Amount, seed: int = 1) -> int:
             if over:
                 return
             try:
-                await budget.reserve(most)
+                reservation = await budget.reserve(M, most)
             except ExhaustedError:
                 over = True
                 return
             await asyncio.sleep(rng.random() / 1000)
             share = rng.random()
             used = Amount((most.usd or 0.0) * share, int((most.tokens or 0) * share))
-            budget.settle(most, used)
+            budget.settle(reservation, used)
             made += 1
             assert budget.usd <= (budget.limits.usd or 1e9)
             assert budget.tokens <= (budget.limits.tokens or 1e9)
@@ -51,17 +67,16 @@ def test_64_in_flight_never_pass_the_limit_and_come_near_it(limits: Limits, seed
 
 def test_all_may_use_everything_they_reserved() -> None:
     async def main() -> None:
-        budget = Budget(Limits(usd=1.0))
-        for _ in range(64):
-            await budget.reserve(Amount(1.0 / 64, 1))
-        for _ in range(64):
-            budget.settle(Amount(1.0 / 64, 1), Amount(1.0 / 64, 1))
+        budget = Budget(Limits(usd=1.0), largest=dict(KNOWN))
+        several = [await reserved(budget, 1.0 / 64, 1) for _ in range(64)]
+        for one in several:
+            budget.settle(one, Amount(1.0 / 64, 1))
         assert budget.usd == pytest.approx(1.0)
         with pytest.raises(ExhaustedError) as caught:
-            await budget.reserve(Amount(0.001, 1))
+            await reserved(budget, 0.001, 1)
         reason = caught.value.reason
         assert isinstance(reason, LimitReached)
-        assert (reason.limit, reason.maximum, reason.next_call) == (Limit.USD, 1.0, 0.001)
+        assert (reason.limit, reason.maximum, reason.next_call) == (Limit.USD, 1.0, 1.0 / 64)
         assert reason.spent == pytest.approx(1.0)
 
     asyncio.run(main())
@@ -70,11 +85,11 @@ def test_all_may_use_everything_they_reserved() -> None:
 def test_who_finds_too_little_waits_for_others_to_end() -> None:
     async def main() -> None:
         budget = Budget(Limits(tokens=100))
-        await budget.reserve(Amount(None, 80))
-        waiting = asyncio.create_task(budget.reserve(Amount(None, 80)))
+        first = await reserved(budget, None, 80)
+        waiting = asyncio.create_task(reserved(budget, None, 80))
         await asyncio.sleep(0)
         assert not waiting.done()
-        budget.settle(Amount(None, 80), Amount(None, 5))
+        budget.settle(first, Amount(None, 5))
         await asyncio.wait_for(waiting, 10)
 
     asyncio.run(main())
@@ -83,7 +98,7 @@ def test_who_finds_too_little_waits_for_others_to_end() -> None:
 def test_a_call_that_alone_is_too_much_is_refused_at_once() -> None:
     budget = Budget(Limits(tokens=100))
     with pytest.raises(CallTooLargeError) as caught:
-        asyncio.run(budget.reserve(Amount(None, 101)))
+        asyncio.run(reserved(budget, None, 101))
     assert caught.value.reason == CallTooLarge(Limit.TOKENS, 100, 101)
 
 
@@ -91,11 +106,10 @@ def test_a_reply_that_does_not_say_what_it_took_counts_as_the_most() -> None:
     async def main() -> None:
         budget = Budget(Limits(usd=1.0, tokens=100))
         for _ in range(2):
-            await budget.reserve(Amount(0.4, 40))
-            budget.settle(Amount(0.4, 40), Amount(None, None))
+            budget.settle(await reserved(budget, 0.4, 40), Amount(None, None))
         assert (budget.usd, budget.tokens) == (0.0, 0)  # nothing is known to be spent
         with pytest.raises(ExhaustedError):
-            await budget.reserve(Amount(0.4, 40))
+            await reserved(budget, 0.4, 40)
 
     asyncio.run(main())
 
@@ -104,14 +118,13 @@ def test_what_is_only_set_aside_is_said() -> None:
     async def main() -> None:
         budget = Budget(Limits(usd=300.0, tokens=900))
         for _ in range(6):
-            await budget.reserve(Amount(48.0, 100))
-            budget.settle(Amount(48.0, 100), Amount(0.0, 0))
-            budget.hold(Amount(48.0, 100))
+            budget.settle(await reserved(budget, 48.0, 100), Amount(0.0, 0))
+            budget.hold(M, Amount(48.0, 100))
         with pytest.raises(ExhaustedError) as caught:
-            await budget.reserve(Amount(48.0, 100))
+            await reserved(budget, 48.0, 100)
         assert caught.value.reason == LimitReached(Limit.USD, 300.0, 0.0, 288.0, 48.0)
         with pytest.raises(ExhaustedError) as caught:
-            await budget.reserve(Amount(0.0, 400))
+            await reserved(budget, 0.0, 400)
         assert caught.value.reason == LimitReached(Limit.TOKENS, 900, 0, 600, 400)
 
     asyncio.run(main())
@@ -119,17 +132,17 @@ def test_what_is_only_set_aside_is_said() -> None:
 
 def test_what_was_spent_before_counts() -> None:
     with pytest.raises(ExhaustedError) as caught:
-        asyncio.run(Budget(Limits(usd=1.0), 0.95, 0).reserve(Amount(0.1, 1)))
+        asyncio.run(reserved(Budget(Limits(usd=1.0), 0.95, 0), 0.1, 1))
     assert caught.value.reason == LimitReached(Limit.USD, 1.0, 0.95, next_call=0.1)
 
 
 def test_time_runs_out_even_for_who_waits() -> None:
     async def main() -> None:
         budget = Budget(Limits(seconds=60, tokens=10))
-        await budget.reserve(Amount(None, 10))
+        await reserved(budget, None, 10)
         budget.started -= 61
         with pytest.raises(ExhaustedError) as caught:
-            await budget.reserve(Amount(None, 10))
+            await reserved(budget, None, 10)
         reason = caught.value.reason
         assert isinstance(reason, LimitReached)
         assert (reason.limit, reason.maximum) == (Limit.SECONDS, 60)
@@ -142,7 +155,7 @@ def test_no_limit_is_no_limit() -> None:
     async def main() -> None:
         budget = Budget(Limits())
         for _ in range(1000):
-            await budget.reserve(Amount(1e6, 10**9))
+            await reserved(budget, 1e6, 10**9)
 
     asyncio.run(main())
 
@@ -157,19 +170,66 @@ def test_the_ceiling_holds_for_every_script() -> None:
 @pytest.mark.parametrize(
     ("limits", "used", "reason"),
     [
-        (Limits(usd=0.5), Amount(0.6, 5), LimitReached(Limit.USD, 0.5, 0.6)),
-        (Limits(tokens=5), Amount(0.6, 7), LimitReached(Limit.TOKENS, 5, 7)),
+        (Limits(usd=0.5), Amount(0.6, 5), LimitReached(Limit.USD, 0.5, 0.6, next_call=0.6)),
+        (Limits(tokens=5), Amount(0.6, 7), LimitReached(Limit.TOKENS, 5, 7, next_call=7)),
     ],
 )
 def test_an_agent_that_says_afterwards_what_it_took_ends_at_the_limit(
     limits: Limits, used: Amount, reason: LimitReached
 ) -> None:
     async def main() -> None:
-        budget, nothing = Budget(limits), Amount(None, None)
-        await budget.reserve(nothing)
-        budget.settle(nothing, used)
+        budget = Budget(limits)
+        budget.settle(await reserved(budget, None, None), used)
         with pytest.raises(ExhaustedError) as caught:
-            await budget.reserve(nothing)
+            await reserved(budget, None, None)
         assert caught.value.reason == reason
+
+    asyncio.run(main())
+
+
+def test_few_calls_are_in_flight_until_one_has_reported_its_usage() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=1.0))
+        first = [await reserved(budget, 0.01, 1) for _ in range(FIRST_CALLS)]
+        waiting = [asyncio.create_task(reserved(budget, 0.01, 1)) for _ in range(5)]
+        await asyncio.sleep(0)
+        budget.settle(first.pop(), Amount(0.0, 0))  # refused: nothing is known yet
+        await asyncio.sleep(0.001)
+        assert sum(task.done() for task in waiting) == 1
+        budget.settle(first.pop(), Amount(0.01, 1))
+        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        other = asyncio.create_task(budget.reserve(("judge", "j"), Amount(0.01, 1)))
+        await asyncio.sleep(0)
+        assert other.done(), "another payer begins by itself"
+
+    asyncio.run(main())
+
+
+def test_a_call_that_used_more_raises_the_reservations_of_all_others() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=1.0), largest=dict(KNOWN))
+        first = [await reserved(budget, 0.01, 10) for _ in range(4)]
+        budget.settle(first.pop(), Amount(0.2, 900))
+        assert (budget.usd, budget.held_usd) == (0.2, pytest.approx(3 * 0.2))
+        await reserved(budget, 0.01, 10)  # 0.2 spent, 0.6 in flight, 0.2 for this one
+        late = asyncio.create_task(reserved(budget, 0.01, 10))
+        await asyncio.sleep(0.001)
+        assert not late.done()
+        for one in first:
+            budget.settle(one, Amount(0.01, 10))
+        await asyncio.wait_for(late, 10)
+
+    asyncio.run(main())
+
+
+def test_a_conversation_reserves_the_largest_call_for_each_of_its_calls() -> None:
+    async def main() -> None:
+        budget = Budget(Limits(usd=9.0), largest={M: Amount(0.5, 90)})
+        reservation = await budget.reserve(M, Amount(0.1, 10), 4)
+        assert (reservation.usd, reservation.tokens) == (2.0, 360)
+        budget.spend(M, Amount(0.1, 10), Amount(1.0, 100))
+        assert (reservation.usd, reservation.tokens) == (4.0, 400)
+        budget.settle(reservation, Amount(0.0, 0))
+        assert (budget.usd, budget.held_usd) == (1.0, 0.0)
 
     asyncio.run(main())

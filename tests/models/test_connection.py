@@ -57,9 +57,9 @@ async def answering(*replies, secure=False, close=False):
 def post(*replies, calls=1, max_body=1 << 20, **how) -> tuple[list[Answer], list, list]:
     async def main():
         async with answering(*replies, **how) as (port, asked, connections):
-            transport = Transport(f"http://127.0.0.1:{port}/v1", {"X-Own": "1"}, 5, max_body)
+            transport = Transport(f"http://127.0.0.1:{port}/v1", {"X-Own": "1"}, 5)
             try:
-                got = [await transport.post("/a b", {"n": n}) for n in range(calls)]
+                got = [await transport.post("/a b", {"n": n}, max_body) for n in range(calls)]
             finally:
                 await transport.close()
             return got, asked, connections

@@ -111,9 +111,9 @@ def test_hanging_ends_at_the_timeout(behaviour: Behaviour) -> None:
 def test_an_endless_body_is_dropped() -> None:
     async def main() -> None:
         async with serve(endless) as (address, _):
-            transport = Transport(address, {}, timeout=20, max_body=1024 * 1024)
+            transport = Transport(address, {}, timeout=20)
             try:
-                await transport.post("/", {})
+                await transport.post("/", {}, 1024 * 1024)
             finally:
                 await transport.close()
 

@@ -1,4 +1,4 @@
-"""What a run may spend. Hard: what is in flight is reserved before it is sent."""
+"""What a run may spend: calls in flight are reserved, and what is reserved is in the ledger."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from pennyweight.engine.coverage import TOLERANCE, Coverage
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
-from pennyweight.store.store import Spending
+from pennyweight.store.bills import Payer, largest_calls
+from pennyweight.store.store import Store
 from pennyweight.suite.values import Limits
 
+T = TypeVar("T", int, float)
 TURN = 16
 """Tokens that a chat format may add to each turn."""
-_TOLERANCE = 1e-12
-"""Dollars by which sums may be off, since they are floating-point."""
+FIRST_CALLS = 2
+"""Calls of a payer in flight until one of them has reported its usage."""
 
 
 class ExhaustedError(Exception):
@@ -35,14 +38,19 @@ class CallTooLargeError(ExhaustedError):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Money and tokens of one call; what is not known is None."""
+    """Money and tokens of one call; None if not known."""
 
     usd: float | None
     tokens: int | None
 
+    def times(self, calls: int) -> Amount:
+        """Return the amount of several such calls."""
+        usd, tokens = self.usd, self.tokens
+        return Amount(usd and usd * calls, tokens and tokens * calls)
+
 
 def ceiling(turns: Sequence[Mapping[str, str]], tools: Sequence[Any] = ()) -> int:
-    """Give the most tokens that messages can have: no tokenizer makes more of them than bytes.
+    """Return the maximum number of tokens of messages: no tokenizer makes more than bytes.
 
     >>> ceiling([{"role": "user", "content": "¿2 + 2?"}])
     24
@@ -55,12 +63,27 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
+@dataclass(eq=False, slots=True)
+class Reservation:
+    """What is reserved for the calls of one attempt or judgment."""
+
+    payer: Payer
+    one: Amount
+    """The computed maximum of one call."""
+    calls: int = 1
+    usd: float = 0.0
+    tokens: int = 0
+    """What is reserved: the maximum of all calls, or more if larger calls were seen."""
+
+
 @dataclass(slots=True)
 class Budget:
-    """Dollars, tokens and seconds of a run: spent, reserved, and the most there may be.
+    """Dollars, tokens and seconds of a run: spent, reserved, and their limits.
 
-    `usd` and `tokens` are what is known to be spent. A reply that did not say what it took counts
-    as the most it may have taken.
+    `usd` and `tokens` are known to be spent. A call that did not report its usage counts as its
+    reservation. Under a limit of money or tokens, reservations learn: a call reserves at least
+    what the largest call of its payer used, and only a few calls are in flight until one has
+    reported its usage.
     """
 
     limits: Limits
@@ -68,27 +91,33 @@ class Budget:
     tokens: int = 0
     held_usd: float = 0.0
     held_tokens: int = 0
-    """Reserved for calls under way, and for those that did not report their usage."""
+    """Reserved for calls in flight, and for calls that did not report their usage."""
     started: float = field(default_factory=time.monotonic)
+    largest: dict[Payer, Amount] = field(default_factory=dict)
+    """The largest usage of one call so far, by payer."""
+    coverage: Coverage | None = None
+    """Writes reservations to the ledger before calls are sent."""
+    _open: dict[Payer, set[Reservation]] = field(default_factory=dict)
     _in_flight: int = 0
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def of(cls, limits: Limits, spent: Spending, started: float | None = None) -> Budget:
-        """Continue with what the ledger says was spent, or may have been."""
-        known = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+    def of(cls, limits: Limits, store: Store, run_id: str, started: float | None = None) -> Budget:
+        """Continue with what the ledger of a run says was spent, or may have been."""
+        spent = store.spent(run_id)
         return cls(
             limits,
             spent["usd"] or 0.0,
-            known,
+            (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0),
             spent["held_usd"] or 0.0,
             spent["held_tokens"] or 0,
             time.monotonic() if started is None else started,
+            {payer: Amount(*used) for payer, used in largest_calls(store, run_id).items()},
         )
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is a most of money or tokens."""
+        """Whether there is a limit of money or tokens."""
         return self.limits.usd is not None or self.limits.tokens is not None
 
     @property
@@ -97,47 +126,76 @@ class Budget:
         seconds = self.limits.seconds
         return None if seconds is None else max(0.0, self.started + seconds - time.monotonic())
 
-    async def reserve(self, most: Amount) -> None:
-        """Set aside the most a call may take; wait for others to end if there is not enough."""
-        if too_large := self._too_large(most):
+    async def reserve(self, payer: Payer, one: Amount, calls: int = 1) -> Reservation:
+        """Reserve the maximum of some calls; wait for others to end if there is not enough."""
+        if too_large := self._too_large(one.times(calls)):
             raise CallTooLargeError(too_large)
-        while (limit := self._short(most)) is not None:
-            if not self._in_flight or limit is Limit.SECONDS:
+        while True:
+            most = self.maximum(payer, one).times(calls)
+            limit = self._short(most)
+            if limit is None and not self._must_wait(payer):
+                break
+            if limit is not None and (not self._in_flight or limit is Limit.SECONDS):
                 raise ExhaustedError(self.reached(limit, most))
             self._settled.clear()
             await self._settled.wait()
-        self.hold(most)
+        reservation = Reservation(payer, one, calls, most.usd or 0.0, most.tokens or 0)
+        self.held_usd += reservation.usd
+        self.held_tokens += reservation.tokens
         self._in_flight += 1
+        self._open.setdefault(payer, set()).add(reservation)
+        if self.coverage:
+            try:
+                await self.coverage.add(reservation.usd, reservation.tokens)
+            except BaseException:
+                self.settle(reservation, Amount(0.0, 0))
+                raise
+        return reservation
 
-    def settle(self, most: Amount, used: Amount) -> None:
-        """Replace what was set aside by what was used."""
+    def maximum(self, payer: Payer, one: Amount) -> Amount:
+        """Return the maximum of one call: as computed, or as the largest call so far."""
+        seen = self.largest.get(payer) if self.is_limited else None
+        return Amount(_max(one.usd, seen.usd), _max(one.tokens, seen.tokens)) if seen else one
+
+    def settle(self, reservation: Reservation, used: Amount) -> None:
+        """Replace a reservation by what was used; keep it where that is not known."""
         self._in_flight -= 1
+        self._open[reservation.payer].discard(reservation)
         if used.usd is not None:
             self.usd += used.usd
-            self.held_usd -= most.usd or 0.0
+            self.held_usd -= reservation.usd
         if used.tokens is not None:
             self.tokens += used.tokens
-            self.held_tokens -= most.tokens or 0
+            self.held_tokens -= reservation.tokens
+        self._learn(reservation.payer, used)
         self._settled.set()
 
-    def spend(self, used: Amount, most: Amount) -> None:
-        """Count a call of several that were set aside together; `most` where it is not known."""
+    def release(self, reservation: Reservation) -> None:
+        """Note that the ledger has the calls of a reservation now."""
+        if self.coverage:
+            self.coverage.release(reservation.usd, reservation.tokens)
+
+    def spend(self, payer: Payer, one: Amount, used: Amount) -> None:
+        """Count one of several calls that were reserved together; `one` where it is not known."""
+        self._learn(payer, used)
         self.usd += used.usd or 0.0
         self.tokens += used.tokens or 0
+        most = self.maximum(payer, one)
         self.held_usd += (most.usd or 0.0) if used.usd is None else 0.0
         self.held_tokens += (most.tokens or 0) if used.tokens is None else 0
 
-    def hold(self, most: Amount) -> None:
-        """Count a call as the most it may have taken, since nobody says what it took."""
+    def hold(self, payer: Payer, one: Amount) -> None:
+        """Count a call as its maximum because its usage is not known."""
+        most = self.maximum(payer, one)
         self.held_usd += most.usd or 0.0
         self.held_tokens += most.tokens or 0
 
     def wake(self) -> None:
-        """Let those who wait look again."""
+        """Let waiting calls check again."""
         self._settled.set()
 
     def reached(self, limit: Limit, most: Amount | None = None) -> LimitReached:
-        """Describe the state in which a limit stops the run; `most` is the next call's need."""
+        """Describe the state in which a limit stops the run; `most` is what the next call needs."""
         if limit is Limit.USD:
             figures = self.limits.usd, self.usd, self.held_usd, most and most.usd
         elif limit is Limit.TOKENS:
@@ -145,28 +203,58 @@ class Budget:
         else:
             figures = self.limits.seconds, time.monotonic() - self.started, 0.0, None
         maximum, spent, held, needed = figures
-        held = held if held > _TOLERANCE else 0.0
+        held = held if held > TOLERANCE else 0.0
         return LimitReached(limit, maximum or 0, spent, held, needed or None)
 
+    def _learn(self, payer: Payer, used: Amount) -> None:
+        """Raise the largest usage of a payer, and the reservations of its calls in flight."""
+        if not self.is_limited or (used.usd == 0 and used.tokens == 0):
+            return
+        seen = self.largest.get(payer)
+        larger = seen or Amount(None, None)
+        larger = Amount(_max(larger.usd, used.usd), _max(larger.tokens, used.tokens))
+        if larger == seen:
+            return
+        self.largest[payer] = larger
+        for reservation in self._open.get(payer, ()):
+            most = self.maximum(payer, reservation.one).times(reservation.calls)
+            usd = (most.usd or 0.0) - reservation.usd
+            tokens = (most.tokens or 0) - reservation.tokens
+            reservation.usd += usd
+            reservation.tokens += tokens
+            self.held_usd += usd
+            self.held_tokens += tokens
+            if self.coverage:
+                self.coverage.grow(usd, tokens)
+
+    def _must_wait(self, payer: Payer) -> bool:
+        """Whether enough calls are in flight while no call of a payer has reported its usage."""
+        unknown = self.is_limited and payer not in self.largest
+        return unknown and len(self._open.get(payer, ())) >= FIRST_CALLS
+
     def _too_large(self, most: Amount) -> CallTooLarge | None:
-        """Find a limit that a call exceeds even when nothing else is spent."""
+        """Return the limit that a call exceeds even if nothing else is spent."""
         usd, tokens = self.limits.usd, self.limits.tokens
         if tokens is not None and (most.tokens or 0) > tokens:
             return CallTooLarge(Limit.TOKENS, tokens, most.tokens or 0)
-        if usd is not None and (most.usd or 0.0) > usd + _TOLERANCE:
+        if usd is not None and (most.usd or 0.0) > usd + TOLERANCE:
             return CallTooLarge(Limit.USD, usd, most.usd or 0.0)
         return None
 
     def _short(self, most: Amount) -> Limit | None:
-        """Find the limit that a call could exceed now."""
+        """Return the limit that a call could exceed now."""
         limits = self.limits
         if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
             return Limit.SECONDS
         if limits.usd is not None:
             total = self.usd + self.held_usd + (most.usd or 0.0)
-            if total > limits.usd + _TOLERANCE:
+            if total > limits.usd + TOLERANCE:
                 return Limit.USD
         tokens = self.tokens + self.held_tokens + (most.tokens or 0)
         if limits.tokens is not None and tokens > limits.tokens:
             return Limit.TOKENS
         return None
+
+
+def _max(*values: T | None) -> T | None:
+    return max((value for value in values if value is not None), default=None)

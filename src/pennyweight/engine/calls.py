@@ -24,7 +24,8 @@ from pennyweight.models.failure import LONGEST_WAIT, CallError
 from pennyweight.models.model import Model, Reply, Request, Usage
 from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
-from pennyweight.store.store import CALL_COLUMNS, Row
+from pennyweight.store.bills import Payer
+from pennyweight.store.store import CALL_COLUMNS, RESERVED, Row
 from pennyweight.suite.values import Subject
 
 NOTHING_USED, NOT_KNOWN = Amount(0.0, 0), Amount(None, None)
@@ -40,6 +41,8 @@ class CallResult:
     took_ms: float
     reply: Reply | None = None
     error: CallError | None = None
+    release: Callable[[], None] = lambda: None
+    """To be called when the call is in the ledger: its reservation is not needed any more."""
 
     @property
     def usage(self) -> Usage | None:
@@ -68,32 +71,38 @@ class CutError(asyncio.CancelledError):
 async def call_once(
     model: Model,
     request: Request,
-    most: Amount,
+    payer: Payer,
+    one: Amount,
     budget: Budget,
     tally: Tally,
     used_by: Callable[[Reply], Amount],
-    one: Amount | None = None,
+    calls: int = 1,
 ) -> CallResult:
     """Call once, within the budget. What may have been charged stays reserved.
 
-    That is `most`, or `one` where the model makes several calls.
+    `one` is the maximum of one call; a conversation makes several `calls`.
     """
-    await budget.reserve(most)
+    reservation = await budget.reserve(payer, one, calls)
     used, began = NOTHING_USED, time.monotonic()
+
+    def release() -> None:
+        budget.release(reservation)
 
     def failed(error: CallError, used: Amount = NOT_KNOWN) -> CallResult:
         if used is NOT_KNOWN:
-            budget.hold(one or most)
-        return CallResult(used, (time.monotonic() - began) * 1000, error=error)
+            budget.hold(payer, one)
+        took_ms = (time.monotonic() - began) * 1000
+        return CallResult(used, took_ms, error=error, release=release)
 
     try:
         if tally.stopping:
+            release()
             raise ClosedError
         left = budget.left
         async with asyncio.timeout(left) if left is not None else _NO_LIMIT:
             reply = await model.call(request)
         used = used_by(reply)
-        return CallResult(used, (time.monotonic() - began) * 1000, reply)
+        return CallResult(used, (time.monotonic() - began) * 1000, reply, release=release)
     except TimeoutError:
         late = CallError("timeout", "The run's time was over before the reply came.")
         raise LateError(failed(late), budget.reached(Limit.SECONDS)) from None
@@ -107,7 +116,7 @@ async def call_once(
         cut = CallError("cancelled", "The run was stopped before the reply came.")
         raise CutError(failed(cut)) from None
     finally:
-        budget.settle(most, used)
+        budget.settle(reservation, used)
     return failed(error, NOT_KNOWN if error.perhaps_paid and not error.usage else used)
 
 
@@ -131,7 +140,7 @@ def call_row(kind: str, key: AttemptKey, model: str, result: CallResult, most: A
             **key._asdict(),
             "kind": kind,
             "model": model,
-            "status": "ok" if reply else result.error and result.error.kind,
+            "status": "ok" if reply else result.error.kind if result.error else kind,
             "prompt_tokens": usage and usage.prompt_tokens,
             "completion_tokens": usage and usage.completion_tokens,
             "cost_usd": used.usd if usage else None,
@@ -141,6 +150,12 @@ def call_row(kind: str, key: AttemptKey, model: str, result: CallResult, most: A
             "held_tokens": most.tokens if used.tokens is None else None,
         }
     )
+
+
+def reserved_row(run_id: str, usd: float, tokens: int) -> Row:
+    """Return a row of the ledger that holds an amount for calls in flight."""
+    key = AttemptKey(run_id, "", "", "", 0)
+    return call_row(RESERVED, key, "", CallResult(NOT_KNOWN, 0.0), Amount(usd, tokens))
 
 
 def pause(error: CallError, tries: int, jitter: random.Random) -> float:

@@ -29,6 +29,7 @@ from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
 from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
 from pennyweight.models.prices import Prices
+from pennyweight.store.bills import Payer
 from pennyweight.store.store import RECORD_COLUMNS, Row, Store
 from pennyweight.suite.plan import (
     Attempt,
@@ -73,12 +74,18 @@ class Call:
     request: Request
     turns: str
     fingerprint: str
-    most: Amount
     one: Amount
-    """The maximum of one call, where a conversation makes several."""
+    """The maximum of one call."""
+    calls: int = 1
+    """The maximum number of calls; more than 1 in a conversation."""
     conversation: Conversation | None = None
     rows: list[Row] = field(default_factory=list)
     """The ledger rows of a conversation's calls that are not written yet."""
+
+    @property
+    def payer(self) -> Payer:
+        """Whose largest call counts for its reservation."""
+        return "attempt", self.attempt.subject.name
 
     def take_rows(self, last: Row | None = None) -> list[Row]:
         """Return the rows to write, once."""
@@ -104,7 +111,7 @@ class Engine:
         self.suite, self.run, self.models = suite, run, models
         self.prices, self.budget, self.tally = prices, budget, tally
         self.workforce = Workforce(
-            models.values(), suite.limits, budget, tally, store.write, committed
+            run, models.values(), suite.limits, budget, tally, store.write, committed
         )
         self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
         self._sides: dict[tuple[str, str], PreparedSide] = {}
@@ -182,18 +189,17 @@ class Engine:
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
         one = Amount(cost, tokens + output)
         if not script:
-            return Call(attempt, side, request, text, mark, one, one)
-        most = Amount(None if cost is None else cost * calls, (tokens + output) * calls)
+            return Call(attempt, side, request, text, mark, one)
         rows: list[Row] = []
 
         def paid(reply: Reply) -> None:
             used = used_of(self.prices, attempt.subject, reply)
-            self.budget.spend(used, one)
+            self.budget.spend(call.payer, one, used)
             rows.append(self._ledger_row(call, CallResult(used, reply.latency_ms or 0.0, reply)))
 
         room = tokens - side.sent if self.budget.is_limited else None
         talk = Conversation(side.model, request, paid, room, output)
-        call = Call(attempt, side, request, text, mark, most, one, talk, rows)
+        call = Call(attempt, side, request, text, mark, one, calls, talk, rows)
         return call
 
     def _side(self, attempt: Attempt) -> PreparedSide:
@@ -242,9 +248,10 @@ class Engine:
             assert prepared is not None
             row = self._row(prepared, start, began, tries, result)
             if result.reply:
-                await self.writer.put(row, rows, meanwhile, side.limiter.spare)
+                spare = side.limiter.spare
+                await self.writer.put(row, rows, meanwhile, spare, then=result.release)
             else:
-                await self.writer.put(row, rows)
+                await self.writer.put(row, rows, then=result.release)
 
         await self.workforce.answered(side.model, once, finish)
 
@@ -261,7 +268,7 @@ class Engine:
         model = conversation or call.side.model
         try:
             result = await call_once(
-                model, call.request, call.most, self.budget, self.tally, used, call.one
+                model, call.request, call.payer, call.one, self.budget, self.tally, used, call.calls
             )
         except (CutError, LateError) as cut:
             self.workforce.cut += call.take_rows(self._ledger_row(call, cut.result))
@@ -274,7 +281,8 @@ class Engine:
 
     def _ledger_row(self, call: Call, result: CallResult) -> Row:
         key = key_of(self.run, call.attempt)
-        return call_row("attempt", key, call.side.model.name, result, call.one)
+        most = self.budget.maximum(call.payer, call.one)
+        return call_row("attempt", key, call.side.model.name, result, most)
 
     def _row(self, call: Call, start: float, began: float, tries: int, result: CallResult) -> Row:
         """Return the record, in the order of the columns."""

@@ -160,7 +160,7 @@ class _Execution:
     async def _make(self, models: Mapping[str, Model], todo: Iterator[Attempt]) -> bool:
         """Run the engine until it ends; return whether a signal interrupted it."""
         prices = Prices.with_models(self.suite.prices, models)
-        budget = Budget.of(self.suite.limits, self.store.spent(self.run.id), self.began)
+        budget = Budget.of(self.suite.limits, self.store, self.run.id, self.began)
         tally = self.tally
 
         def committed(rows: list[Row]) -> None:

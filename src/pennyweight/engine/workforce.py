@@ -12,13 +12,15 @@ from time import monotonic
 from typing import TypeVar
 
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.calls import CallResult, pause
+from pennyweight.engine.calls import CallResult, pause, reserved_row
+from pennyweight.engine.coverage import Coverage
 from pennyweight.engine.ending import Limit
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.limiter import Limiter
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.writer import Writer, WriteRows
 from pennyweight.models.model import Model
+from pennyweight.models.reply_memory import ReplyScope
 from pennyweight.store.store import Row
 from pennyweight.suite.values import Limits
 
@@ -45,6 +47,7 @@ class Workforce:
 
     def __init__(
         self,
+        run: str,
         models: Iterable[Model],
         limits: Limits,
         budget: Budget,
@@ -56,6 +59,9 @@ class Workforce:
         self.limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in models}
         self.budget, self.tally = budget, tally
         self.writer = Writer(write, committed, self._cancel)
+        self._run = run
+        if budget.is_limited:
+            budget.coverage = Coverage(self._reserve)
         self.cut: list[Row] = []
         """The ledger rows of calls that were cancelled after they were sent."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -84,11 +90,19 @@ class Workforce:
             if timer:
                 timer.cancel()
 
+    async def _reserve(self, usd: float, tokens: int) -> None:
+        await self.writer.put(None, [reserved_row(self._run, usd, tokens)])
+
     async def close(self) -> None:
-        """Write the remaining rows, including those of cancelled calls."""
+        """Write the remaining rows: those of cancelled calls, and no more is reserved."""
+        rows, coverage = self.cut, self.budget.coverage
         try:
-            if self.cut and not self.writer.error:
-                await self.writer.put(None, self.cut)
+            if coverage:
+                await coverage.close()
+                if coverage.usd or coverage.tokens:
+                    rows = [*rows, reserved_row(self._run, -coverage.usd, -coverage.tokens)]
+            if rows and not self.writer.error:
+                await self.writer.put(None, rows)
         finally:
             await self.writer.close()
 
@@ -122,17 +136,18 @@ class Workforce:
         for tries in count(1):
             await limiter.enter(model.name)
             try:
-                result, rows = await call()
-                error = result.error
-                if error is None:
-                    limiter.succeeded()
-                    return await finish(result, rows, tries)
-                limiter.failed(error, model.name)
-                first_failure = first_failure or monotonic()
-                enough = tally.stopping or limiter.is_enough(error, tries, first_failure)
-                if enough or not error.retryable:
-                    return await finish(result, rows, tries)
-                await self.writer.put(None, rows)
+                with ReplyScope():
+                    result, rows = await call()
+                    error = result.error
+                    if error is None:
+                        limiter.succeeded()
+                        return await finish(result, rows, tries)
+                    limiter.failed(error, model.name)
+                    first_failure = first_failure or monotonic()
+                    enough = tally.stopping or limiter.is_enough(error, tries, first_failure)
+                    if enough or not error.retryable:
+                        return await finish(result, rows, tries)
+                    await self.writer.put(None, rows, then=result.release)
             finally:
                 limiter.leave()
             tally.retries += 1

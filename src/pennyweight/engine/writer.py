@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from pennyweight.errors import StoreError
 from pennyweight.store.store import Row
 
-Item = tuple[Row | None, list[Row], "asyncio.Future[None] | None"]
+Item = tuple[Row | None, list[Row], "asyncio.Future[None] | None", Callable[[], None]]
 WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
 """Writes records, or judgments, and their calls in one transaction."""
 
@@ -49,18 +49,19 @@ class Writer:
         calls: list[Row],
         meanwhile: Callable[[], None] | None = None,
         spare: int = 0,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
         """Pass on a record and its calls; return when they are committed.
 
-        `meanwhile` is called while they are being written. With at most `spare` records unwritten,
-        return at once.
+        `meanwhile` is called while they are being written, `then` when they are committed. With at
+        most `spare` records unwritten, return at once.
         """
         if self.error:
             self._lost += record is not None
             raise self.error
         self._unwritten += 1
         done = self._loop.create_future() if self._unwritten > spare else None
-        self._gathered.append((record, calls, done))
+        self._gathered.append((record, calls, done, then))
         if len(self._gathered) == 1:
             self._loop.call_soon(self._look, 1)
         if done is None:
@@ -104,8 +105,8 @@ class Writer:
             while not ended:
                 group, ended = self._next()
                 if group:
-                    records = [record for record, _, _ in group if record is not None]
-                    self._write(records, [call for _, calls, _ in group for call in calls])
+                    records = [record for record, *_ in group if record is not None]
+                    self._write(records, [call for _, calls, *_ in group for call in calls])
                     self._loop.call_soon_threadsafe(self._wake, group)
                     group = []
                     self._committed(records)
@@ -132,13 +133,14 @@ class Writer:
         left, self._gathered = self._gathered, []
         while not self._queue.empty():
             left += self._queue.get() or ()
-        self._lost += sum(record is not None for record, _, _ in left)
+        self._lost += sum(record is not None for record, *_ in left)
         self._wake(left)
         if self.error:
             self._failed()
 
     def _wake(self, group: list[Item]) -> None:
         self._unwritten -= len(group)
-        for _, _, done in group:
+        for _, _, done, then in group:
+            then()
             if done is not None and not done.done():
                 done.set_result(None)

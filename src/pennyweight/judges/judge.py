@@ -171,7 +171,7 @@ class Judge:
                     status, problem = "invalid", str(error)
             if text is None or status != "invalid" or number == ASKS:
                 break
-            await workforce.writer.put(None, [call])
+            await workforce.writer.put(None, [call], then=made.release)
             prompt = again(attempt.prompt, text, problem)
         score = weighted_score(rubric, reading.scores) if reading else None
         values: dict[str, Any] = {
@@ -194,7 +194,8 @@ class Judge:
                 "items": json.dumps(reading.plain()),
             }
         # One transaction with the call: a judgment is never stored without its cost.
-        await workforce.writer.put(tuple(map(values.get, JUDGMENT_COLUMNS)), [call])
+        row = tuple(map(values.get, JUDGMENT_COLUMNS))
+        await workforce.writer.put(row, [call], then=made.release)
         return score
 
     async def _call(
@@ -204,15 +205,17 @@ class Judge:
         key, workforce = attempt.key, self.context.workforce
         label = f"{key.tier}\0{key.task_id}"
         request = Request(prompt, self.settings, key.attempt, label=label)
-        most = self._most(request)
+        most, payer = self._most(request), ("judge", self.model.name)
 
         def ledger_row(made: CallResult) -> Row:
-            return call_row("judge", key, self.model.name, made, most)
+            return call_row(
+                "judge", key, self.model.name, made, workforce.budget.maximum(payer, most)
+            )
 
         async def once() -> tuple[CallResult, list[Row]]:
             try:
                 made = await call_once(
-                    self.model, request, most, workforce.budget, workforce.tally,
+                    self.model, request, payer, most, workforce.budget, workforce.tally,
                     lambda reply: used_of(self.context.prices, self.subject, reply),
                 )  # fmt: skip
             except (CutError, LateError) as cut:

@@ -117,7 +117,7 @@ def judge_run(job: JudgingJob, judging: Judging) -> JudgingResult:
         store.set_run(run.id, status="running")
         models = {s.name: model_of(s, limits.timeout) for s in (*judging.judges, *judging.more)}
         spent = store.spent(run.id)
-        budget = Budget.of(limits, spent, job.began)
+        budget = Budget.of(limits, store, run.id, job.began)
         try:
             with recorded(models, job.record) as own:
                 prices = Prices.with_models(job.prices, own)
@@ -165,7 +165,7 @@ class JudgingSession:
     async def work(self) -> bool:
         """Judge until everything is judged or it is interrupted; return whether it was."""
         workforce = self.workforce = Workforce(
-            self.models.values(), self.job.limits, self.budget, self.tally,
+            self.job.run.id, self.models.values(), self.job.limits, self.budget, self.tally,
             self.job.store.write_judgments, self._committed,
         )  # fmt: skip
         try:

@@ -62,7 +62,7 @@ def ask(
     known = {s.name + ABOUT: job.prices[s.name] for s in judging.judges if s.name in job.prices}
     judging = replace(judging, judges=judges, more=())
     models = {s.name: model_of(s, job.limits.timeout) for s in judges}
-    budget = Budget.of(job.limits, job.store.spent(job.run.id), job.began)
+    budget = Budget.of(job.limits, job.store, job.run.id, job.began)
     with recorded(models, job.record) as own:
         prices = Prices.with_models({**job.prices, **known}, own)
         session = _SentenceSession(job, judging, own, prices, budget, questions=questions)

@@ -15,6 +15,7 @@ import httptools
 
 from pennyweight.models.failure import CallError, malformed, too_large
 from pennyweight.models.providers import LOOPBACK
+from pennyweight.models.reply_memory import MAX_BODY, MEMORY, SMALL, Share
 
 CONNECT = 30.0
 """Seconds to wait for a connection to open."""
@@ -25,11 +26,12 @@ _PORTS = {"http": 80, "https": 443}
 class Connection(asyncio.Protocol):
     """Sends one request at a time and reads its response, which may be malformed."""
 
-    def __init__(self, max_body: int) -> None:
+    def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.reusable = False
-        self._max_body = max_body
+        self._max_body = MAX_BODY
+        self._share: Share | None = None
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[bytes] | None = None
         self._parser: httptools.HttpResponseParser | None = None
@@ -39,7 +41,9 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._whole = self._begun = self._bodiless = False
 
-    async def exchange(self, data: bytes, left: float, *, bodiless: bool = False) -> bytes:
+    async def exchange(
+        self, data: bytes, left: float, max_body: int = MAX_BODY, *, bodiless: bool = False
+    ) -> bytes:
         """Send a request and return the body of the response. Raise CallError if there is none.
 
         `left` is the number of seconds it may take. Only a response to CONNECT has no body: what
@@ -50,7 +54,7 @@ class Connection(asyncio.Protocol):
         self.status, self.headers, self._body = 0, {}, b""
         self._size = self._head = 0
         self.reusable = self._whole = self._begun = False
-        self._bodiless = bodiless
+        self._bodiless, self._max_body = bodiless, max_body
         self._parser = httptools.HttpResponseParser(self)
         self._waiter = loop.create_future()
         if self._transport.is_closing():
@@ -60,9 +64,18 @@ class Connection(asyncio.Protocol):
         self._watch(loop, left)
         try:
             return await self._waiter
+        except BaseException:
+            if share := self.take_share():
+                MEMORY.give_back(share)
+            raise
         finally:
             if not self.reusable:
                 self.close()
+
+    def take_share(self) -> Share | None:
+        """Return the share of the process's memory that the response uses, once."""
+        share, self._share = self._share, None
+        return share
 
     def _watch(self, loop: asyncio.AbstractEventLoop, left: float) -> None:
         """Set the deadline. One timer serves all requests, as long as it fires early enough."""
@@ -149,12 +162,21 @@ class Connection(asyncio.Protocol):
         self._size += len(data)
         if self._size > self._max_body:
             self._reject(too_large(self._max_body))
+        if self._size > SMALL and self._share is None:
+            self._share = Share(self._max_body, self._resume)
+            if not MEMORY.request(self._share) and self._transport is not None:
+                self._transport.pause_reading()
         if not self._body:
             self._body = data
             return
         if isinstance(self._body, bytes):
             self._body = bytearray(self._body)
         self._body += data
+
+    def _resume(self) -> None:
+        """Read on, now that there is memory for the rest of the body."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def on_message_complete(self) -> None:
         """Return the response, unless it is an interim one."""
@@ -163,6 +185,8 @@ class Connection(asyncio.Protocol):
             return
         assert self._parser is not None
         self.reusable = self._parser.should_keep_alive()
+        if self._share and not self._share.is_granted:
+            self._resume()  # nothing is left to wait for
         self._done()
 
     def _done(self) -> None:
@@ -205,14 +229,14 @@ def _closed(error: Exception | None) -> CallError:
     return CallError("connection", f"The connection was closed without an answer{why}.")
 
 
-async def connect(base: SplitResult, max_body: int, timeout: float) -> Connection:
+async def connect(base: SplitResult, timeout: float) -> Connection:
     """Open a connection to an address, through the proxy that the environment names for it."""
     proxy = proxy_for(base)
     at = proxy or base
     try:
         async with asyncio.timeout(min(timeout, CONNECT)):
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(max_body),
+                Connection,
                 at.hostname or "",
                 _port(at),
                 ssl=trusted() if at.scheme == "https" else None,

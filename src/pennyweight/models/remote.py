@@ -10,6 +10,7 @@ from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.keys import Key
 from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.providers import DEFAULT_TIMEOUT
+from pennyweight.models.reply_memory import max_bytes
 from pennyweight.models.transport import Answer, Transport, parse
 
 
@@ -64,7 +65,8 @@ class RemoteModel(Model):
         """Answer once."""
         path, body = self._encode(self._model, request)
         try:
-            answer = self._cleaned(await self._transport.post(path, body))
+            limit = max_bytes(self._wire.most_output(body), logprobs=request.settings.logprobs)
+            answer = self._cleaned(await self._transport.post(path, body, limit))
             if answer.status != 200:
                 raise self._refused(answer)
             read = parse(answer, exact="tools" in body)

@@ -18,8 +18,7 @@ from pennyweight import __version__
 from pennyweight.models.connection import Connection, connect, proxy_for, proxy_login
 from pennyweight.models.failure import malformed, shorten, too_large
 from pennyweight.models.providers import DEFAULT_TIMEOUT
-
-MAX_BODY = 32 * 1024 * 1024
+from pennyweight.models.reply_memory import MAX_BODY, MEMORY, Share, begin_reply, keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +34,16 @@ class Answer:
 class Transport:
     """Connections to one address, opened when needed and reused."""
 
-    __slots__ = ("_base", "_head", "_idle", "_prefix", "_starts", "_timeout", "max_body")
+    __slots__ = ("_base", "_head", "_idle", "_prefix", "_starts", "_timeout")
 
     def __init__(
         self,
         base_url: str,
         headers: Mapping[str, str],
         timeout: float = DEFAULT_TIMEOUT,
-        max_body: int = MAX_BODY,
     ) -> None:
         self._base = urlsplit(base_url.rstrip("/"))
-        self._timeout, self.max_body = timeout, max_body
+        self._timeout = timeout
         self._idle: list[Connection] = []
         self._head = "".join(
             f"{name}: {value}\r\n"
@@ -64,8 +62,9 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport({self._base.geturl()})"
 
-    async def post(self, path: str, body: Any) -> Answer:
+    async def post(self, path: str, body: Any, max_body: int = MAX_BODY) -> Answer:
         """Send JSON and read the complete response. Every failure is a CallError."""
+        begin_reply()
         data = _written(body)
         start = self._starts.get(path) or self._start(path)
         head = f"{start}{len(data)}\r\n\r\n".encode("latin-1")
@@ -75,14 +74,20 @@ class Transport:
         if self._idle:
             connection = self._idle.pop()
         else:
-            connection = await connect(self._base, self.max_body, self._timeout)
-        got = await connection.exchange(head + data, self._timeout)
+            connection = await connect(self._base, self._timeout)
+        received = await connection.exchange(head + data, self._timeout, max_body)
+        share = connection.take_share()
         if connection.reusable:
             self._idle.append(connection)
         headers = connection.headers
-        if "content-encoding" in headers:
-            got = self._unpacked(got, headers["content-encoding"])
-        return Answer(connection.status, headers, got, (perf_counter() - started) * 1000)
+        encoding = headers.get("content-encoding", "").lower()
+        if encoding not in {"", "identity"}:
+            share = share or await _granted(max_body)
+        if share is not None:
+            keep(share)
+        if encoding not in {"", "identity"}:
+            received = _unpacked(received, encoding, max_body)
+        return Answer(connection.status, headers, received, (perf_counter() - started) * 1000)
 
     def _start(self, path: str) -> str:
         """Return the part of a request's head that is the same for all calls of a path."""
@@ -96,26 +101,40 @@ class Transport:
         start = self._starts[path] = f"POST {target} HTTP/1.1\r\n{self._head}Content-Length: "
         return start
 
-    def _unpacked(self, body: bytes, encoding: str) -> bytes:
-        """Decompress a body that was compressed without request, up to the size limit."""
-        if encoding.lower() in {"", "identity"}:
-            return body
-        if encoding.lower() not in {"gzip", "x-gzip", "deflate"}:
-            raise malformed(f"it is encoded as {shorten(encoding)!r}, which was not requested.")
-        unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        try:
-            whole = unpack.decompress(body, self.max_body)
-        except zlib.error as wrong:
-            raise malformed(f"it cannot be decompressed ({wrong}).") from None
-        if unpack.unconsumed_tail:
-            raise too_large(self.max_body)
-        return whole
-
     async def close(self) -> None:
         """Close the connections."""
         while self._idle:
             self._idle.pop().close()
         await asyncio.sleep(0)  # the loop lets go of them
+
+
+async def _granted(size: int) -> Share:
+    """Wait for a share of the memory for large replies."""
+    granted = asyncio.Event()
+    share = Share(size, granted.set)
+    try:
+        if not MEMORY.request(share):
+            await granted.wait()
+    except BaseException:
+        MEMORY.give_back(share)
+        raise
+    return share
+
+
+def _unpacked(body: bytes, encoding: str, max_body: int) -> bytes:
+    """Decompress a body that was compressed without request, up to the size limit."""
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        raise malformed(f"it is encoded as {shorten(encoding)!r}, which was not requested.")
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        whole = unpack.decompress(body, max_body)
+    except zlib.error as wrong:
+        raise malformed(f"it cannot be decompressed ({wrong}).") from None
+    if unpack.unconsumed_tail:
+        raise too_large(max_body)
+    if not unpack.eof:
+        raise malformed("its compressed body is incomplete.")
+    return whole
 
 
 def _host(base: SplitResult) -> str:

@@ -65,7 +65,8 @@ def cost_text(spent: Spending) -> str:
     """
     if spent["usd"] is None:
         return ""
-    return f"{'at least ' if spent['unpriced'] else ''}{money(spent['usd'])}"
+    more = spent["unpriced"] or spent.get("held_usd")
+    return f"{'at least ' if more else ''}{money(spent['usd'])}"
 
 
 def csv_table(rows: Iterable[Sequence[Any]]) -> str:

@@ -1,15 +1,15 @@
-"""What judging cost according to the ledger, and which judgment of a judge is the latest."""
+"""Sums of the ledger: the cost of judging, the largest calls; and the latest judgments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import polars as pl
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, case, func, select, update
 
 from pennyweight.record import KEY, KEY_IN_RUN, AttemptKey
 from pennyweight.store.connection import guarded
-from pennyweight.store.store import READ_BATCH, Store, now
+from pennyweight.store.store import READ_BATCH, RESERVED, Store, now
 from pennyweight.store.tables import CALL, JUDGMENT
 
 _NUMBERS = {"attempt": pl.Int64, "judge_cost_usd": pl.Float64}
@@ -31,6 +31,24 @@ def judging_costs(store: Store, run: str) -> pl.DataFrame:
             rows = [(*row[:4], None if row[5] else row[4]) for row in part]
             parts.append(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
     return pl.concat(parts)
+
+
+Payer = tuple[str, str]
+"""The kind of a call (attempt or judge), and the subject or the judge's model that causes it."""
+
+
+def largest_calls(store: Store, run: str) -> dict[Payer, tuple[float | None, int | None]]:
+    """Return the cost and the tokens of the largest call of each payer in a run."""
+    c = CALL.c
+    name = case((c.kind == "attempt", c.subject), else_=c.model)
+    tokens = func.max(c.prompt_tokens + c.completion_tokens)
+    query = (
+        select(c.kind, name, func.max(c.cost_usd), tokens)
+        .where(c.run == run, c.kind != RESERVED, c.prompt_tokens.is_not(None))
+        .group_by(c.kind, name)
+    )
+    with guarded(store.address), store.engine.connect() as connection:
+        return {(kind, who): (usd, used) for kind, who, usd, used in connection.execute(query)}
 
 
 def make_latest(store: Store, judgments: Sequence[tuple[AttemptKey, str, str]]) -> None:

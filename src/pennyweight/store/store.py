@@ -44,6 +44,8 @@ RUN_COLUMNS = tuple(c for c in RUN.c if c.name not in {"owner", "beat"})
 RECORD_COLUMNS = tuple(RECORD.c.keys())
 JUDGMENT_COLUMNS = tuple(JUDGMENT.c.keys())
 CALL_COLUMNS = tuple(column.name for column in CALL.c if column.name != "id")
+RESERVED = "reserved"
+"""The kind of ledger rows that hold what calls in flight may cost, until they are taken back."""
 
 
 class RunSettings(TypedDict, total=False):
@@ -312,20 +314,23 @@ class Store:
     def spent(self, run_id: str) -> Spending:
         """Sum the ledger of a run. The cost of `unpriced` calls is not known."""
         c = CALL.c
+        is_call = c.kind != RESERVED
         unknown = c.cost_usd.is_(None) & ((c.status == "ok") | c.held_tokens.is_not(None))
         query = select(
-            func.count().label("calls"),
+            func.count().filter(is_call).label("calls"),
             func.sum(c.cost_usd).label("usd"),
             func.sum(c.prompt_tokens).label("prompt_tokens"),
             func.sum(c.completion_tokens).label("completion_tokens"),
             func.sum(c.held_usd).label("held_usd"),
             func.sum(c.held_tokens).label("held_tokens"),
-            func.count().filter(unknown).label("unpriced"),
+            func.count().filter(is_call & unknown).label("unpriced"),
         ).where(c.run == run_id)
         with guarded(self.address), self.engine.connect() as connection:
             row = connection.execute(query).mappings().one()
             sums = {n: v if v is None or n.endswith("usd") else int(v) for n, v in row.items()}
-            return cast("Spending", sums)
+            if sums["held_usd"] is not None:  # a sum of reservations that were taken back
+                sums["held_usd"] = round(sums["held_usd"], 12) or None
+            return cast("Spending", {**sums, "held_tokens": sums["held_tokens"] or None})
 
     def statuses(self, run_id: str) -> dict[str, int]:
         """Count the records of a run by status."""
