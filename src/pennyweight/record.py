@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 
 STATUSES = ("ok", "error", "timeout", "budget")
+MAX_NUMBER = 1e30
+"""The largest number in a record, so that no statistic overflows."""
 
 VERSION = 1
 """The version of the record. New columns keep it; a column that changes or goes raises it."""

@@ -183,7 +183,7 @@ def test_each_call_of_a_conversation_has_its_row_and_none_is_paid_twice(tmp_path
     spent = store.spent(run_id)
     with store.engine.connect() as connection:
         found = connection.exec_driver_sql(
-            "SELECT status, cost_usd FROM pennyweight_call ORDER BY id"
+            "SELECT status, cost_usd FROM pennyweight_call WHERE kind = 'attempt' ORDER BY id"
         )
         calls = [tuple(one) for one in found]
     store.close()

@@ -181,7 +181,7 @@ def test_an_endless_body_is_dropped(tmp_path: Path) -> None:
     (row,) = next(store.records(store.find("latest").id)).to_dicts()
     store.close()
     assert (row["error_kind"], row["tries"], row["response"]) == ("too_large", 1, None)
-    assert "larger than 32 MB" in row["error"]
+    assert "larger than 9 MB" in row["error"]
 
 
 def process(folder: Path, *arguments: str | Path) -> subprocess.Popen[str]:

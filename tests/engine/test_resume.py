@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import update
 
 from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
@@ -18,6 +19,7 @@ from pennyweight.errors import UsageError
 from pennyweight.runs.source import RunSource
 from pennyweight.store.lease import Owner, owner_of, release_run, take_run
 from pennyweight.store.store import Store
+from pennyweight.store.tables import RUN
 
 AGENT = "def a(text):\n    return 'FINAL_ANSWER: 4'\n"
 
@@ -186,6 +188,38 @@ def test_a_run_that_is_being_made_is_not_made_twice(tmp_path, store_address):
             assert "Wait until it ends" in said
             assert first.poll() is None
             assert calls(at) == 2
+        finally:
+            first.kill()
+            ended(first)
+
+
+def test_a_lease_dated_ahead_is_taken_over_with_force(folder):
+    """The clock of another machine was a year ahead: its lease would not expire for as long."""
+    address = str(folder / "s.db")
+    write(folder, FOUR)
+    assert run(address, "run", "s.yaml")[0] == 0
+    elsewhere = replace(Owner.here(), machine="elsewhere", host="elsewhere").text
+    with closing(Store(address)) as store:
+        assert take_run(store, store.find("latest").id, elsewhere)
+        with store.engine.begin() as connection:
+            connection.execute(update(RUN).values(beat=time.time() + 365 * 86400))
+    code, said = run(address, "run", "--resume")
+    assert (code, "--resume --force takes it over now." in said) == (2, True), said
+    code, said = run(address, "run", "--resume", "--force")
+    assert code == 0, said
+    assert run(address, "run", "--resume")[0] == 0, "and it is free afterwards"
+
+
+def test_force_takes_no_run_from_a_living_process_of_this_machine(tmp_path, store_address):
+    with server(delay=600) as at:
+        first = start(store_address, "run", suite(tmp_path, at, tasks=2))
+        try:
+            while calls(at) < 2:
+                time.sleep(0.05)
+            code, said = run(store_address, "run", "--resume", "--force")
+            assert code == 2, said
+            assert f"Process {first.pid} of this machine is executing run" in said
+            assert first.poll() is None
         finally:
             first.kill()
             ended(first)

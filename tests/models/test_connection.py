@@ -149,6 +149,7 @@ def test_a_body_may_end_with_the_connection():
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 BOMB = gzip.compress(bytes(2 << 20))
+CUT = gzip.compress(b"{}", mtime=0)[:-8]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +173,12 @@ BOMB = gzip.compress(bytes(2 << 20))
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
             "malformed",
             "decompressed",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(CUT)
+            + CUT,
+            "malformed",
+            "compressed body is incomplete",
         ),
         (
             b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",

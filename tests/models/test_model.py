@@ -53,6 +53,7 @@ WRONG: list[tuple[str, Any]] = [
     ("latency_ms", float("nan")),
     ("latency_ms", -1),
     ("cost_usd", float("inf")),
+    ("cost_usd", 1e110),
     ("model", 5),
     ("finish", {"reason": "stop"}),
     ("truncated", "no"),

@@ -115,6 +115,8 @@ WRONG = [
     ("completion_tokens", 2**63, "it must not be above 9007199254740992"),
     ("latency_ms", -0.001, "it must not be below 0"),
     ("latency_ms", "inf", "it must be a finite number"),
+    ("cost_usd", "1e110", "it must not be above 1e+30"),
+    ("cost_usd", "-1e110", "it must not be above 1e+30"),
     ("attempt", 0, "it must not be below 1"),
     ("attempt", "first", "it must be a number"),
     ("passed", "maybe", "it must be true or false"),

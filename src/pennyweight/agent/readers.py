@@ -6,7 +6,6 @@ Each reader follows the documentation of its program. A missing value is None, n
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from pennyweight.models.failure import CallError, Kind, shorten
 from pennyweight.models.json_values import add, count, object_of
 from pennyweight.models.model import Usage
+from pennyweight.record import MAX_NUMBER
 from pennyweight.text.scanning import at_path, json_path
 
 
@@ -293,7 +293,7 @@ def _json(text: str) -> Any:
 def _money(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    return float(value) if 0 <= value <= MAX_NUMBER else None
 
 
 _READERS: dict[str, Callable[[str], AgentOutput]] = {

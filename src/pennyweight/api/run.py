@@ -26,6 +26,7 @@ from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_j
 from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import save_suite_scenarios
+from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Row, Run, Spending, Store
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import Suite, Task
@@ -153,16 +154,20 @@ def resume(
     watch: Watcher | None = None,
     until: Until | None = None,
     as_stored: bool = False,
+    force: bool = False,
 ) -> RunResult:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
 
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
     `suite` names the suite's file if it is not where the run was started. Without a file, the suite
     is taken from the store, by the rules of uploads unless `watch.trust` returns true.
-    `as_stored` takes it from there even if the file has changed.
+    `as_stored` takes it from there even if the file has changed. `force` takes the run over from
+    another process, unless that is alive on this machine.
     """
     watch, at = watch or Watcher(), open_store(store)
     found, loaded = _resumed(run, at, by, watch, file=suite, as_stored=as_stored)
+    if force:
+        break_lease(at, found.id)
     tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False)
     return outside_a_loop(lambda: job.prepared().carry_out(until))

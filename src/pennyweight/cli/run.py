@@ -28,6 +28,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @click.argument("suite", required=False)
 @click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
 @click.option("--suite", "file", metavar="FILE", help="With --resume: the suite's file.")
+@click.option("--force", is_flag=True, help="With --resume: take the run over from a process.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and its cost; call nothing.")
 @click.option("--yes", is_flag=True, help="Repeat changed attempts without asking.")
 @recording_option
@@ -48,6 +49,7 @@ def command(
     suite: str | None,
     resume: bool,
     file: str | None,
+    force: bool,
     dry_run: bool,
     yes: bool,
     record: Path | None,
@@ -103,7 +105,7 @@ def command(
         if resume:
             result = api.resume(
                 suite or "latest", suite=file, store=at, record=record, by=by, watch=display,
-                until=policy,
+                until=policy, force=force,
             )  # fmt: skip
         else:
             result = api.run(

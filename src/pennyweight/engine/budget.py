@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from pennyweight.engine.coverage import TOLERANCE, Coverage
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
+from pennyweight.engine.reservation_ledger import TOLERANCE, ReservationLedger
 from pennyweight.store.bills import Payer, largest_calls
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Limits
@@ -95,7 +95,7 @@ class Budget:
     started: float = field(default_factory=time.monotonic)
     largest: dict[Payer, Amount] = field(default_factory=dict)
     """The largest usage of one call so far, by payer."""
-    coverage: Coverage | None = None
+    ledger: ReservationLedger | None = None
     """Writes reservations to the ledger before calls are sent."""
     _open: dict[Payer, set[Reservation]] = field(default_factory=dict)
     _in_flight: int = 0
@@ -144,9 +144,9 @@ class Budget:
         self.held_tokens += reservation.tokens
         self._in_flight += 1
         self._open.setdefault(payer, set()).add(reservation)
-        if self.coverage:
+        if self.ledger:
             try:
-                await self.coverage.add(reservation.usd, reservation.tokens)
+                await self.ledger.add(reservation.usd, reservation.tokens)
             except BaseException:
                 self.settle(reservation, Amount(0.0, 0))
                 raise
@@ -172,8 +172,8 @@ class Budget:
 
     def release(self, reservation: Reservation) -> None:
         """Note that the ledger has the calls of a reservation now."""
-        if self.coverage:
-            self.coverage.release(reservation.usd, reservation.tokens)
+        if self.ledger:
+            self.ledger.release(reservation.usd, reservation.tokens)
 
     def spend(self, payer: Payer, one: Amount, used: Amount) -> None:
         """Count one of several calls that were reserved together; `one` where it is not known."""
@@ -224,8 +224,8 @@ class Budget:
             reservation.tokens += tokens
             self.held_usd += usd
             self.held_tokens += tokens
-            if self.coverage:
-                self.coverage.grow(usd, tokens)
+            if self.ledger:
+                self.ledger.grow(usd, tokens)
 
     def _must_wait(self, payer: Payer) -> bool:
         """Whether enough calls are in flight while no call of a payer has reported its usage."""

@@ -229,12 +229,18 @@ def held(store: Store, run_id: str, lost: Callable[[], None] = lambda: None) -> 
             release_run(store, run_id, owner)
 
 
+_FORCE = (
+    f"If that machine has failed, the run is free {STALE:.0f} s after its last sign of life, and "
+    "--resume --force takes it over now."
+)
+
+
 def _busy(run_id: str, owner: Owner | None) -> str:
     if owner is None:
         return f"Another process is just ending run {run_id}; try again."
     since = datetime.fromtimestamp(owner.since).astimezone().isoformat(" ", "seconds")
     return (
         f"Another process, {owner.pid} on {clean(owner.host)}, has been executing run {run_id} "
-        f"since {since}. Wait until it ends, or end it, then resume the run. If that machine has "
-        f"failed, the run is free after {STALE:.0f} s."
-    )
+        f"since {since}. Wait until it ends, or end it, then resume the run. "
+        f"{'' if owner.is_here else _FORCE}"
+    ).strip()

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.calls import CallResult, pause, reserved_row
-from pennyweight.engine.coverage import Coverage
 from pennyweight.engine.ending import Limit
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.limiter import Limiter
+from pennyweight.engine.reservation_ledger import ReservationLedger
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.writer import Writer, WriteRows
 from pennyweight.models.model import Model
@@ -61,7 +61,7 @@ class Workforce:
         self.writer = Writer(write, committed, self._cancel)
         self._run = run
         if budget.is_limited:
-            budget.coverage = Coverage(self._reserve)
+            budget.ledger = ReservationLedger(self._reserve)
         self.cut: list[Row] = []
         """The ledger rows of calls that were cancelled after they were sent."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -95,12 +95,12 @@ class Workforce:
 
     async def close(self) -> None:
         """Write the remaining rows: those of cancelled calls, and no more is reserved."""
-        rows, coverage = self.cut, self.budget.coverage
+        rows, ledger = self.cut, self.budget.ledger
         try:
-            if coverage:
-                await coverage.close()
-                if coverage.usd or coverage.tokens:
-                    rows = [*rows, reserved_row(self._run, -coverage.usd, -coverage.tokens)]
+            if ledger:
+                await ledger.close()
+                if ledger.usd or ledger.tokens:
+                    rows = [*rows, reserved_row(self._run, -ledger.usd, -ledger.tokens)]
             if rows and not self.writer.error:
                 await self.writer.put(None, rows)
         finally:

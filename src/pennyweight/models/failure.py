@@ -106,7 +106,8 @@ def malformed(what: str) -> CallError:
 
 def too_large(limit: int) -> CallError:
     """Return the error for a body of more than `limit` bytes."""
-    text = f"The response is larger than {limit / 1024 / 1024:g} MB; it was dropped."
+    size = f"{limit / 1024 / 1024:.3g} MB"
+    text = f"The response is larger than {size}, the limit for this request; it was dropped."
     return CallError("too_large", text)
 
 

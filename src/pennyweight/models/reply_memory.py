@@ -12,20 +12,22 @@ MAX_BODY = 32 * 1024 * 1024
 """The largest reply of all, in bytes."""
 BASE, PER_TOKEN, PER_LOGPROB = 1024 * 1024, 256, 1024
 """Bytes of a reply besides its tokens, of a token, and of a token with its log-probability."""
+USUAL_TOKENS = 32 * 1024
+"""Output tokens assumed for a request without `max_tokens`."""
 SMALL = 256 * 1024
 """Replies up to this size need no share of the cap."""
-CAP = 128 * 1024 * 1024
+CAP = 64 * 1024 * 1024
 """Bytes of larger replies in this process, from their arrival until they are stored."""
 
 
 def max_bytes(tokens: int | None, *, logprobs: bool = False) -> int:
     """Return the size limit of a reply with at most `tokens` output tokens.
 
-    >>> max_bytes(100), max_bytes(None) == MAX_BODY
-    (1074176, True)
+    >>> max_bytes(100) / 2**20, max_bytes(None) / 2**20, max_bytes(10**9) / 2**20
+    (1.0244140625, 9.0, 32.0)
     """
     each = PER_LOGPROB if logprobs else PER_TOKEN
-    return MAX_BODY if tokens is None else min(MAX_BODY, BASE + each * tokens)
+    return min(MAX_BODY, BASE + each * (USUAL_TOKENS if tokens is None else tokens))
 
 
 class Share:
@@ -49,9 +51,14 @@ class ReplyMemory:
     """Shares of a cap, granted in the order in which they were requested."""
 
     def __init__(self, cap: int = CAP) -> None:
-        self._left = cap
+        self._cap = self._left = cap
         self._waiting: deque[Share] = deque()
         self._lock = threading.Lock()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no reply uses or waits for a share."""
+        return self._left == self._cap and not self._waiting
 
     def request(self, share: Share) -> bool:
         """Grant a share at once if there is room; else later, when others are returned."""

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 from pennyweight.models.json_values import MAX_TOKENS
+from pennyweight.record import MAX_NUMBER
 from pennyweight.schema.kinds import Flag, ListOf, Number, OneOf, ParsedBy, Text
 from pennyweight.schema.structs import Field, Struct
 
@@ -77,10 +78,10 @@ REPLY = Struct(
             "logprobs", ListOf(ParsedBy(_logprob, {}, "a pair of a token and its log-probability"))
         ),
         Field("model", _TEXT),
-        Field("latency_ms", Number(0)),
+        Field("latency_ms", Number(0, MAX_NUMBER)),
         Field("status", OneOf(STATUSES)),
         Field("passed", Flag()),
-        Field("cost_usd", Number(0)),
+        Field("cost_usd", Number(0, MAX_NUMBER)),
         Field("work", ParsedBy(_copied, {}, _JSON)),
     ),
 )

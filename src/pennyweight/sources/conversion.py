@@ -13,7 +13,7 @@ import polars as pl
 import pennyweight.measures  # noqa: F401
 from pennyweight.define import MEASURES, dtype
 from pennyweight.errors import UsageError, unknown
-from pennyweight.record import BY_NAME, COLUMNS, STATUSES, Column
+from pennyweight.record import BY_NAME, COLUMNS, MAX_NUMBER, STATUSES, Column
 from pennyweight.sources.parsing import Names, Parsed, Problem
 from pennyweight.text.safe import clean, storable
 
@@ -237,6 +237,7 @@ def _number(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, 
         number = text.cast(pl.Float64, strict=False)
         checks = [((text != "") & number.is_null(), "it must be a number")]
     checks.append((~number.is_finite(), "it must be a finite number"))
+    checks.append((number.abs() > MAX_NUMBER, f"it must not be above {MAX_NUMBER:g}"))
     low, high = column.minimum, column.maximum
     if high is not None:
         checks.append((~number.is_between(low, high), f"it must be between {low:g} and {high:g}"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Double, Engine, cast, func, or_, select, update
 
+from pennyweight.errors import UsageError
 from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.tables import RUN
@@ -123,6 +124,20 @@ def take_run(
     if taken := _change(store, run_id, free, owner=owner, beat=now):
         store.leases[run_id] = lease
     return taken
+
+
+def break_lease(store: Store, run_id: str) -> None:
+    """Free a run whose lease has not expired, or is dated ahead because a clock was wrong.
+
+    A process of this machine that is alive must be ended instead.
+    """
+    owner = owner_of(store, run_id)
+    if owner and owner.is_here:
+        raise UsageError(
+            f"Process {owner.pid} of this machine is executing run {run_id}. End it first."
+        )
+    if owner:
+        _change(store, run_id, RUN.c.owner == owner.text, owner=None, beat=None)
 
 
 def renew_lease(store: Store, run_id: str, owner: str) -> bool:

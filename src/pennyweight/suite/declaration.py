@@ -229,12 +229,13 @@ LIMITS = Struct(
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )
 
+_PRICE = Number(0, 1e12)
 PRICE = Struct(
     "a price",
     with_defaults(
         Price,
-        Field("input", Number(0), "US dollars per million input tokens.", required=True),
-        Field("output", Number(0), "US dollars per million output tokens.", required=True),
+        Field("input", _PRICE, "US dollars per million input tokens.", required=True),
+        Field("output", _PRICE, "US dollars per million output tokens.", required=True),
         Field("source", _NAME, "The source of the price, stored in records."),
         Field("date", _NAME, "The date of the price, stored in records."),
     ),

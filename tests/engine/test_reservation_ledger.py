@@ -10,7 +10,7 @@ import pytest
 from engine.command import ended, kept, run, start
 from engine.paid_server import billed, cost, paid_server, paid_suite
 from pennyweight.engine.budget import FIRST_CALLS
-from pennyweight.engine.coverage import Coverage
+from pennyweight.engine.reservation_ledger import ReservationLedger
 
 HONEST = [(22, 100)]
 """The tokens of a call that uses what it may use."""
@@ -118,15 +118,15 @@ def test_calls_that_begin_together_are_written_together():
             written.append((usd, tokens))
             await asyncio.sleep(0.001)
 
-        coverage = Coverage(write)
-        await asyncio.gather(*(coverage.add(1.0, 10) for _ in range(50)))
+        ledger = ReservationLedger(write)
+        await asyncio.gather(*(ledger.add(1.0, 10) for _ in range(50)))
         assert written == [(50.0, 500)]
         for _ in range(200):  # a steady number of calls writes nothing
-            coverage.release(1.0, 10)
-            await coverage.add(1.0, 10)
-        assert (len(written), coverage.usd, coverage.tokens) == (1, 50.0, 500)
-        coverage.grow(2.0, 0)
-        await coverage.close()
+            ledger.release(1.0, 10)
+            await ledger.add(1.0, 10)
+        assert (len(written), ledger.usd, ledger.tokens) == (1, 50.0, 500)
+        ledger.grow(2.0, 0)
+        await ledger.close()
         assert written[1:] == [(2.0, 0)]
 
     asyncio.run(main())
@@ -137,9 +137,9 @@ def test_a_reservation_that_cannot_be_written_stops_the_call():
         async def write(usd, tokens):
             raise OSError("disk full")
 
-        coverage = Coverage(write)
+        ledger = ReservationLedger(write)
         with pytest.raises(OSError, match="disk full"):
-            await coverage.add(1.0, 10)
-        assert coverage.usd == 0.0
+            await ledger.add(1.0, 10)
+        assert ledger.usd == 0.0
 
     asyncio.run(main())

@@ -9,7 +9,7 @@ TOLERANCE = 1e-12
 """Dollars by which sums may be off, because they are floating-point."""
 
 
-class Coverage:
+class ReservationLedger:
     """Keeps the sum of all reservations in the ledger before their calls are sent.
 
     The ledger holds the highest sum so far. A new call is written only if it exceeds that, together
