@@ -69,6 +69,7 @@ class Connection(asyncio.Protocol):
                 MEMORY.give_back(share)
             raise
         finally:
+            self._waiter = None  # it holds the body
             if not self.reusable:
                 self.close()
 
@@ -191,8 +192,9 @@ class Connection(asyncio.Protocol):
 
     def _done(self) -> None:
         self._whole = True
+        body, self._body = self._body, b""
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(bytes(self._body))
+            self._waiter.set_result(bytes(body))
 
     def _expire(self) -> None:
         """Fail if the deadline has passed; the timer may belong to an earlier request."""

@@ -67,9 +67,12 @@ def clean(text: str) -> str:
     >>> clean("a\ud83d")
     'a?'
     """
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def logprob(value: Any) -> float:
