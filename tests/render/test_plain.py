@@ -15,6 +15,7 @@ from pennyweight.render.plain import (
     markdown_text,
     one_line,
     without_ci_commands,
+    wrapped,
 )
 
 texts = st.text(max_size=20)
@@ -109,3 +110,12 @@ def test_no_line_is_a_command_of_a_ci_runner() -> None:
     assert shown.splitlines()[0] == "a::b"
     assert not [line for line in shown.splitlines() if line.strip().startswith("::")]
     assert "##[" not in shown
+
+
+@given(st.integers(20, 60))
+def test_no_line_begins_with_a_unit(width: int) -> None:
+    text = "Of 12 tasks, 80 % took 12 ms, 2 min 5 s or 3.5 points more than the well-known others."
+    lines = wrapped(text, "  ", width)
+    assert " ".join(line.strip() for line in lines) == text
+    assert all(len(line) <= width and line.startswith("  ") for line in lines)
+    assert not any(line.strip().startswith(("%", "ms", "min", "points", "known")) for line in lines)

@@ -16,7 +16,7 @@ from pennyweight.api.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser
-from pennyweight.render.page import environment
+from pennyweight.render.page import environment, visible
 from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import key_figures
 
@@ -31,6 +31,19 @@ def report(tmp_path_factory):
                  "--tables", folder / "tables")  # fmt: skip
     assert done.code == 0, done.err
     return folder
+
+
+def test_records_with_nothing_to_measure_get_a_hint(tmp_path):
+    (tmp_path / "bare.jsonl").write_text('{"id": "a", "input": "hello"}\n')
+    assert pennyweight("report", tmp_path / "bare.jsonl", "-o", tmp_path / "r.html").code == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "No key figure has a value." in text
+    assert 'class="toc' not in text
+
+
+def test_only_characters_that_hide_are_made_visible():
+    assert visible("👩\u200d🚀 co\u00adop می\u200cخواهم") == "👩\u200d🚀 co\u00adop می\u200cخواهم"
+    assert visible("a\u200bb\u202ec\ud800") == "a⟨U+200B⟩b⟨U+202E⟩c⟨U+D800⟩"
 
 
 def test_it_stands_alone(report):

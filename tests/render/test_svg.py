@@ -51,3 +51,25 @@ def test_labels_of_near_points_do_not_lie_on_each_other():
     for i, a in enumerate(boxes):
         for b in boxes[i + 1 :]:
             assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_of_many_sides_only_the_frontier_is_named():
+    rows = [{**row(f"side {i}", 0.001 * (i + 1), 0.5), "frontier": i == 0} for i in range(9)]
+    many = drawn(frontier={"metric": "accuracy", "rows": rows})
+    few = drawn(frontier={"metric": "accuracy", "rows": rows[:8]})
+    assert [len(re.findall(r">side \d</text>", chart.svg)) for chart in (many, few)] == [1, 8]
+    assert many.note.endswith("Only these are named.")
+
+
+def test_the_last_label_of_an_axis_is_not_cut_off():
+    bins = [
+        {"low": i / 10, "high": (i + 1) / 10, "n": 5, "said": i / 10, "right": 0.5}
+        for i in range(10)
+    ]
+    assert '<text x="420" y="219" text-anchor="end">100 %</text>' in drawn(reliability=bins).svg
+
+
+def test_tokens_are_counted_in_whole_numbers():
+    bins = [{"low": 50, "high": 51, "right": 2, "wrong": 1}]
+    labels = re.findall(r">(5[\d.]*)</text>", drawn(thought={"bins": bins}).svg)
+    assert labels == ["50", "51"]

@@ -114,23 +114,15 @@ def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
 
 def _judges(judging: dict[str, Any]) -> str:
     more = f", and {', '.join(judging['more'])} where they disagree" if judging["more"] else ""
-    who = f"by {', '.join(judging['judges'])}"
-    lines = []
-    if judging["judgments"]:
-        lines.append(
-            f"{plural(judging['judgments'], 'judgment')} {who}{more}: rubric "
-            f"{judging['rubric']} with {plural(judging['items'], 'item')}, at least "
-            f"{plural(judging['prompt_tokens_at_least'], 'input token')} "
-            "(not part of the cost below)"
-        )
-    asked = judging["sentences"]
-    if asked["judgments"]:
-        lines.append(
-            f"{plural(asked['judgments'], 'judgment')} {who}: "
-            f"{plural(asked['behaviors'], 'sentence')} of scenarios, at least "
-            f"{plural(asked['prompt_tokens_at_least'], 'input token')} (not part of the cost below)"
-        )
-    return "".join(f"\n{line}" for line in lines)
+    who, sentences = f"by {', '.join(judging['judges'])}", judging["sentences"]
+    rubric = f"rubric {judging['rubric']} with {plural(judging['items'], 'item')}"
+    asked = f"{plural(sentences['behaviors'], 'sentence')} of scenarios"
+    return "".join(
+        f"\n{plural(phase['judgments'], 'judgment')} {what}, at least "
+        f"{plural(phase['prompt_tokens_at_least'], 'input token')} (not part of the cost below)"
+        for phase, what in ((judging, f"{who}{more}: {rubric}"), (sentences, f"{who}: {asked}"))
+        if phase["judgments"]
+    )
 
 
 def _table(found: dict[str, Any]) -> str:

@@ -179,10 +179,10 @@ def test_of(gate: Decision) -> str:
     return f"{'; '.join(parts)}; indifference zone {zone}."
 
 
-def amount(gate: Decision, value: float | None) -> str:
-    """Write a value on the scale of a gate's value."""
+def amount(gate: Decision, value: float | None, largest: float = 0.0) -> str:
+    """Write a value in the unit of a gate's value; `largest` is the largest value next to it."""
     unit = unit_of(gate.kind)
-    return difference(value, unit) if _is_paired(gate) else quantity(value, unit)
+    return difference(value, unit) if _is_paired(gate) else quantity(value, unit, largest=largest)
 
 
 def _is_paired(gate: Decision) -> bool:
@@ -329,7 +329,7 @@ def _scale(gate: Decision) -> dict[str, Any] | None:
     limit = place(gate.threshold, first)
     right = (gate.sign or "").startswith((">", "≥"))
     return {
-        "first": amount(gate, first),
+        "first": amount(gate, first, last),
         "last": amount(gate, last),
         "value": place(gate.value, first),
         "low": place(gate.low, gate.value),
