@@ -167,9 +167,10 @@ _DECLARED: tuple[Column, ...] = (
     Column(
         "correct",
         "boolean",
-        "Whether the answer is correct; used only if there is no target to compare with.",
+        "Whether the answer is correct; used if there is no target, or `matched_by` is set.",
         ("is_correct",),
     ),
+    _text("matched_by", "How the run that was exported compared answers with targets, if loosely."),
     _number(
         "impl_rate",
         "The share of the requirements that are met: the judges' weighted score.",

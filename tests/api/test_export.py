@@ -1,12 +1,14 @@
 """Records as files: whatever the form, every record once, in order, with its answer."""
 
 import io
+from contextlib import closing
 
 import polars as pl
 import pytest
 
 from cli.command import pennyweight
 from pennyweight.api.export import export
+from pennyweight.api.score import score
 from pennyweight.errors import InputError
 from pennyweight.store.store import Store
 from store.samples import RUN, record, run
@@ -55,6 +57,25 @@ def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_pat
     if kind == "jsonl":
         path.write_text(path.read_text().replace('"run":', '"shade":"red","run":'))
         assert "Not used: shade." in pennyweight("score", path).err
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+def test_a_score_of_the_file_is_the_score_of_the_run(tmp_path, kind):
+    path = tmp_path / f"r.{kind}"
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        rules = {"answer": {"kind": "last_line"}, "match": {"kind": "contains"}}
+        store.add_run(run(settings=rules))
+        replies = {"a": "It is\nLima, the capital.", "b": "Paris, of course", "c": "No idea"}
+        targets = {"a": "Lima", "b": "Paris", "c": "Rome"}
+        rows = [record(t, response=replies[t], target=targets[t]) for t in replies]
+        store.write([*rows, record("d", status="error", target="Bonn")], [])
+        export(RUN, path, store=store)
+        expected = score(RUN, metrics=["accuracy", "pass_rate"], store=store).groups[0]
+    found = score(path, metrics=["accuracy", "pass_rate"]).groups[0]
+    assert found["accuracy"] == expected["accuracy"]
+    assert found["pass_rate"] == expected["pass_rate"]
+    assert found["accuracy"].value == pytest.approx(2 / 3)
+    assert score(path, metrics=["accuracy"], match="exact").groups[0]["accuracy"].value == 0
 
 
 def test_it_prints_where_standard_output_takes_text_alone(store, monkeypatch):

@@ -13,15 +13,16 @@ from typing import IO
 import polars as pl
 
 from pennyweight.api.sources import run_source
-from pennyweight.catalogue import MEASURES
-from pennyweight.define import add_measures, measure_passes
+from pennyweight.define import add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
+from pennyweight.record import BY_NAME
 from pennyweight.render.plain import csv_table
 from pennyweight.runs.source import RunSource
 from pennyweight.store.store import Store
+from pennyweight.text.matching import MatchRule
 
-EXTRACTED = {"answer": pl.String, "cot": pl.String, "prob_correct": pl.Float64}
-"""Columns that scoring extracts from a response, with their types."""
+EXTRACTED = ("answer", "cot", "prob_correct")
+"""Columns that scoring extracts from a response."""
 
 
 def export(
@@ -71,10 +72,20 @@ def export(
 
 
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
-    missing = [name for name in EXTRACTED if name not in frame.columns]
-    table = frame.lazy().with_columns(pl.lit(None, dtype=EXTRACTED[n]).alias(n) for n in missing)
-    passes = measure_passes([MEASURES[n] for n in EXTRACTED], source.options())
-    return add_measures(table, passes).collect()
+    """Add what the run's own rules decide; `matched_by` tells scoring to leave it so."""
+    options = source.options()
+    rule: MatchRule = options["match_rule"]
+    names = [*EXTRACTED, "correct"] if rule.kind != "exact" else [*EXTRACTED]
+    measures = needed_measures(names)
+    read = {name for one in measures for name in one.inputs if name in BY_NAME}
+    absent = sorted(read - set(frame.columns))
+    table = frame.lazy().with_columns(pl.lit(None, dtype=dtype(n)).alias(n) for n in absent)
+    table = add_measures(table, measure_passes(measures, options)).select(
+        dict.fromkeys([*frame.columns, *names])
+    )
+    if "correct" in names:
+        table = table.with_columns(pl.lit(rule.kind).alias("matched_by"))
+    return table.collect()
 
 
 @contextmanager

@@ -64,6 +64,7 @@ def correct(
     answer: pl.Expr,
     target: pl.Expr,
     correct: pl.Expr,
+    matched_by: pl.Expr,
     status: pl.Expr,
     *,
     match_rule: MatchRule | None = None,
@@ -71,7 +72,8 @@ def correct(
     """Whether the normalised answer equals the normalised target. A missing answer is wrong.
 
     `match_rule` selects a looser comparison: numbers within a tolerance, a choice, and so on. A
-    record without a target keeps its given `correct`, if any. An attempt with status `error` is
+    record without a target keeps its given `correct`, if any; so does one that a run matched more
+    loosely (`matched_by`), unless `match_rule` is set. An attempt with status `error` is
     neither correct nor wrong.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
@@ -80,8 +82,11 @@ def correct(
     same = normalized_answer.eq_missing(normalized_target)
     if match_rule is not None and match_rule.kind != "exact":
         same = matches(answer, target, match_rule)
-    told = pl.coalesce(pl.when(normalized_target.is_not_null()).then(same), correct)
-    return pl.when(status.ne_missing("error")).then(told)
+    compared = normalized_target.is_not_null()
+    if match_rule is None:
+        compared &= matched_by.is_null() | correct.is_null()
+    decided = pl.coalesce(pl.when(compared).then(same), correct)
+    return pl.when(status.ne_missing("error")).then(decided)
 
 
 @measure(spec="Zeta Reason 3")
