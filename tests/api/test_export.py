@@ -15,7 +15,7 @@ from store.samples import RUN, record, run
 
 RULES = {
     "answer": {"kind": "marker", "value": "FINAL_ANSWER:"},
-    "match": dict.fromkeys(("kind", "separator", "each")) | {"absolute": "0", "relative": "0"},
+    "match": {"kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact"},
 }
 
 
@@ -23,7 +23,7 @@ RULES = {
 def store(tmp_path, monkeypatch):
     monkeypatch.setattr("pennyweight.store.store.READ_BATCH", 10)
     made = Store(str(tmp_path / "s.db"))
-    made.add_run(run(settings={**RULES, "match": {**RULES["match"], "kind": "exact"}}))
+    made.add_run(run(settings=RULES))
     yield made
     made.close()
 
@@ -63,7 +63,8 @@ def test_an_export_is_scored_without_a_word_about_its_own_columns(store, tmp_pat
 def test_a_score_of_the_file_is_the_score_of_the_run(tmp_path, kind):
     path = tmp_path / f"r.{kind}"
     with closing(Store(str(tmp_path / "s.db"))) as store:
-        rules = {"answer": {"kind": "last_line"}, "match": {"kind": "contains"}}
+        answer = {"kind": "last_line", "value": ""}
+        rules = {"answer": answer, "match": {**RULES["match"], "kind": "contains"}}
         store.add_run(run(settings=rules))
         replies = {"a": "It is\nLima, the capital.", "b": "Paris, of course", "c": "No idea"}
         targets = {"a": "Lima", "b": "Paris", "c": "Rome"}

@@ -81,7 +81,7 @@ def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
     absent = sorted(read - set(frame.columns))
     table = frame.lazy().with_columns(pl.lit(None, dtype=dtype(n)).alias(n) for n in absent)
     table = add_measures(table, measure_passes(measures, options)).select(
-        dict.fromkeys([*frame.columns, *names])
+        *dict.fromkeys([*frame.columns, *names])
     )
     if "correct" in names:
         table = table.with_columns(pl.lit(rule.kind).alias("matched_by"))
