@@ -143,7 +143,8 @@ class Budget:
         self.held_usd += reservation.usd
         self.held_tokens += reservation.tokens
         self._in_flight += 1
-        self._open.setdefault(payer, set()).add(reservation)
+        if self.is_limited:
+            self._open.setdefault(payer, set()).add(reservation)
         if self.ledger:
             try:
                 await self.ledger.add(reservation.usd, reservation.tokens)
@@ -160,7 +161,8 @@ class Budget:
     def settle(self, reservation: Reservation, used: Amount) -> None:
         """Replace a reservation by what was used; keep it where that is not known."""
         self._in_flight -= 1
-        self._open[reservation.payer].discard(reservation)
+        if self.is_limited:
+            self._open[reservation.payer].discard(reservation)
         if used.usd is not None:
             self.usd += used.usd
             self.held_usd -= reservation.usd
