@@ -4,11 +4,15 @@ import random
 import re
 from html import unescape
 
+import polars as pl
 import pytest
 
 from api.test_digest import SETTINGS
 from pennyweight.api.digest_cache import compute
+from pennyweight.catalogue import METRICS
+from pennyweight.define import evaluate
 from pennyweight.render.charts import charts
+from pennyweight.scoring.chart_data import edges_of
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
@@ -95,3 +99,10 @@ def test_the_last_bar_claims_no_upper_end(store):
 def test_the_commonest_failure_is_told(store):
     told = compute(store, kept.state(store, RUN).run)
     assert told["failures"] == [{"error": "no route", "n": 18}]
+
+
+def test_the_percentile_of_a_chart_is_that_of_the_metric():
+    latencies = [float(i) for i in range(1, 21)]
+    edges, quantiles = edges_of(pl.LazyFrame({"latency_ms": latencies}), "latency_ms")
+    assert quantiles["p95"] == evaluate(METRICS["latency_p95_ms"], latency_ms=latencies) == 19
+    assert edges[-1] > 19
