@@ -385,6 +385,9 @@ def reference(
 
     metrics["attempt_error_rate"] = _ratio(errors, len(everything))
     skipped["attempt_error_rate"] = 0
+    reported = [r for r in everything if (r.get("error_kind") or "").startswith("reported_")]
+    metrics["reported_failure_rate"] = _ratio(len(reported), len(everything))
+    skipped["reported_failure_rate"] = 0
 
     accuracy, safety, coverage, p95 = (metrics[name] for name in FINAL_PARTS)
     metrics["final_score"] = None

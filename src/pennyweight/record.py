@@ -112,7 +112,12 @@ _DECLARED: tuple[Column, ...] = (
     _text(
         "error", "The error message of a record with status `error`.", "error_message", **_STORED
     ),
-    _text("error_kind", "The kind of the error.", **_RUN),
+    _text(
+        "error_kind",
+        "The kind of the error. It begins with `reported_` if only the output of an agent says so; "
+        "then it is also set if a retry succeeded.",
+        **_STORED,
+    ),
     _text("model", "The model that replied, as the provider names it.", **_RUN),
     _text("input", "The task's input.", "question", "prompt", **_STORED),
     _text("messages", "The messages that were sent, as JSON.", **_RUN),

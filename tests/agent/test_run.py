@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.trying import alive, needs_bubblewrap
+from pennyweight.engine.limiter import TRIES
 from pennyweight.store.store import Store
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "agent"
@@ -196,6 +197,43 @@ def test_a_person_sees_which_files_did_not_reach_the_checks(tmp_path):
     }
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     assert pennyweight(tmp_path, "run", "suite.json").returncode == 0
-    shown = pennyweight(tmp_path, "show", "latest", "--task", "sum").stdout
+    shown = pennyweight(tmp_path, "show", "latest", "sum").stdout
     assert "sum (cheat, T0, attempt 1): not passed" in shown
     assert "Left out of the checks: conftest.py configures a test runner." in shown
+
+
+LIAR = """
+import json, pathlib, sys
+seen = pathlib.Path(sys.argv[1], sys.argv[2])
+tries = len(seen.read_text()) if seen.exists() else 0
+seen.write_text("x" * (tries + 1))
+said = {"down": "API Error: 529 Overloaded", "key": "Invalid API key", "once": "API Error: 529"}
+failed = sys.argv[2] in {"down", "key"} or (sys.argv[2] == "once" and not tries)
+text = said[sys.argv[2]] if failed else "Done."
+print(json.dumps({"type": "result", "subtype": "success", "is_error": failed, "result": text}))
+"""
+
+
+def test_an_agent_does_not_leave_the_sample_by_saying_that_its_api_failed(tmp_path):
+    (tmp_path / "agent.py").write_text(LIAR)
+    tasks = [{"id": name, "input": name} for name in ("once", "key", "down", "fine")]
+    command = [sys.executable, "./agent.py", str(tmp_path), "{prompt}"]
+    agent = {"name": "liar", "command": command, "sandbox": "none", "output": "claude-code"}
+    suite = {"suite": "lies", "tasks": tasks, "subjects": [agent], "limits": {"concurrency": 1}}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    assert pennyweight(tmp_path, "run", "suite.json").returncode == 4
+    rows = {row["task_id"]: row for row in records(tmp_path)}
+    found = {name: (row["status"], row["error_kind"]) for name, row in rows.items()}
+    assert found == {
+        "once": ("ok", "reported_server"),
+        "key": ("error", "reported_auth"),
+        "down": ("error", "reported_server"),
+        "fine": ("ok", None),
+    }
+    assert (rows["once"]["tries"], rows["key"]["tries"]) == (2, 1)
+    assert rows["down"]["tries"] == len((tmp_path / "down").read_text()) == TRIES
+    scored = pennyweight(tmp_path, "score", "latest", "--format", "json")
+    metrics = json.loads(scored.stdout)["groups"][0]["metrics"]
+    assert metrics["reported_failure_rate"] == 0.75
+    assert metrics["attempt_error_rate"] == 0.5
+    assert "reported_failure_rate" in pennyweight(tmp_path, "score", "latest").stdout

@@ -127,7 +127,7 @@ def test_all_null_records_give_nulls_but_are_counted():
     (group,) = pennyweight.score([{"task_id": "a"}, {"task_id": "b"}]).groups
     assert group.records == 2
     values = {n: e.value for n, e in group.estimates.items() if e.value is not None}
-    assert values == {"attempt_error_rate": 0.0}
+    assert values == {"attempt_error_rate": 0.0, "reported_failure_rate": 0.0}
 
 
 def test_a_group_of_errors_alone_is_still_shown():

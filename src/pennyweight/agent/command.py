@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +48,8 @@ class CommandAgent(Model):
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
         self._address: str | None = None
+        self._reported: dict[tuple[str, int], str] = {}
+        """The failure that the agent reported in an earlier try of an attempt."""
         self._before: dict[str, asyncio.Task[list[verify.WorkspaceCheckResult]]] = {}
 
     def __repr__(self) -> str:
@@ -64,6 +67,7 @@ class CommandAgent(Model):
             ended = await self._run(folders, request)
             printed = readers.read(agent.output, ended.stdout.text, ended.stderr.text)
             if ended.why == "exit" and printed.failed:
+                self._reported[request.label, request.attempt] = printed.failed.recorded_kind
                 raise self._without_keys(printed.failed)
             changes = await asyncio.to_thread(folders.changes)
             if ended.why != "exit":
@@ -74,7 +78,8 @@ class CommandAgent(Model):
         passed = verify.verdict(checks, before, after, ended.exit_code)
         checked: dict[str, Any] = {"checks": verify.as_plain(checks, before, after)}
         checked |= {"left_out": answer_files.as_plain(left_out)} if left_out else {}
-        return self._reply(ended, printed, changes, checked, passed)
+        reply = self._reply(ended, printed, changes, checked, passed)
+        return replace(reply, reported=self._reported.get((request.label, request.attempt)))
 
     def _without_keys(self, error: CallError) -> CallError:
         return error.redacted(lambda text: redact_environment(text, self.agent.env))

@@ -82,7 +82,7 @@ def with_failure(printed: AgentOutput, message: str) -> AgentOutput:
         return replace(printed, status="budget")
     reason = shorten(message) or "it does not say why"
     usage = None if printed.usage == Usage() else printed.usage
-    failed = CallError(kind, f"The agent could not work: {reason}", usage=usage)
+    failed = CallError(kind, f"The agent reports: {reason}", usage=usage, reported=True)
     return replace(printed, failed=failed)
 
 

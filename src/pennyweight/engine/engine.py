@@ -303,7 +303,7 @@ class Engine:
                 "fingerprint": call.fingerprint,
                 "status": reply.status if answered else "error",
                 "error": storable(str(error)) if error else None,
-                "error_kind": error.kind if error else None,
+                "error_kind": error.recorded_kind if error else reply.reported,
                 "model": storable(reply.model),
                 "input": storable(task.input),
                 "messages": call.turns,

@@ -206,6 +206,8 @@ class Limiter:
         """
         if tries < TRIES:
             return False
+        if error.reported:  # an outage that only the agent claims is not waited for
+            return True
         now = time.monotonic()
         if error.kind == "rate_limit":
             return now - since > LIMITED

@@ -18,6 +18,7 @@ _Refused = Literal["auth", "quota", "bad_request", "not_found", "too_large", "co
 Kind = _Passing | _Refused | Literal["function", "replay", "workspace", "cancelled"]
 
 RETRYABLE: frozenset[str] = frozenset(get_args(_Passing))
+REPORTED = "reported_"
 UNSURE: frozenset[str] = frozenset({"timeout", "connection", "malformed", "too_large"})
 
 _STATUS: dict[int, Kind] = {
@@ -62,7 +63,7 @@ class CallError(PennyweightError):
     """A call returned no reply. `retryable` tells whether the same call can succeed later.
 
     `usage` is what was billed nevertheless, if the provider reported it. `final` forbids a retry
-    that the kind would allow.
+    that the kind would allow. `reported` means that only an agent's own output says so.
     """
 
     exit_code = 4
@@ -77,15 +78,21 @@ class CallError(PennyweightError):
         sent: bool = True,
         usage: Usage | None = None,
         final: bool = False,
+        reported: bool = False,
     ) -> None:
         super().__init__(message)
-        self.kind, self.sent, self.final = kind, sent, final
+        self.kind, self.sent, self.final, self.reported = kind, sent, final, reported
         self.status, self.retry_after, self.usage = status, retry_after, usage
 
     def redacted(self, redact: Callable[[str], str]) -> CallError:
         """Return the error with its message changed by `redact`."""
         self.args = (redact(str(self)),)
         return self
+
+    @property
+    def recorded_kind(self) -> str:
+        """The kind as records have it, with a prefix for a failure that an agent reported."""
+        return f"{REPORTED}{self.kind}" if self.reported else self.kind
 
     @property
     def perhaps_paid(self) -> bool:

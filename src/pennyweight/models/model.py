@@ -141,6 +141,7 @@ class Reply:
 
     `status` is `timeout` or `budget` if the subject itself exceeded a limit. An agent also reports
     whether its result `passed`, its own cost, and its `work`: exit code, output and diff.
+    `reported` is the kind of a failure that it reported in an earlier try of the same attempt.
     """
 
     text: str
@@ -157,6 +158,7 @@ class Reply:
     passed: bool | None = None
     cost_usd: float | None = None
     work: Mapping[str, Any] | None = None
+    reported: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the reply as plain data."""
