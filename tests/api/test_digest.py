@@ -13,7 +13,7 @@ from store.samples import call, record, run
 SETTINGS = {
     "answer": {"kind": "last_number", "value": ""},
     "match": {
-        "kind": "exact", "absolute": "0", "relative": "0", "separator": None, "each": False,
+        "kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact",
     },
 }  # fmt: skip
 
