@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command(
-    "init", epilog="Example: pennyweight init my-suite && cd my-suite && pennyweight run suite.yaml"
-)
+@click.command("init", epilog="Example: pennyweight init my-suite")
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
 @click.option("--scenarios", is_flag=True, help="Create scenarios with checks and a policy.")
 @click.option("--force", is_flag=True, help="Replace existing files.")

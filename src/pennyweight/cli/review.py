@@ -21,7 +21,7 @@ ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 @click.command("review", epilog="Example: pennyweight review latest")
 @click.argument("run", default="latest")
 @click.option("--as", "who", metavar="NAME", help="Reviewer (default: your login name).")
-@click.option("--again", is_flag=True, help="Ask also what you have answered before.")
+@click.option("--again", is_flag=True, help="Also ask what you have already answered.")
 @store_option
 def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     """Answer the questions that the suite of a RUN leaves to a person.

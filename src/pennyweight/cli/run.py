@@ -28,9 +28,9 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @click.argument("suite", required=False)
 @click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
 @click.option("--suite", "file", metavar="FILE", help="With --resume: the suite's file.")
-@click.option("--force", is_flag=True, help="With --resume: take the run over from a process.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and its cost; call nothing.")
-@click.option("--yes", is_flag=True, help="Repeat changed attempts without asking.")
+@option("--force", "With --resume: take the run over from another process.", is_flag=True)
+@option("--dry-run", "Show the plan and its cost; call nothing.", is_flag=True)
+@option("--yes", "Repeat changed attempts without asking.", is_flag=True)
 @recording_option
 @by_option
 @click.option(
@@ -42,7 +42,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 )
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
 @option("--version", "Evaluated version, for progressive thresholds.", "V")
-@click.option("--watch", is_flag=True, help="Run again when the suite's files change.")
+@option("--watch", "Run again when the suite's files change.", is_flag=True)
 @store_option
 @format_option
 def command(
