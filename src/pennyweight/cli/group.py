@@ -15,7 +15,7 @@ COMMANDS = {
     "report": "Write a report of any records as one file.",
     "serve": "View, start and compare runs in the browser.",
     "compare": "Compare tiers, subjects, runs or files on the same tasks.",
-    "gate": "Decide by a policy whether records are good enough, for example in CI.",
+    "gate": "Decide by a policy whether records are good enough.",
     "baseline": "Save records under a name, to compare with later.",
     "metrics": "Explain every metric.",
     "judge": "Judge the attempts of a run by a rubric.",
