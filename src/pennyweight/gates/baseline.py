@@ -72,7 +72,8 @@ def save(name: str, records: GateRecords, source: str, run: Any = None) -> Basel
     path = baseline.path
     fresh = path.with_suffix(".new")
     try:
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        FOLDER.mkdir(exist_ok=True)
         frame.write_parquet(fresh, metadata={_KEY: json.dumps(asdict(baseline))})
         fresh.replace(path)
     except OSError as error:
