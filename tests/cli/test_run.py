@@ -142,8 +142,11 @@ def test_a_resumed_run_says_its_new_number_and_where_its_suite_is_from(folder: P
     write(runs=3)
     result = run("--resume", "--yes")
     assert ": 6 attempts of s." in result.err
-    Path("s.yaml").unlink()
-    assert "s.yaml does not exist; the suite is taken from run" in run("--resume").err
+    Path("s.yaml").rename("moved.yaml")
+    said = refused("run", "--resume")
+    assert "s.yaml does not exist; the suite is taken from run" in said
+    assert "call the function" in said  # nobody runs code that comes from a store
+    assert ": 6 attempts of s." in run("--resume", "--suite", "moved.yaml").err
 
 
 def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
