@@ -169,7 +169,7 @@ def test_what_has_no_tokens_stays_null(folder: Path) -> None:
     [
         ("three: {input: 1, output: 1}", "names no subject or model of run"),
         ("one: {input: 1}", "line 1: prices.one needs 'output'"),
-        ("one: {input: -1, output: 1}", "must be a number of at least 0"),
+        ("one: {input: -1, output: 1}", "must be a number from 0 to"),
         ("one: 3", "prices.one must be a mapping"),
         ("", "must be a mapping of models to prices"),
         ("{}", "names no model or subject"),
