@@ -189,6 +189,21 @@ def test_a_judge_sees_all_turns_of_a_conversation():
     assert asked.index("Which one?") < asked.index("The second.") < asked.index("Then four.")
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("messages", "5"),
+        ("messages", '{"a": 1}'),
+        ("work", "[1"),
+        ("work", "5"),
+        ("tool_calls", "5"),
+    ],
+)
+def test_a_damaged_record_is_told_and_not_judged(column, value):
+    with pytest.raises(StoreError, match=f"{column} of a record is '"):
+        case_of({**ROW, column: value})
+
+
 def session(tmp_path, models, attempts, first=""):
     """Judge made-up attempts by these models, one call at a time; gives the session.
 

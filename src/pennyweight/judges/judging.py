@@ -26,10 +26,12 @@ from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
+from pennyweight.store.cells import json_cell
 from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Run, Store
 from pennyweight.suite.values import Judging, Limits, Price
 
 _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}
+_JSON: dict[str, Any] = {"messages": [dict], "tool_calls": [dict], "work": dict}
 _KNOWN = {*KEY, "judge", "fingerprint", "status", "score", "at"}
 _STATUS, _NAME = JUDGMENT_COLUMNS.index("status"), JUDGMENT_COLUMNS.index("judge")
 
@@ -309,6 +311,9 @@ def _missing(judges: Iterable[Judge], attempt: JudgedAttempt) -> int:
 
 def case_of(row: Mapping[str, Any]) -> JudgedCase:
     """Return what a judge sees of a record: never the subject, the tier or the system prompt."""
+    for column, shape in _JSON.items():
+        if row.get(column):
+            json_cell(row[column], shape, f"{column} of a record")
     users = [text for role, text in asked_of(row) if role == "user"]
     done = json.loads(row["work"] or "{}")
     task = users[-1] if users else row["input"] or ""

@@ -8,7 +8,6 @@ about the behaviours.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +24,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.runs.code_checks import BATCH
 from pennyweight.runs.observations import behaviour_verdict, rows_of
+from pennyweight.store.cells import json_cell
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
 from pennyweight.suite.values import Judging, Suite
@@ -108,7 +108,8 @@ class _SentenceSession(JudgingSession):
                 judgment = judgments.get((attempt.key, name, judge.fingerprint(attempt)))
                 if judgment is None:
                     continue
-                status, items = judgment[0], json.loads(judgment[1] or "{}")
+                status, text = judgment
+                items = json_cell(text or "{}", _is_items, "items of a judgment")
                 for behaviour in self.questions[attempt.key.task_id]:
                     result = _UNREAD.get(status) or _verdict(items.get(behaviour.mark, {}))
                     verdict = behaviour_verdict(name.removesuffix(ABOUT), row, behaviour, result)
@@ -118,6 +119,13 @@ class _SentenceSession(JudgingSession):
                 save_verdicts(store, verdicts)
                 verdicts.clear()
         save_verdicts(store, verdicts)
+
+
+def _is_items(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(item, dict) and isinstance(item.get("score"), int | float | None)
+        for item in value.values()
+    )
 
 
 def _about(verdict: BehaviourVerdict) -> tuple[AttemptKey, str, str, str]:
