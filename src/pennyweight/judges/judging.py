@@ -41,7 +41,7 @@ Progress = Callable[[Tally, Budget, list[Row]], None]
 
 @dataclass(frozen=True, slots=True)
 class JudgingJob:
-    """A run to judge, the limits and prices that hold, and who is told how far it is."""
+    """A run to judge, with its limits and prices, and where progress is reported."""
 
     run: Run
     store: Store
@@ -100,7 +100,7 @@ def check_judging(judging: Judging, limits: Limits, prices: Mapping[str, Price])
 def judge_run(job: JudgingJob, judging: Judging) -> JudgingResult:
     """Judge the attempts of a run that have no valid judgment yet.
 
-    The judges of an earlier judging keep deciding until a new one has given a valid judgment.
+    Earlier judges keep deciding until a new one has given a valid judgment.
     """
     run, store, limits = job.run, job.store, job.limits
     check_judging(judging, limits, job.prices)

@@ -19,7 +19,7 @@ from pennyweight.suite.rubric import Item, Rubric
 
 LONGEST = 100_000
 """The most characters of one part, or of all turns, in a prompt; the middle is left out."""
-SAID = 4_000
+SHOWN_AGAIN = 4_000
 """The most characters of an unusable reply that the judge is shown again."""
 _LEVELS = 20
 _TAGS = (
@@ -90,7 +90,7 @@ class JudgedCase:
 
 def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
     """Return the prompt."""
-    longest = max(LONGEST // max(1, len(case.talk)), SAID)
+    longest = max(LONGEST // max(1, len(case.talk)), SHOWN_AGAIN)
     parts = [(title, harmless(_shortened(text, longest))) for title, text in case.parts()]
     token = fence_token([text for _, text in parts])
     fenced = [
@@ -115,8 +115,8 @@ def judged_text(prompt: tuple[Message, ...]) -> str:
 
 def again(asked: tuple[Message, ...], reply: str, problems: str) -> tuple[Message, ...]:
     """Return the prompt that follows a reply that cannot be used."""
-    said = reply[:SAID] or "(nothing)"
-    return *asked, Message("assistant", said), Message("user", AGAIN.format(problems=problems))
+    shown = reply[:SHOWN_AGAIN] or "(nothing)"
+    return *asked, Message("assistant", shown), Message("user", AGAIN.format(problems=problems))
 
 
 def fence_token(texts: list[str]) -> str:

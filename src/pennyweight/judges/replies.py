@@ -176,27 +176,27 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _balanced(text: str, start: int) -> tuple[str, int, bool]:
     """Return the object at a brace without trailing commas, its end, and whether it is closed."""
-    kept: list[str] = []
+    signs: list[str] = []
     depth, quoted, at = 0, False, start
     while at < len(text):
         sign = text[at]
         at += 1
         if quoted:
-            kept.append(sign)
+            signs.append(sign)
             if sign == "\\" and at < len(text):
-                kept.append(text[at])
+                signs.append(text[at])
                 at += 1
             quoted = sign != '"'
             continue
         if sign in "}]":
-            while kept and (kept[-1].isspace() or kept[-1] == ","):
-                kept.pop()
-        kept.append(sign)
+            while signs and (signs[-1].isspace() or signs[-1] == ","):
+                signs.pop()
+        signs.append(sign)
         quoted = sign == '"'
         depth += (sign in "{[") - (sign in "}]")
         if not depth:
             break
-    return "".join(kept), at, not depth
+    return "".join(signs), at, not depth
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
@@ -261,7 +261,7 @@ def _quoted_scores(raw: str, names: list[str], judged: str, prose: str) -> Itera
 
 
 def _items(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Find the items in an object: a mapping, a list with ids, or the object itself."""
+    """Return the items of a verdict: a mapping, a list with ids, or the verdict itself."""
     items = verdict.get("items", verdict)
     if isinstance(items, list):
         rows = [row for row in items if isinstance(row, dict)]

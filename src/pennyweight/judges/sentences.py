@@ -142,5 +142,5 @@ def sentences_rubric(questions: tuple[Behaviour, ...]) -> Rubric:
 def _verdict(item: Mapping[str, Any]) -> CheckResult:
     score, evidence = item.get("score"), str(item.get("evidence") or "")
     holds = None if score is None or NO < score < YES else score >= YES
-    said = {True: "yes", False: "no", None: "cannot say"}[holds]
-    return CheckResult(holds, said, (Excerpt("judge", evidence),) if evidence else ())
+    answer = {True: "yes", False: "no", None: "cannot say"}[holds]
+    return CheckResult(holds, answer, (Excerpt("judge", evidence),) if evidence else ())

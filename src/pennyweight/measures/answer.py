@@ -111,8 +111,8 @@ def prob_correct(
         return pl.coalesce(prob_correct, stated(response))
     if confidence_from == "logprobs":
         both = pl.struct(logprobs.alias("logprobs"), answer.alias("answer"))
-        said = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
-        return pl.coalesce(prob_correct, said)
+        probability = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
+        return pl.coalesce(prob_correct, probability)
     return prob_correct
 
 

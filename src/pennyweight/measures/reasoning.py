@@ -31,10 +31,10 @@ def cot(
     """
     rule = (answer_rule or AnswerRule()).with_confidence(confidence_from)
     found = find_cot(response, reasoning, rule)
-    given = pl.coalesce(cot, pl.when(response.is_null()).then(reasoning))
+    own = pl.coalesce(cot, pl.when(response.is_null()).then(reasoning))
     if answer_rule is None:
-        return pl.coalesce(given, found)
-    return pl.when(response.is_not_null()).then(found).otherwise(given)
+        return pl.coalesce(own, found)
+    return pl.when(response.is_not_null()).then(found).otherwise(own)
 
 
 @measure(unit="tokens", spec="Zeta Reason 5.1")

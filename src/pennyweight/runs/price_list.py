@@ -30,12 +30,12 @@ class PriceList:
         """Read a YAML or JSON file that maps models or subjects to prices per million tokens."""
         document = read_document(path)
         problems = document.problems
-        given = PRICES.read(document.root, "prices", problems)
-        if not problems.found and not given:
+        prices = PRICES.read(document.root, "prices", problems)
+        if not problems.found and not prices:
             problems.add(0, "it names no model or subject.")
         problems.stop()
         own = {"source": Path(path).name}
-        return cls(path, {name: Price(**(own | values)) for name, values in given.items()})
+        return cls(path, {name: Price(**(own | values)) for name, values in prices.items()})
 
     def of(self, run: Run) -> dict[str, Price]:
         """Return the prices of the subjects of a run that the file names."""

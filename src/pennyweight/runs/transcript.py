@@ -39,13 +39,13 @@ def left_out_of(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in listed or () if isinstance(one, dict) and {"path", "why"} <= one.keys()]
 
 
-def calls_of(given: Any) -> list[str]:
+def calls_of(calls: Any) -> list[str]:
     r"""Return tool calls in a readable form, from JSON or values.
 
     >>> calls_of('[{"name": "find", "arguments": "{\\"id\\": 1}"}]')
     ['find({"id": 1})']
     """
-    return [_call(one) for one in _mappings(given)]
+    return [_call(one) for one in _mappings(calls)]
 
 
 def _turn(one: Mapping[str, Any]) -> Turn:
@@ -57,9 +57,10 @@ def _turn(one: Mapping[str, Any]) -> Turn:
 
 
 def _call(one: Mapping[str, Any]) -> str:
-    given = one.get("arguments", "")
-    said = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return f"{one.get('name', '')}({said})"
+    arguments = one.get("arguments", "")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return f"{one.get('name', '')}({arguments})"
 
 
 def _scripted(line: Mapping[str, Any]) -> str:

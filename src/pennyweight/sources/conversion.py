@@ -181,8 +181,8 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     error = pl.lit(value=False)
     if "error" in frame.columns:
-        said = pl.col("error").str.strip_chars().str.to_lowercase()
-        error = ~said.is_in(_NO_ERROR).fill_null(value=True)
+        message = pl.col("error").str.strip_chars().str.to_lowercase()
+        error = ~message.is_in(_NO_ERROR).fill_null(value=True)
     guess = pl.when(error).then(pl.lit("error")).otherwise(pl.lit("ok"))
     return frame.with_columns(pl.coalesce("status", guess).alias("status"))
 
@@ -325,15 +325,15 @@ def _seconds(text: str) -> float | None:
 def _describe(
     raw: pl.DataFrame, frame: pl.DataFrame, marks: pl.DataFrame, checks: Sequence[CellRule]
 ) -> list[Problem]:
-    told: dict[tuple[int, str], Problem] = {}
+    problems: dict[tuple[int, str], Problem] = {}
     for index, check in enumerate(checks):
         for row in marks[f"?{index}"].arg_true().to_list():
             source = next(n for n in check.sources if raw[n][row] is not None)
             where = f" (column {source!r})" if source != check.column else ""
             text = f"{check.column}{where} is {_shown(raw[source][row])}; {check.rule}."
             problem = (frame[LINE][row], _named(frame.row(row, named=True), text))
-            told.setdefault((row, check.column), problem)
-    return list(told.values())
+            problems.setdefault((row, check.column), problem)
+    return list(problems.values())
 
 
 def _named(row: Mapping[str, Any], text: str) -> str:

@@ -337,10 +337,10 @@ def as_text(series: pl.Series) -> pl.Series:
     kind = series.dtype
     if not kind.is_nested() and kind not in {pl.Binary, pl.Object, pl.Duration}:
         return series.cast(pl.String)
-    return pl.Series(series.name, [_told(value) for value in series.to_list()], dtype=pl.String)
+    return pl.Series(series.name, list(map(_cell_text, series.to_list())), dtype=pl.String)
 
 
-def _told(value: Any) -> str | None:
+def _cell_text(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, list | dict):
