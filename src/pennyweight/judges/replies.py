@@ -166,12 +166,12 @@ def _object(text: str, start: int) -> tuple[dict[str, Any], int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UnreadableError(f"the key {json.dumps(twice[:60])} appears twice in one object.")
-    return found
+    table: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in table:
+            raise UnreadableError(f"the key {json.dumps(name[:60])} appears twice in one object.")
+        table[name] = value
+    return table
 
 
 def _balanced(text: str, start: int) -> tuple[str, int, bool]:
