@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 import click
 
 from pennyweight.cli.options import store_option
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
@@ -18,17 +19,19 @@ from pennyweight.text.safe import clean
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete RUNS with all their records. This cannot be undone."""
-    from pennyweight.api.runs import delete_run, summary
+    from pennyweight.api.runs import delete_run
     from pennyweight.api.sources import open_store
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
-    for about in [summary(at.find(name), at) for name in runs]:
-        run, records = about.run, sum(about.records.values())
-        question = f"Delete run {run.id} of {clean(run.suite)} with {plural(records, 'record')}?"
-        if yes or _agreed(question, run.id):
-            delete_run(run.id, at)
-            click.echo(f"Deleted {run.id}.", err=True)
+    for run in [at.find_id(name) for name in runs]:
+        suite = ""
+        with contextlib.suppress(StoreError):  # a damaged run can be deleted too
+            suite = f" of {clean(at.find(run).suite)}"
+        records = plural(sum(at.statuses(run).values()), "record")
+        if yes or _agreed(f"Delete run {run}{suite} with {records}?", run):
+            delete_run(run, at)
+            click.echo(f"Deleted {run}.", err=True)
 
 
 def _agreed(question: str, run: str) -> bool:

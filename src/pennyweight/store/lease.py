@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Double, Engine, cast, func, or_, select, update
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.tables import RUN
@@ -115,7 +116,9 @@ def take_run(
     A run is free if it has no owner, if its lease has expired, or if its owner was a process of
     this machine that no longer exists. `lost` is called, in any thread, if the run is taken away.
     """
-    lease, before = Lease(owner, lost), owner_of(store, run_id)
+    lease, before = Lease(owner, lost), None
+    with suppress(StoreError):  # an owner that cannot be read is no process of this machine
+        before = owner_of(store, run_id)
     c, now = RUN.c, shared_clock(store.engine)
     stale = or_(c.beat.is_(None), c.beat < now - STALE)
     free = or_(c.owner.is_(None), c.owner == owner, stale)
