@@ -72,7 +72,7 @@ def ask(model, budget=None, **settings):
         kept = Kept()
         limits = Limits(concurrency=1)
         crew = Workforce(
-            [model], limits, budget or Budget(limits), Tally(1), kept.write, lambda _: None
+            "run", [model], limits, budget or Budget(limits), Tally(1), kept.write, lambda _: None
         )
         context = JudgingContext(RUBRIC, Prices({"judge": Price(1.0, 2.0)}), crew)
         model.limiter, model.budget = crew.limiters[model.account], crew.budget
