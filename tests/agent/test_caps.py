@@ -140,7 +140,7 @@ def test_processes_are_limited():
     )
     os.close(writing)
     os.close(reading)
-    most = supervise._threads(os.getuid()) + supervise.MAX_NEW_PROCESSES
+    most = supervise._threads(os.getuid()) + Caps().processes * supervise.THREADS
     assert 0 < int(done.stdout) < most + 1000
 
 
@@ -160,3 +160,44 @@ def test_what_is_hard_to_remove_is_removed(tmp_path, sandbox):
     )
     assert attempt(agent).text == "deep"
     assert list((tmp_path / "workspaces").iterdir()) == []
+
+
+def test_a_memory_bomb_ends_the_attempt(tmp_path, sandbox):
+    one = "held = bytearray(400_000_000)\nprint('got it', flush=True)"
+    caps = Caps(memory_mb=200)
+    reply = attempt(script(tmp_path, one, sandbox=sandbox, caps=caps, timeout=60))
+    assert "MemoryError" in reply.work["stderr"]
+    assert reply.work["exit_code"] == 1
+    several = """
+        import os, time
+        for _ in range(4):
+            if not os.fork():
+                held = bytearray(os.urandom(1)) * 90_000_000
+                time.sleep(60)
+        time.sleep(60)
+    """
+    reply = attempt(script(tmp_path, several, sandbox=sandbox, caps=caps, timeout=60))
+    assert (reply.status, reply.passed) == ("budget", False)
+    assert reply.work["ended"] == "it used more than 200 MB of memory"
+    assert reply.latency_ms < 30_000
+
+
+def test_too_many_processes_end_the_attempt(tmp_path, sandbox):
+    code = """
+        import os, time
+        for _ in range(60):
+            if not os.fork():
+                time.sleep(60)
+                os._exit(0)
+        time.sleep(60)
+    """
+    agent = script(tmp_path, code, sandbox=sandbox, caps=Caps(processes=40), timeout=60)
+    reply = attempt(agent)
+    assert (reply.status, reply.work["ended"]) == ("budget", "it ran more than 40 processes")
+    assert reply.latency_ms < 30_000
+
+
+@pytest.mark.usefixtures("_bubblewrap")
+def test_an_agent_in_bubblewrap_cannot_make_user_namespaces(tmp_path):
+    code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
+    assert attempt(script(tmp_path, code)).text == "-1"

@@ -24,7 +24,7 @@ from typing import IO
 
 from pennyweight.agent.diff import Diff, Snapshot, compare
 from pennyweight.agent.process import end_marked
-from pennyweight.agent.supervisor import below
+from pennyweight.agent.supervisor import below, process_stat
 from pennyweight.agent.workspace import copy, make, place, remove
 from pennyweight.models.failure import CallError
 from pennyweight.suite.values import Caps, Workspace
@@ -67,10 +67,14 @@ class AttemptFolders:
 
     def exceeded(self, caps: Caps, watcher: int) -> str | None:
         """Return which limit the attempt exceeds, if any; `watcher` is its parent process."""
+        running = below(watcher) if sys.platform == "linux" else []
+        if len(running) > caps.processes:
+            return f"it ran more than {caps.processes:,} processes"
+        if memory_of(running) > caps.memory_mb * 1_000_000:
+            return f"it used more than {caps.memory_mb:,} MB of memory"
         most = self.size + caps.disk_mb * 1_000_000
         size, count = usage(self.root, most, self.count + caps.files)
-        if sys.platform == "linux":
-            size += unlinked(below(watcher), self.root.stat().st_dev)
+        size += unlinked(running, self.root.stat().st_dev)
         if size - self.size > caps.disk_mb * 1_000_000:
             return f"it wrote more than {caps.disk_mb:,} MB"
         if count - self.count > caps.files:
@@ -149,6 +153,15 @@ def _reached(held: _OpenFolder | None, path: str) -> tuple[_OpenFolder | None, s
         return held, path
     held = _OpenFolder(path)
     return held, f"/proc/self/fd/{held.number}"
+
+
+def memory_of(pids: Iterable[int]) -> int:
+    """Add up the memory of processes in bytes; what several of them share counts once for each."""
+    pages = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError):
+            pages += int(process_stat(pid)[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def unlinked(pids: Iterable[int], device: int) -> int:

@@ -82,6 +82,9 @@ class ProcessLimits:
     """Bytes kept of each output."""
     largest: int
     """The maximum size of a file in bytes."""
+    memory: int
+    """Bytes of memory that each process may use."""
+    processes: int
 
 
 async def run(
@@ -150,11 +153,11 @@ async def _start(
     limits: ProcessLimits,
     stdin: Path | None,
 ) -> asyncio.subprocess.Process:
-    parameters = map(str, (result, os.getpid(), GRACE, limits.largest))
+    numbers = (result, os.getpid(), GRACE, limits.largest, limits.memory, limits.processes)
     try:
         with Path(stdin or os.devnull).open("rb") as file:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", SUPERVISOR, *parameters, *words),
+                *(sys.executable, "-I", "-S", SUPERVISOR, *map(str, numbers), *words),
                 cwd=folder,
                 env=dict(environment),
                 stdin=file,

@@ -28,6 +28,7 @@ _ETC = (
 """The parts of /etc that programs need; the rest may contain secrets."""
 _PEOPLE = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
 _SHARED_MEMORY = 64_000_000
+_NO_NAMESPACES = ["--unshare-user", "--disable-userns"]
 STATUS = 198
 """The descriptor on which bubblewrap reports the status of its command."""
 _NOT_RUN = (125, 126, 127)
@@ -105,6 +106,13 @@ def bubblewrap_problem() -> str | None:
 
 
 @lru_cache(maxsize=1)
+def can_disable_namespaces() -> bool:
+    """Return whether bubblewrap can forbid new user namespaces in its sandbox, as 0.8 and later."""
+    words = ["bwrap", "--unshare-all", *_NO_NAMESPACES, "--ro-bind", "/", "/", "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0  # noqa: S603
+
+
+@lru_cache(maxsize=1)
 def bubblewrap_version() -> str:
     """Return bubblewrap's name and version."""
     done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
@@ -174,7 +182,7 @@ def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
     people = folders.root / "passwd"
     people.write_text(_PEOPLE)
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
-    words += ["--json-status-fd", str(STATUS)]
+    words += ["--json-status-fd", str(STATUS), *_NO_NAMESPACES * can_disable_namespaces()]
     words += ["--new-session", "--uid", "1000", "--gid", "1000", "--hostname", "agent"]
     words += ["--share-net"] if agent.network else []
     for folder in _SYSTEM:

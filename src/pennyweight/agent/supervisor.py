@@ -2,11 +2,12 @@
 
 This file runs as a script, with the standard library alone:
 
-    supervisor.py RESULT PARENT GRACE LARGEST STATUS COMMAND…
+    supervisor.py RESULT PARENT GRACE LARGEST MEMORY PROCESSES STATUS COMMAND…
 
 RESULT is the descriptor to which it reports how the command ended; PARENT is the process that must
 be alive; GRACE the seconds between SIGTERM and SIGKILL; LARGEST the maximum size of a file in
-bytes; STATUS the descriptor on which a sandbox reports the status of its command, or 0. SIGTERM
+bytes; MEMORY the bytes that each process may use; PROCESSES how many may be added to those of the
+user; STATUS the descriptor on which a sandbox reports the status of its command, or 0. SIGTERM
 asks the command to end, SIGINT kills it. On Linux everything that the command starts stays below
 this process, including new sessions and daemons, and ends with it.
 """
@@ -27,12 +28,19 @@ WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 SANDBOXES = ("bwrap",)
 CLEANUP_SECONDS = 10.0
 """How long to try to end the processes that are left."""
-MAX_NEW_PROCESSES = 4096
-"""Processes and threads that may be added to those of the user."""
+THREADS = 4
+"""Threads for each process that is allowed; the kernel limits both together."""
 
 
 def main(
-    result: int, parent: int, grace: float, largest: int, status: int, words: list[str]
+    result: int,
+    parent: int,
+    grace: float,
+    largest: int,
+    memory: int,
+    processes: int,
+    status: int,
+    words: list[str],
 ) -> int:
     """Run the command and report how it ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
@@ -42,7 +50,7 @@ def main(
     os.set_inheritable(result, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    _limit_processes()
+    _limit(memory, processes)
     reading, writing = os.pipe()
     try:
         child = os.posix_spawnp(
@@ -65,14 +73,15 @@ def main(
     return 0
 
 
-def _limit_processes() -> None:
-    """Limit the number of the user's processes. The kernel has no such limit for root."""
+def _limit(memory: int, processes: int) -> None:
+    """Limit memory and processes. The kernel does not limit the number of processes of root."""
     if sys.platform != "linux":
         return
-    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
-    allowed = _threads(os.getuid()) + MAX_NEW_PROCESSES
-    allowed = allowed if most == resource.RLIM_INFINITY else min(allowed, most)
-    resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
+    threads = _threads(os.getuid()) + processes * THREADS
+    for kind, wanted in ((resource.RLIMIT_NPROC, threads), (resource.RLIMIT_DATA, memory)):
+        _, most = resource.getrlimit(kind)
+        allowed = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(kind, (allowed, allowed))
 
 
 def _threads(user: int) -> int:
@@ -210,5 +219,6 @@ def below(root: int) -> list[int]:
 
 if __name__ == "__main__":
     given = sys.argv
-    numbers = (int(given[1]), int(given[2]), float(given[3]), int(given[4]), int(given[5]))
-    sys.exit(main(*numbers, given[6:]))
+    result, parent, largest, memory, processes, status = (int(given[i]) for i in (1, 2, 4, 5, 6, 7))
+    limits = (largest, memory, processes)
+    sys.exit(main(result, parent, float(given[3]), *limits, status, given[8:]))

@@ -51,8 +51,15 @@ CAPS = Struct(
         Field("output_kb", _KB, "Kilobytes stored of each output: its start and end."),
         Field("disk_mb", _COUNT, "Megabytes that workspace, home and /tmp may grow."),
         Field("files", _COUNT, "The number of files that may be added."),
+        Field("memory_mb", _COUNT, "Megabytes of memory that its processes may use together."),
+        Field("processes", _COUNT, "The number of processes at the same time."),
     ),
-    {"output": "output_kb", "disk": "disk_mb", "size": "disk_mb", "bytes": "disk_mb"},
+    {
+        **dict.fromkeys(("disk", "size", "bytes"), "disk_mb"),
+        "output": "output_kb",
+        "memory": "memory_mb",
+        "pids": "processes",
+    },
 )
 
 READERS = ("text", "claude-code", "codex", "gemini")
@@ -80,7 +87,7 @@ COMMAND = with_defaults(
         AnyOf((OneOf(READERS), OUTPUT)),
         "How its output is read: the name of a format, or JSON paths.",
     ),
-    Field("caps", CAPS, "Limits of the output and files of one attempt."),
+    Field("caps", CAPS, "Limits of the output, files, memory and processes of one attempt."),
 )
 """The keys of a subject that is a command."""
 

@@ -71,11 +71,13 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits of the output and the files of one attempt of an agent."""
+    """Limits of one attempt of an agent."""
 
     output_kb: int = 1024
     disk_mb: int = 1024
     files: int = 50_000
+    memory_mb: int = 8192
+    processes: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
