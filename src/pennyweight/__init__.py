@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pennyweight.api.models import ask as ask
     from pennyweight.api.report import report as report
     from pennyweight.api.run import RunResult as RunResult
+    from pennyweight.api.run import Until as Until
+    from pennyweight.api.run import Watcher as Watcher
     from pennyweight.api.run import resume as resume
     from pennyweight.api.run import run as run
     from pennyweight.api.score import per_task_results as per_task_results
@@ -31,6 +33,8 @@ _PUBLIC = {
     "PerTaskResult": "pennyweight.scoring.per_task",
     "RunResult": "pennyweight.api.run",
     "Scores": "pennyweight.scoring.scores",
+    "Until": "pennyweight.api.run",
+    "Watcher": "pennyweight.api.run",
     "ask": "pennyweight.api.models",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pennyweight import measures as _measures  # noqa: F401
 from pennyweight import metrics as _metrics  # noqa: F401
 from pennyweight.define import MEASURES, METRICS, Metric, metric_named
+from pennyweight.record import COLUMNS
 
-__all__ = ["FAMILIES", "MEASURES", "METRICS", "chosen", "metric_named"]
+__all__ = ["FAMILIES", "MEASURES", "METRICS", "chosen", "columns_behind", "metric_named"]
 
 FAMILIES = {
     "answer": "Answers",
@@ -21,9 +24,32 @@ FAMILIES = {
 }
 """The families in display order, with their titles."""
 
+_SOURCES = {
+    "correct": "answer and target",
+    "ra_ratio": "cot",
+    "scenario_score": "observed",
+    "quality": "a score or answers",
+}
+"""The columns behind a measure, where they are not simply its inputs."""
+
 
 def chosen(names: list[str] | None) -> list[Metric]:
     """Return metrics by name, in the order of the families; all of them if none is named."""
     picked = [metric_named(n) for n in names] if names else list(METRICS.values())
     order = list(FAMILIES)
     return sorted(picked, key=lambda m: order.index(m.family) if m.family in order else len(order))
+
+
+def columns_behind(names: Iterable[str]) -> list[str]:
+    """Return the columns of a record behind inputs: those that a measure is computed from.
+
+    >>> columns_behind(["judges", "judge_mean", "cost_usd"])
+    ['judge_scores', 'cost_usd']
+    """
+    recorded = {column.name for column in COLUMNS}
+
+    def behind(name: str) -> str:
+        derived = name in MEASURES and name not in recorded
+        return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
+
+    return list(dict.fromkeys(map(behind, names)))

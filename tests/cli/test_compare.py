@@ -322,3 +322,37 @@ def test_a_pass_never_seen_is_said_with_its_bound(tmp_path):
     alone = tmp_path / "alone.jsonl"
     alone.write_text("".join(json.dumps(row) + "\n" for row in rows if row["tier"] == "T0"))
     assert "more than $1.80" in pennyweight("score", alone, "--metric", "cost_of_pass").out
+
+
+@pytest.fixture
+def costly(tmp_path):
+    """Two tiers with results, costs and judge scores: more columns than 60 characters hold."""
+    path = tmp_path / "costly.jsonl"
+    rows = [
+        {"id": f"t{k}", "tier": tier, "passed": k % 2 == 0, "impl_rate": k / 20, "latency_ms": 9.0}
+        | {"cost_usd": 0.000123 * (k + 1)}
+        for tier in ("T0", "T1")
+        for k in range(20)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_columns_that_do_not_fit_follow_below_with_the_name_of_the_side(
+    columns, costly, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", columns)
+    out = pennyweight("compare", costly).out
+    tables = [line for line in out.splitlines() if line.startswith("tier ")]
+    assert len(tables) > 1
+    assert all(title in " ".join(tables) for title in ("records", "cost of pass", "uplift"))
+    assert len(re.findall("^T1 ", out, re.MULTILINE)) > len(tables)
+    assert "Variance" not in out
+    assert compared(costly)["across"]["cost_variance"] is not None
+
+
+def test_the_table_has_the_metrics_that_were_named(costly):
+    out = pennyweight("compare", costly, "--metric", "latency_p95_ms").out
+    assert re.search(r"tier +records +latency p95\nT0 +20 +9\.00 ms\n", out)
+    assert "pass" not in out

@@ -83,7 +83,7 @@ def test_bad_records_are_refused_or_told(tmp_path, policy):
 def test_one_side_is_picked(tmp_path, policy):
     rows = [*share(9, 9, tier="T0"), *share(2, 9, tier="T1")]
     mixed = write(tmp_path / "mixed.jsonl", rows)
-    assert "Choose it: --where tier=T1." in refused("gate", mixed, "--policy", policy())
+    assert "For example: --where tier=T1." in refused("gate", mixed, "--policy", policy())
     assert pennyweight("gate", mixed, "--policy", policy(), "--where", "tier=T0").code == 0
     assert pennyweight("gate", mixed, "--policy", policy(), "--where", "tier=T1").code == 1
     assert "no records with tier=T7" in refused(
@@ -214,6 +214,7 @@ def test_a_run_that_is_not_whole_is_never_a_pass(tmp_path, stopped, policy):
     assert gates["accuracy"]["verdict"] == "pass"
     chosen = pennyweight("gate", "latest", "--policy", made, "--where", "category=easy")
     assert (chosen.code, "5 of 6 attempts have not been made yet" in chosen.out) == (3, True)
+    assert "? missing attempts" in chosen.out
     kept = pennyweight("baseline", "set", "main", "latest")
     assert "The baseline is incomplete: 5 of 6 attempts of the run are missing." in kept.err
     assert "1 of 6" in pennyweight("baseline", "list").out

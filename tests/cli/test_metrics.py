@@ -61,3 +61,10 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
         in message
     )
     assert "Did you mean 'cot_tokens'?" in refused("metrics", "cot_token")
+
+
+def test_text_is_wrapped_once_and_code_stays_on_its_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = pennyweight("metrics", "usr").out
+    assert "so the\nvalue equals error_rate.\n" in text
+    assert "passed=[True, True, False])\n" in pennyweight("metrics", "cost_of_pass").out

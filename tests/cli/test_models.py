@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.command import pennyweight
+from cli.command import pennyweight, refused
 
 
 def test_it_lists_models_and_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,3 +12,7 @@ def test_it_lists_models_and_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "local/smollm2-135m" in said.out
     assert "OPENAI_API_KEY is set" in said.out
     assert "sk-0123" not in said.out + said.err
+
+
+def test_nothing_is_fetched_for_an_unknown_name():
+    assert "Fetching" not in refused("models", "pull", "nomodel")

@@ -287,3 +287,15 @@ def test_progress_and_warnings_do_not_touch_standard_output(tmp_path: Path) -> N
     assert json.loads(result.out)
     assert "left out" in result.err
     assert "o.jsonl" in result.err
+
+
+def test_an_empty_file_has_no_valid_records_to_score(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "--skip-bad" not in refused("score", tmp_path / "empty.jsonl")
+
+
+def test_only_the_missing_columns_are_named(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "passed": true}\n')
+    out = pennyweight("score", tmp_path / "a.jsonl").out
+    assert re.search(r"cost_of_pass +— +needs cost_usd\n", out)
+    assert re.search(r"passed +100\.0 % +100\.0 %", out)

@@ -43,3 +43,10 @@ def test_it_comes_as_json_too() -> None:
 @pytest.mark.usefixtures("made")
 def test_a_task_that_is_not_there_is_told() -> None:
     assert "Task 't11' is not known. Did you mean 't1'?" in refused("show", "latest", "t11")
+
+
+@pytest.mark.usefixtures("made")
+def test_settings_are_readable() -> None:
+    shown = " ".join(pennyweight("show", "latest").out.split())
+    assert "subjects python:shown_model:answer; tiers T0;" in shown
+    assert "{" not in shown

@@ -121,7 +121,7 @@ def test_a_run_that_waits_says_how_long_and_for_what(clock: Clock) -> None:
     clock.now += LINE_SECONDS
     waits = tally(0, retries=3, retried="rate_limit", paused_until=clock.now + 75)
     progress(waits, Budget(Limits()), [])
-    said = "0 of 100 · 0.0/s · 3 retried, last rate_limit · paused for 1 min 15 s\n"
+    said = "0 of 100 · 3 retried, last rate_limit · paused for 1 min 15 s\n"
     assert out.getvalue() == said
 
 
@@ -140,7 +140,7 @@ def test_nothing_done_yet_has_no_time_left(clock: Clock) -> None:
     progress = Progress(right, out)
     clock.now += LINE_SECONDS
     progress(tally(0, retries=3), Budget(Limits()), [])
-    assert out.getvalue() == "0 of 100 · 0.0/s · 3 retried\n"
+    assert out.getvalue() == "0 of 100 · 3 retried\n"
 
 
 def test_a_line_never_wraps(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_too_few_attempts_tell_no_time_left(clock: Clock) -> None:
     progress = Progress(right, out)
     clock.now += LINE_SECONDS
     progress(tally(MIN_ATTEMPTS - 1), Budget(Limits()), [])
-    assert out.getvalue() == "2 of 100 · 0.2/s\n"
+    assert out.getvalue() == "2 of 100 · 12.0/min\n"
 
 
 def test_the_first_seconds_tell_no_time_left(clock: Clock) -> None:

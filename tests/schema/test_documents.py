@@ -28,7 +28,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     for name, words in (
         ("bytes.yaml", "line 2: bytes that are not UTF-8."),
         ("broken.json", "line 2: not JSON"),
-        ("none.yaml", "cannot be read: no such file or directory.\nCreate it."),
+        ("none.yaml", "no such file or folder.\nCreate it."),
     ):
         with pytest.raises(DocumentError) as caught:
             read_document(tmp_path / name, missing_hint="Create it.")

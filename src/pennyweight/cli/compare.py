@@ -9,10 +9,17 @@ import click
 from pennyweight.cli.notes import note_reading, note_unfinished
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 
+EPILOG = """\b
+Examples:
+  pennyweight compare latest --by subject --baseline ours
+  pennyweight compare before.jsonl after.jsonl --metric accuracy
+  pennyweight compare log.csv --map subject=agent --map task_id=suite,question
+"""
+
 
 @click.command(
     "compare",
-    epilog="Example: pennyweight compare latest --by subject --baseline ours",
+    epilog=EPILOG,
     no_args_is_help=True,
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")

@@ -12,7 +12,7 @@ def command() -> None:
 
 @command.command("list", epilog="Example: pennyweight models list")
 def list_() -> None:
-    """List local models, and the environment variable for each provider's API key."""
+    """List local models, and the variable of each provider's API key."""
     from pennyweight.api.models import available, provider_keys
 
     for model in available():
@@ -28,7 +28,8 @@ def list_() -> None:
 @click.argument("name", default="smollm2-135m")
 def pull_(name: str) -> None:
     """Download the local model NAME into the cache, and print its path."""
-    from pennyweight.api.models import pull_model
+    from pennyweight.api.models import available, pull_model
 
-    click.echo(f"Fetching {name} …", err=True)
+    if any(m.name == name.removeprefix("local/") and m.path is None for m in available()):
+        click.echo(f"Fetching {name} …", err=True)
     click.echo(str(pull_model(name)))

@@ -14,7 +14,10 @@ from pennyweight.errors import InputError
 KNOWN_NAMES = "; ".join(f"{name} ← {', '.join(others)}" for name, others in ALIASES.items())
 
 EPILOG = f"""\b
-Example: pennyweight score results/ --by tier --metric accuracy,cost_of_pass
+Examples:
+  pennyweight score results/ --by tier --metric accuracy,cost_of_pass
+  pennyweight score log.csv --map task_id=question --map answer=reply
+  zcat log.jsonl.gz | pennyweight score - --format json
 
 Other column names that are recognized: {KNOWN_NAMES}.
 """

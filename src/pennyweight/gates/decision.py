@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
-from pennyweight.catalogue import METRICS
+from pennyweight.catalogue import METRICS, columns_behind
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan, Sequential
@@ -257,9 +257,10 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
         return f"It lacks {', '.join(lacking)}."
     needs = METRICS[gate.metric].inputs
     frame = records.scored
-    if all(name in frame.columns and frame[name].count() for name in needs):
-        return f"No record counts for it: {METRICS[gate.metric].summary}"
-    return f"It needs {' and '.join(needs)}." if needs else ""
+    absent = [n for n in needs if n not in frame.columns or not frame[n].count()]
+    if not absent:
+        return f"No record counts for it: {METRICS[gate.metric].summary}" if needs else ""
+    return f"It needs {' and '.join(columns_behind(absent))}."
 
 
 def notes(policy: Policy, records: GateRecords) -> Iterator[str]:

@@ -12,7 +12,9 @@ from pennyweight.gates.records import MUST_NOT, GateRecords
 from pennyweight.gates.verdict import Decider, Decision, Word
 from pennyweight.text.format import plural
 
-NAMES = ("must_not", "required_scenarios", "attempts", "verdict")
+ATTEMPTS = "attempts"
+"""The rule that all attempts are made; its value counts those that are missing."""
+NAMES = ("must_not", "required_scenarios", ATTEMPTS, "verdict")
 """Names that no gate of a policy may have."""
 
 
@@ -134,7 +136,7 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     rows = records.frame.filter(pl.col("status").cast(pl.String) == "error")
     names = rows["task_id"].drop_nulls().unique(maintain_order=True)
     yield Decision(
-        name="attempts",
+        name=ATTEMPTS,
         metric="errors",
         verdict="inconclusive" if over or remaining else "pass",
         why=" ".join(whys),

@@ -284,6 +284,6 @@ def one_side(frame: pl.DataFrame) -> None:
         if len(values) > 1:
             shown = ", ".join(values[:5]) + (", …" if len(values) > 5 else "")
             raise UsageError(
-                f"The records are of several {column}s ({shown}); a gate decides on one. "
-                f"Choose it: --where {column}={values[-1]}."
+                f"The records are of several {column}s ({shown}); one has to be chosen. "
+                f"For example: --where {column}={values[-1]}."
             )

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
+from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen, columns_behind
 from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
-from pennyweight.record import COLUMNS
-from pennyweight.render.plain import csv_table, json_text, markdown_table
+from pennyweight.render.plain import csv_table, json_text, markdown_table, wrapped
 from pennyweight.render.terminal import Terminal, borderless, labelled
 from pennyweight.scoring.groups import interval_text
 from pennyweight.scoring.scores import Group
@@ -19,14 +18,6 @@ from pennyweight.scoring.scores import Group
 Row = TypeVar("Row")
 _FURTHER_NEEDS = {"sce_normalized": "two different answers"}
 """What a metric needs in addition to its columns."""
-
-_SOURCES = {
-    "correct": "answer and target",
-    "ra_ratio": "cot",
-    "scenario_score": "observed",
-    "quality": "a score or answers",
-}
-"""The columns behind a measure, where they are not simply its inputs."""
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002
@@ -131,13 +122,12 @@ def _card(declaration: Declaration) -> str:
     """Write a declaration for the terminal."""
     terminal = Terminal()
     terminal.print(Text.assemble((declaration.name, "bold"), (f"  {_kind(declaration)}", "dim")))
-    terminal.print(declaration.summary)
-    if declaration.details:
-        terminal.print(declaration.details)
+    for text in filter(None, (declaration.summary, *declaration.details.split("\n\n"))):
+        terminal.print("\n".join(wrapped(text.replace("`", ""), width=terminal.width)))
     terminal.print(labelled(_labelled(declaration)))
     terminal.print("Example", style="dim")
     for line in declaration.example.splitlines():
-        terminal.print(f"  {line}")
+        terminal.console.print(f"  {line}", soft_wrap=True)  # code stays on its line
     return terminal.text()
 
 
@@ -188,19 +178,16 @@ def why_missing(name: str, group: Group) -> str:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
     if group[name].records == 0 or not metric.needs:
-        return f"needs {needed_columns(name, metric.inputs)}"
+        counted = (METRICS[n].needs for n, e in group.estimates.items() if e.records)
+        present = {column for needs in counted for column in needs}
+        absent = [column for column in metric.inputs if column not in present]
+        return f"needs {needed_columns(name, absent or metric.inputs)}"
     return "not defined for these records"
 
 
 def needed_columns(name: str, inputs: Iterable[str]) -> str:
     """List the columns that a metric with these inputs needs."""
-    return _FURTHER_NEEDS.get(name) or " and ".join(dict.fromkeys(map(_source, inputs)))
-
-
-def _source(name: str) -> str:
-    """Return the name of a column, or the columns behind a measure."""
-    derived = name in MEASURES and name not in {column.name for column in COLUMNS}
-    return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
+    return _FURTHER_NEEDS.get(name) or " and ".join(columns_behind(inputs))
 
 
 def needs(name: str) -> str:

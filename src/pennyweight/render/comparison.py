@@ -8,7 +8,7 @@ from itertools import zip_longest
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.render.format import difference_cells, estimate_cells, unit_of
+from pennyweight.render.format import difference_cells, estimate_cells, heading, unit_of
 from pennyweight.render.plain import (
     csv_table,
     json_text,
@@ -18,7 +18,7 @@ from pennyweight.render.plain import (
     wrapped,
 )
 from pennyweight.render.sentences import sentences
-from pennyweight.render.terminal import Terminal, borderless
+from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.pairs import Pair
 from pennyweight.text.format import (
@@ -27,7 +27,6 @@ from pennyweight.text.format import (
     difference,
     level,
     money,
-    number,
     plural,
     points,
     probability,
@@ -94,8 +93,8 @@ def as_table(comparison: Comparison) -> str:
     for text in sentences(comparison):
         terminal.print("\n".join(wrapped(text, width=width)))
     terminal.print()
-    head, *body = _sides(comparison, narrow=True)
-    terminal.print(_sides_table(head, body))
+    for head, *body in _fitting(_sides(comparison, narrow=True), terminal.width):
+        terminal.print(_sides_table(head, body))
     if across := _across(comparison):
         terminal.print("\n".join(wrapped(across, width=width)), style="dim")
     if comparison.comparisons:
@@ -106,6 +105,20 @@ def as_table(comparison: Comparison) -> str:
     for text in _legend(comparison, "below the values"):
         terminal.print("\n".join(wrapped(text, width=width)), style="dim")
     return terminal.text()
+
+
+def _fitting(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[list[str]]]:
+    """Split a table into tables that fit; each begins with the first column."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(len(line) for cell in c for line in cell.split("\n")) + GAP for c in columns]
+    chosen, used = [0], widths[0]
+    for index in range(1, len(columns)):
+        if used + widths[index] - GAP > width and len(chosen) > 1:
+            yield [[row[i] for i in chosen] for row in rows]
+            chosen, used = [0], widths[0]
+        chosen.append(index)
+        used += widths[index]
+    yield [[row[i] for i in chosen] for row in rows]
 
 
 def _sides_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -148,17 +161,24 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
     sides = comparison.sides
     names = [
         n
-        for n in COLUMNS
+        for n in comparison.asked or COLUMNS
         if n in sides[0].group.estimates and any(s[n].value is not None for s in sides)
     ]
-    if "pass_rate" in names and "accuracy" in names:
+    if not comparison.asked and "pass_rate" in names and "accuracy" in names:
         same = all(s["pass_rate"].value == s["accuracy"].value for s in sides)
         names.remove("pass_rate" if same else "accuracy")
-    if narrow and {"composite_median", "impl_rate_mean"} <= set(names):
+    if not comparison.asked and narrow and {"composite_median", "impl_rate_mean"} <= set(names):
         names.remove("impl_rate_mean")
-    graded = any(s["grade"].value is not None for s in sides)
+    graded = not comparison.asked and any(s["grade"].value is not None for s in sides)
     grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
-    rows = [[", ".join(comparison.by), "records", *(COLUMNS[n] for n in names), *grade]]
+    rows = [
+        [
+            ", ".join(comparison.by),
+            "records",
+            *(COLUMNS.get(n) or heading(n) for n in names),
+            *grade,
+        ]
+    ]
     for side in sides:
         cells = [_estimate(n, side, narrow=narrow) for n in names]
         if graded:
@@ -186,14 +206,11 @@ def _uplift(side: ComparedSide, comparison: Comparison) -> str:
 
 
 def _across(comparison: Comparison) -> str:
-    """Write how the medians vary between sides."""
-    across = comparison.across
-    variances = {"result": across.pass_rate_variance, "cost": across.cost_variance}
-    known = [f"{number(v)} (median {name})" for name, v in variances.items() if v is not None]
-    text = f"Variance between the sides: {' and '.join(known)}." if known else ""
-    if across.cost_delta is not None:
-        text += f" Their median costs differ by up to {money(across.cost_delta)}."
-    return text.strip()
+    """Write how far the median costs of the sides are apart; JSON also has the variances."""
+    delta = comparison.across.cost_delta
+    if delta is None or not comparison.about_cost:
+        return ""
+    return f"The sides' median costs differ by up to {money(delta)}."
 
 
 def _by_pair(comparison: Comparison) -> Iterator[list[str]]:

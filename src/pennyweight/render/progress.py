@@ -114,7 +114,9 @@ class Progress(io.TextIOBase):
     def line(self, tally: Tally, budget: Budget, now: float) -> str:
         """Write the state in one line."""
         rate = tally.done / max(now - self.began, 1e-9)
-        parts = [f"{tally.done:,} of {tally.total:,}", f"{rate:,.1f}/s"]
+        parts = [f"{tally.done:,} of {tally.total:,}"]
+        if tally.done:
+            parts.append(f"{rate:,.1f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min")
         if tally.done >= MIN_ATTEMPTS and now - self.began >= MIN_SECONDS:
             parts.append(f"{_span((tally.total - tally.done) / rate)} left")
         if self.judged:

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.render.format import heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
 from pennyweight.store.store import Run, Spending
-from pennyweight.text.format import MISSING, count, declared, share
+from pennyweight.text.format import MISSING, count, declared, money, share
 
 if TYPE_CHECKING:
     from pennyweight.gates.baseline import Baseline
@@ -87,23 +88,29 @@ def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
     return terminal.text()
 
 
-def _words(value: Any) -> str:
-    """Write a fact for a person, without unknown values.
+def _words(value: Any, name: str = "") -> str:
+    """Write a fact for a person, without unknown values; a `name` that ends in usd is money.
 
-    >>> _words({"ok": 1200, "spent": None, "settings": {"seed": 1}})
-    'ok 1,200, settings {"seed": 1}'
+    >>> _words({"calls": 1200, "usd": 0.0019128, "held_usd": None})
+    'calls 1,200, cost $0.00191'
+    >>> _words({"seed": 1, "tiers": ["T0", "T1"], "match": {"kind": "contains", "value": None}})
+    'seed 1; tiers T0, T1; match (kind contains)'
     """
     if isinstance(value, dict):
+        known = {k: v for k, v in value.items() if v not in (None, "", [], {})}
+        separator = "; " if any(isinstance(v, dict | list) for v in known.values()) else ", "
         words = (
-            f"{k} {json.dumps(v, default=str) if isinstance(v, dict) else _words(v)}"
-            for k, v in value.items()
-            if v is not None
+            f"{heading(k) if k != 'usd' else 'cost'} "
+            + (f"({_words(v)})" if isinstance(v, dict) else _words(v, k))
+            for k, v in known.items()
         )
-        return ", ".join(words) or "none"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return count(value)
-    if isinstance(value, float):
-        return declared(value)
+        return separator.join(words) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_words, value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if name.endswith("usd"):
+            return money(value)
+        return count(value) if isinstance(value, int) else declared(value)
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 

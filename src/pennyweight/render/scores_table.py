@@ -18,6 +18,7 @@ from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.text.format import MISSING, count, level, quantity
+from pennyweight.text.notation import SHARE
 
 _MAX_WIDTH = 160
 _MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24
@@ -112,7 +113,8 @@ def _statistics(group: Group, width: int) -> Table:
 
 def _statistics_row(name: str, found: Statistics) -> tuple[str, ...]:
     values = (found.median, found.mean, found.mode, found.min, found.max, found.std_dev)
-    return (f"  {name}", *(quantity(v, unit_of(name)) for v in values), count(found.count))
+    unit = SHARE if name == "passed" else unit_of(name)
+    return (f"  {name}", *(quantity(v, unit) for v in values), count(found.count))
 
 
 def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:

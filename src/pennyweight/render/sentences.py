@@ -81,7 +81,7 @@ def sentences(comparison: Comparison) -> list[str]:
 def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
     pair = next((p for n in QUALITY if (p := comparison.pair(b, n, a))), None)
     first, second = one_line(a), one_line(b)
-    cost = _cost(comparison, a, b)
+    cost = _cost(comparison, a, b) if comparison.about_cost else []
     if pair is None:
         others = (
             p for p in comparison.pairs if (p.a, p.b) == (a, b) and p.metric != "cost_usd_mean"
@@ -265,7 +265,7 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
 def _overall(comparison: Comparison) -> list[str]:
     """Write what holds for all sides: the cheapest pass, and what further passes cost."""
     best = comparison.across.frontier
-    if best is None:
+    if best is None or not comparison.about_cost:
         return []
     parts = [_cheapest(comparison, best), *_further_passes(comparison), *_dominated(comparison)]
     for side in comparison.sides:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from pennyweight.gates.invariants import ATTEMPTS
 from pennyweight.gates.threshold import FRACTIONS, SHOWN, unit_of
 from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.plain import (
@@ -135,6 +136,8 @@ def sign(gate: Decision) -> str:
 
 def name_of(gate: Decision) -> str:
     """Name a gate; a weighted rate is marked, because `pennyweight score` shows another value."""
+    if gate.name == ATTEMPTS:
+        return "missing attempts"
     return f"{gate.name} (weighted)" if gate.weighted else gate.name
 
 

@@ -50,6 +50,7 @@ def _read_text(file: str, missing_hint: str) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise DocumentError([f"{file}, line {line}: bytes that are not UTF-8."]) from None
     except OSError as error:
-        hint = missing_hint if isinstance(error, FileNotFoundError) else ""
+        if isinstance(error, FileNotFoundError):
+            raise DocumentError([f"{file}: no such file or folder."], hint=missing_hint) from None
         reason = (error.strerror or str(error)).lower()
-        raise DocumentError([f"{file}: cannot be read: {reason}."], hint=hint) from None
+        raise DocumentError([f"{file}: cannot be read: {reason}."]) from None

@@ -172,6 +172,8 @@ class Comparison:
     pairs: tuple[Pair, ...]
     tested: tuple[str, ...] = ()
     """The metrics compared task by task: those that are means over records."""
+    asked: tuple[str, ...] = ()
+    """The metrics that were named; none if the usual ones are compared."""
     overlaps: tuple[Overlap, ...] = field(default=(), repr=False)
     without_side: int = 0
     left_out: int = 0
@@ -209,6 +211,11 @@ class Comparison:
     def comparisons(self) -> int:
         """The number of tests for which the p-values are adjusted."""
         return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def about_cost(self) -> bool:
+        """Whether costs are compared: they were named, or no metric was."""
+        return not self.asked or any("cost" in name for name in self.asked)
 
     @property
     def level(self) -> float:
@@ -293,6 +300,7 @@ def compare(
         dominated=tuple(dominated),
         pairs=tuple(units.pairs(names, which, overlaps, request.confidence, request.seed)),
         tested=tuple(one.name for one in compared),
+        asked=tuple(dict.fromkeys(metrics or ())),
         overlaps=tuple(overlaps.values()),
         without_side=measured.frame.height - frame.height,
         left_out=measured.left_out,

@@ -214,7 +214,7 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     frame, doubles = _without_doubles(frame, loaded, plan.by)
     frame = frame.drop(set(plan.keep) - plan.used)
     if loaded.problem_count and not skip_bad:
-        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT)
+        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT if frame.height else "")
     for name in plan.by:
         names = plan.wanted.mapping.sources.get(name, (name,))
         if not frame.height or frame[name].null_count() < frame.height or name in MEASURES:

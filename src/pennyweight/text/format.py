@@ -251,7 +251,7 @@ def interval(
     """
     largest = largest_of(low, high)
     notation = POINTS_NOTATION if signed and unit == SHARE else notation_of(unit, largest)
-    return notation.ends(low, high, notation.places(largest), signed=signed, bare=bare)
+    return notation.ends(low, high, notation.end_places(low, high), signed=signed, bare=bare)
 
 
 def estimate(
@@ -273,6 +273,8 @@ def estimate(
     (('72.2 %', '48.4 to 86.3 %'), ('100.0 %', '99.96 to 100.0 %'))
     >>> estimate(0.00142, 0.0011, 0.0023, "US$", bare=True)
     ('$0.00142', '0.0011 to 0.0023')
+    >>> estimate(0.75, 0.0037, 0.99962, "share"), estimate(1 - 1e-15, 0.139451728, 1 - 1e-15)
+    (('75.0 %', '0.4 to 99.96 %'), ('1.000', '0.139 to 1.000'))
     >>> estimate(float("inf"), 2.0, float("inf"), "US$")
     ('∞', 'more than $2.00')
     """
@@ -282,18 +284,20 @@ def estimate(
     end = largest_of(low, high)
     size = largest_of(value, low, high)
     notation = POINTS_NOTATION if signed and unit == SHARE else notation_of(unit, size, largest)
-    own, places = notation.value_places(value), notation.places(end)
-    if notation.usual_places is not None:
-        places = max(own, places)
-    elif bare and end < 0.1:
-        places = min(places, notation.places(low or high, 2))
+    own, places = notation.value_places(value), list(notation.end_places(low, high))
+    if notation.usual_places is None and bare and end < 0.1:
+        places = [min(places[0], notation.places(low or high, 2))] * 2
     whole = value * notation.factor
     differing = [
-        e * notation.factor
-        for e in (low, high)
+        (index, e * notation.factor)
+        for index, e in enumerate((low, high))
         if math.isfinite(e) and not math.isclose(e, value)  # sums are off in their last digits
     ]
-    while places < MAX_PLACES and round(whole, own) in {round(e, places) for e in differing}:
-        own, places = own + 1, places + 1
-    ends = notation.ends(low, high, places, signed=signed, bare=bare)
+    while max(places) < MAX_PLACES and (
+        alike := [i for i, e in differing if round(whole, own) == round(e, places[i])]
+    ):
+        own += 1
+        for index in alike if notation.usual_places is not None else (0, 1):
+            places[index] += 1
+    ends = notation.ends(low, high, (places[0], places[1]), signed=signed, bare=bare)
     return notation.write(value, own, signed=signed), ends

@@ -42,6 +42,14 @@ class Notation:
                 places = 0
         return places
 
+    def end_places(self, low: float, high: float) -> tuple[int, int]:
+        """Choose the decimal places of an interval's ends: the same, unless places are usual."""
+        if self.usual_places is not None:
+            return self.places(low), self.places(high)
+        if math.isinf(low) or math.isinf(high):
+            return (self.value_places(largest_of(low, high)),) * 2
+        return (self.places(largest_of(low, high)),) * 2
+
     def places(self, value: float, digits: int = 3) -> int:
         """Choose the decimal places of a value: enough to tell it from 0 and from the whole."""
         if self.usual_places is None:
@@ -49,7 +57,7 @@ class Notation:
         places = self.usual_places
         while (
             places < MAX_PLACES
-            and value not in {0, 1}
+            and not (value == 0 or math.isclose(value, 1))  # sums are off in their last digits
             and (round(value * self.factor, places) in {0, self.factor})
         ):
             places += 1
@@ -73,13 +81,15 @@ class Notation:
             size = float(f"{size:.2e}")
         return fixed(size, places)
 
-    def ends(self, low: float, high: float, places: int, *, signed: bool, bare: bool) -> str:
+    def ends(
+        self, low: float, high: float, places: tuple[int, int], *, signed: bool, bare: bool
+    ) -> str:
         """Write an interval; a unit that follows its number is written once."""
         once = bool(self.suffix) and not self.clock and math.isfinite(low) and math.isfinite(high)
         first = replace(self, suffix="") if once else self
         return " to ".join(
-            notation.write(end, places, signed=signed, bare=bare)
-            for notation, end in ((first, low), (self, high))
+            notation.write(end, digits, signed=signed, bare=bare)
+            for notation, end, digits in zip((first, self), (low, high), places, strict=True)
         )
 
 

@@ -52,7 +52,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     try:
         verdict = gate_run(site.store, run, path, where=where, baseline=baseline)
     except PennyweightError as error:
-        return {**page, "problem": str(error)}
+        return {**page, "problem": str(error).replace(str(path), policies[policy].name)}
 
     def link(task: str) -> str:
         recorded = task in verdict.evidence.tasks
