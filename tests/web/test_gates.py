@@ -146,3 +146,14 @@ def test_what_did_not_run_is_no_link_and_numbers_say_what_they_are(compared):
     assert "needs passed and category" not in page
     assert "pass_rate (weighted)" in page
     assert "error rate of 5 %" in page
+
+
+def test_a_mistake_in_a_policy_names_the_file_without_its_folder(compared):
+    server, first, _, folder = compared
+    (folder / "wrong.yaml").write_text("thresholds: {blocking: {no_such_metric: 80%}}\n")
+    try:
+        page = server.get(f"/gates?run={first}&tier=T0&policy={named(server, 'wrong.yaml')}")[2]
+    finally:
+        (folder / "wrong.yaml").unlink()
+    assert "wrong.yaml, line 1: " in page
+    assert f"{folder}/wrong.yaml" not in page
