@@ -44,7 +44,7 @@ def test_nan_is_never_written(found: Scores) -> None:
 
 def test_why_there_is_no_value_is_said(found: Scores) -> None:
     group = found.groups[0]
-    assert why_missing("brier", group) == "needs prob_correct and answer and target"
+    assert why_missing("brier", group) == "needs prob_correct"
     assert why_missing("weighted_score", group) == "needs --weight for metrics that have a value"
     assert why_missing("grade", group) == "needs composite_median"
 

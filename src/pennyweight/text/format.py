@@ -293,11 +293,9 @@ def estimate(
         for index, e in enumerate((low, high))
         if math.isfinite(e) and not math.isclose(e, value)  # sums are off in their last digits
     ]
-    while max(places) < MAX_PLACES and (
-        alike := [i for i, e in differing if round(whole, own) == round(e, places[i])]
+    while max(places) < MAX_PLACES and any(
+        round(whole, own) == round(e, places[index]) for index, e in differing
     ):
-        own += 1
-        for index in alike if notation.usual_places is not None else (0, 1):
-            places[index] += 1
+        own, places = own + 1, [n + 1 for n in places]
     ends = notation.ends(low, high, (places[0], places[1]), signed=signed, bare=bare)
     return notation.write(value, own, signed=signed), ends
