@@ -130,7 +130,7 @@ def test_files_without_a_name_count(tmp_path, sandbox):
 def test_processes_are_limited():
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[1])"
     reading, writing = os.pipe()
-    told = [str(writing), str(os.getpid()), "1", "1000000", "0"]
+    told = [str(writing), str(os.getpid()), "1", "1000000", "1000000000", "1024", "0"]
     done = subprocess.run(
         [sys.executable, "-I", "-S", supervise.__file__, *told, PYTHON, "-c", code],
         pass_fds=[writing],
