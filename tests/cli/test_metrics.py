@@ -63,8 +63,8 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
     assert "Did you mean 'cot_tokens'?" in refused("metrics", "cot_token")
 
 
-def test_text_is_wrapped_once_and_code_stays_on_its_line(monkeypatch):
+def test_text_is_wrapped_once_and_broken_code_is_continued(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = pennyweight("metrics", "usr").out
     assert "so the\nvalue equals error_rate.\n" in text
-    assert "passed=[True, True, False])\n" in pennyweight("metrics", "cost_of_pass").out
+    assert "passed=[True, True,\n  ...     False])\n" in pennyweight("metrics", "cost_of_pass").out

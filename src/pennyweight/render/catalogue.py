@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -127,7 +128,11 @@ def _card(declaration: Declaration) -> str:
     terminal.print(labelled(_labelled(declaration)))
     terminal.print("Example", style="dim")
     for line in declaration.example.splitlines():
-        terminal.console.print(f"  {line}", soft_wrap=True)  # code stays on its line
+        more = "  ...     " if line.startswith((">>>", "...")) else "  "
+        for part in textwrap.wrap(
+            line, terminal.width, initial_indent="  ", subsequent_indent=more
+        ):
+            terminal.print(part)
     return terminal.text()
 
 
