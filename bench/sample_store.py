@@ -14,7 +14,7 @@ RUNS, BATCH = 200, 10_000
 RUN = "20260101-000000-0001"
 TIERS = ("T0", "T1", "T2", "T3")
 WORDS = "the sum of both numbers is taken first then divided by what remains and checked".split()
-MATCH = {"kind": "exact", "absolute": "0", "relative": "0", "separator": None, "each": False}
+MATCH = {"kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact"}
 RARE = "needle in a haystack"
 OFTEN = "divided"
 

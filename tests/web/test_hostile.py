@@ -28,7 +28,7 @@ def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
     name = "".join(NASTY).replace("/", "")
-    rules = {"kind": "exact", "absolute": "0", "relative": "0", "separator": None, "each": False}
+    rules = {"kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact"}
     settings = {
         "subjects": list(NASTY[:3]),
         "tiers": list(NASTY[3:5]),
