@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -132,22 +133,16 @@ def test_all_that_may_come_out_is_set_aside(model, settings, most, monkeypatch):
 
 
 @pytest.mark.parametrize("usage", [Usage(100, None), Usage(None, 50), Usage()])
-def test_what_is_known_by_half_stays_set_aside(usage):
+def test_what_is_known_by_half_stays_set_aside(usage, tmp_path):
     _, desk = ask(Model(Reply(FULL, usage=usage)))
     (call,) = desk.writer.calls
     assert call["held_tokens"] == desk.budget.held_tokens > 4096
     assert call["held_usd"] == pytest.approx(desk.budget.held_usd)
     assert call["cost_usd"] is None
-    again = Budget.of(
-        Limits(),
-        {
-            "usd": None,
-            "prompt_tokens": 0,
-            "completion_tokens": 0,
-            "held_usd": call["held_usd"],
-            "held_tokens": call["held_tokens"],
-        },
-    )
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        store.add_run(Run("run", "x", "x.yaml", "", "", "done", 1, 1.0, 2.0, {}))
+        store.write([], [tuple(map(call.get, CALL_COLUMNS))])
+        again = Budget.of(Limits(), store, "run")
     assert again.held_tokens == call["held_tokens"]
 
 
