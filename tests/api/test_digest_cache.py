@@ -1,9 +1,11 @@
 """Digests of large runs are made by a process of their own, which says how far it is."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -90,11 +92,11 @@ def ended(digests):
 def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
     store = Store(str(tmp_path / "pennyweight.db"))
     broken, whole = "20260101-000000-0001", "20260101-000000-0002"
-    odd = {**SETTINGS, "answer": {"kind": "marker", "none": 1}}
-    store.add_run(run(broken, status="done", settings=odd))
-    store.add_run(run(whole, status="done", settings=SETTINGS))
     for name in (broken, whole):
+        store.add_run(run(name, status="done", settings=SETTINGS))
         store.write([record("a", name, target="4", response="It is 4.")], [call("a", name)])
+    with closing(sqlite3.connect(tmp_path / "pennyweight.db")) as file, file:
+        file.execute("UPDATE pennyweight_record SET latency_ms = 'abc' WHERE run = ?", (broken,))
     digests = DigestCache(store)
     try:
         for name in (broken, whole):
@@ -102,7 +104,7 @@ def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
         ended(digests)
         assert digests.get(store.find(whole), wait=False).digest["whole"]["records"] == 1
         told = digests.get(store.find(broken), wait=False)
-        assert "TypeError" in told.problem
+        assert "latency_ms" in told.problem
         assert digests.waiting == []
         found = listing(store, digests, lambda run: run.status)
         row = next(r for r in found.runs() if r.id == broken)

@@ -13,7 +13,8 @@ from pennyweight.store.queries import Filter, Sort
 from pennyweight.store.store import JUDGMENT_COLUMNS, Store
 from store.samples import RUN, record, run
 
-RUBRIC = {"categories": [{"items": [{"id": "short", "points": 2.0}]}]}
+RUBRIC = {"pass_mark": 0.6, "categories": [{"items": [{"id": "short", "points": 2.0}]}]}
+JUDGE = {"judges": ["j"], "more": [], "mark": "", "consensus": "median", "rubric": RUBRIC}
 KEY = AttemptKey(RUN, "m", "T0", "b", 1)
 
 
@@ -40,7 +41,7 @@ def test_a_record_has_measures_and_a_rule(store):
 
 def test_the_marks_of_a_judge_have_their_maximum(store, monkeypatch):
     monkeypatch.setattr(records, "MAX_JUDGED_ATTEMPTS", 0)  # no consensus: only the marks
-    store.set_run(RUN, settings={**SETTINGS, "judge": {"rubric": RUBRIC}})
+    store.set_run(RUN, settings={**SETTINGS, "judge": JUDGE})
     values = {"run": RUN, "subject": "m", "tier": "T0", "task_id": "b", "attempt": 1, "at": 1.0}
     values |= {"judge": "j", "fingerprint": "f", "status": "ok", "score": 0.5}
     items = {"short": {"score": 1, "evidence": "brief"}, "odd": {"score": 2}, "broken": 3}

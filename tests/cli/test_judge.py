@@ -42,7 +42,7 @@ def test_without_a_judge_it_says_how_to_name_one(tmp_path):
     ("arguments", "said"),
     [
         (["--model", "nobody"], "'nobody' is not the name of a model"),
-        (["--model", "python:m:good", "--rubric", "none.yaml"], "none.yaml: cannot be read"),
+        (["--model", "python:m:good", "--rubric", "none.yaml"], "none.yaml: no such file"),
         (["--model", "python:m:nothing"], "function 'nothing' is not known"),
     ],
 )
@@ -63,7 +63,7 @@ def test_show_counts_judgments_invalid_ones_and_claims(tmp_path):
     assert shown["differing_claims"] == 2
     assert shown["by_judge"] == {"broken": 2, "fair": 2, "good": 2}
     assert shown["cost_usd"] == pytest.approx(12 * 200 / 1e6)
-    assert "differing_claims" in pennyweight(tmp_path, "show").stdout
+    assert "differing claims" in pennyweight(tmp_path, "show").stdout
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])

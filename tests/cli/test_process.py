@@ -144,7 +144,7 @@ gates:
 )
 def test_enormous_costs_are_only_numbers(folder, arguments, code):
     rows = [
-        {"task_id": str(i), "tier": tier, "passed": i % 3 > 0, "cost_usd": 1e110 * (1 + i % 7 + n)}
+        {"task_id": str(i), "tier": tier, "passed": i % 3 > 0, "cost_usd": 1e29 * (1 + i % 7 + n)}
         for i in range(20)
         for n, tier in enumerate(("T0", "T1"))
     ]
@@ -152,5 +152,13 @@ def test_enormous_costs_are_only_numbers(folder, arguments, code):
     (folder / "gates.yaml").write_text(GATES)
     done = shell(folder, f"dwt {arguments}")
     assert done.returncode == code, done.stderr
-    assert "e+110" in done.stdout
+    assert "e+29" in done.stdout or "e+30" in done.stdout
     assert "Warning" not in done.stderr
+
+
+def test_a_cost_that_no_run_can_have_is_refused_where_it_is(folder):
+    (folder / "dear.jsonl").write_text('{"task_id": "a", "passed": true, "cost_usd": 1e110}')
+    done = shell(folder, "dwt score dear.jsonl")
+    assert done.returncode == 2
+    assert "line 1" in done.stderr
+    assert "cost_usd is 1e+110; it must not be above 1e+30" in done.stderr

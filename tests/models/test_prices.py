@@ -187,6 +187,6 @@ def test_files_have_their_own_cost(folder: Path) -> None:
     records = folder / "r.jsonl"
     records.write_text('{"answer": "4", "target": "4"}\n')
     assert "--prices applies to runs" in refused("score", records, "--prices", path)
-    assert "cannot be read" in refused(
+    assert "no such file" in refused(
         "score", "latest", "--store", folder / "s.db", "--prices", folder / "none.yaml"
     )
