@@ -29,14 +29,3 @@ def test_a_table_shows_some_and_counts_the_rest() -> None:
         problems.stop()
     assert caught.value.problems[-1] == "a.csv: … and 3 more problems."
     assert caught.value.total == MAX_SHOWN_PER_TABLE + 3
-
-
-def test_problems_of_one_line_keep_their_order() -> None:
-    problems = Problems("a.yaml")
-    for line, message in ((2, "b"), (2, "a"), (1, "c")):
-        problems.add(line, message)
-    assert problems.messages() == [
-        "a.yaml, line 1: c",
-        "a.yaml, line 2: b",
-        "a.yaml, line 2: a",
-    ]

@@ -129,7 +129,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(write):
         (21, "tiers.T3 extends itself"),
         (22, "limits.concurrency must be 'auto' or a whole number from 1 to 1000, not 'many'."),
         (22, "limits.usd must be a number above 0, not -1."),
-        (23, "prices.openai/z.output must be a number of at least 0, not -2."),
+        (23, "prices.openai/z.output must be a number from 0 to 1e+12, not -2."),
         (23, "'openai/z' is not known. Did you mean 'openai/y'?"),
         (24, "runs must be a whole number of at least 1, not 0."),
         (25, "the key 'runs' is already on line 24."),

@@ -17,7 +17,7 @@ class DocumentError(InputError):
         return "\n".join((*self.problems, self.hint) if self.hint else self.problems)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class PlacedProblem:
     """One problem and its place; line 0 means the file as a whole."""
 
@@ -61,7 +61,7 @@ class Problems:
         for file in sorted(
             {p.file for p in self.found}, key=lambda name: (name != self.file, name)
         ):
-            problems = sorted((p for p in self.found if p.file == file), key=lambda p: p.line)
+            problems = sorted(p for p in self.found if p.file == file)
             limit = len(problems) if file == self.file else MAX_SHOWN_PER_TABLE
             lines += dict.fromkeys(map(str, problems[:limit]))
             if len(problems) > limit:
