@@ -87,7 +87,7 @@ def test_a_second_resume_makes_nothing(tmp_path, address):
     assert calls(address) == before
 
 
-def test_a_changed_prompt_is_told_and_made_anew_only_when_agreed(tmp_path, address):
+def test_a_changed_prompt_is_told_and_made_again_only_when_agreed(tmp_path, address):
     path = suite(tmp_path, address, tasks=10)
     assert run(tmp_path, "run", path).returncode == 0
     suite(tmp_path, address, tasks=12, prompt='"{{ input }} Now."')

@@ -113,7 +113,7 @@ def test_a_part_of_a_suite_sets_nothing_aside(folder):
         assert len(store.attempts(found.id)) == 1
 
 
-def test_an_attempt_that_fails_anew_costs_nothing_that_was_paid(folder):
+def test_an_attempt_that_fails_again_costs_nothing_that_was_paid(folder):
     address = str(folder / "s.db")
     write(folder, FOUR)
     assert run(address, "run", "s.yaml")[0] == 0
@@ -141,7 +141,7 @@ def test_a_run_that_was_whole_when_it_was_interrupted_has_ended_well(folder):
     assert (code, "Continue with" in said) == (0, False)
 
 
-def test_probabilities_that_are_wanted_later_are_asked_for_anew(folder):
+def test_probabilities_that_are_wanted_later_are_asked_for_again(folder):
     address = str(folder / "s.db")
     write(folder, FOUR)
     assert run(address, "run", "s.yaml")[0] == 0

@@ -118,7 +118,7 @@ def ended(folder):
         return store.find("latest").ended
 
 
-def test_another_rubric_or_another_response_is_judged_anew(tmp_path):
+def test_another_rubric_or_another_response_is_judged_again(tmp_path):
     assert run(tmp_path, judge("good")).returncode == 0
     rubric = tmp_path / "rubric.yaml"
     rubric.write_text(rubric.read_text().replace("weight: 1,", "weight: 5,"))

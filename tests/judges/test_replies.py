@@ -123,7 +123,7 @@ def test_the_documentation_tells_what_attacks_achieve():
 
 
 def test_the_documentation_tells_what_attacks_achieve_with_the_local_model():
-    """The recording is of the prompts as they are; `tools/attacks.py` makes it anew."""
+    """The recording is of the prompts as they are; `tools/attacks.py` makes it again."""
     tape = json.loads(TAPE.read_text())
     assert [row["judged"] for row in tape] == [WRONG, *judged_texts()]
     found = []

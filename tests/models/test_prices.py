@@ -120,7 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_an_old_run_is_priced_anew(folder: Path) -> None:
+def test_an_old_run_is_priced_again(folder: Path) -> None:
     before = cost(folder)
     assert before == {"one": pytest.approx(6e-6), "two": pytest.approx(12e-6)}
     prices = folder / "prices.yaml"

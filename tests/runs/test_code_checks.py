@@ -1,4 +1,4 @@
-"""Code of a suite's writer runs once for each attempt, and again when it was written anew."""
+"""Code of a suite's writer runs once for each attempt, and again after it changes."""
 
 import os
 
@@ -45,7 +45,7 @@ def test_a_check_that_breaks_runs_once_in_a_run(folder):
     assert ran(folder) == 2, "what broke is tried again when a run is gone on with"
 
 
-def test_what_was_said_stands_until_the_code_is_written_anew(folder):
+def test_what_was_said_stands_until_the_code_is_written_again(folder):
     rules(folder, "return False, 'first'", age=60)
     pennyweight(folder, "run", "suite.yaml")
     pennyweight(folder, "run", "--resume")

@@ -141,7 +141,7 @@ def test_a_run_of_scenarios_end_to_end(made):
     assert "KeyError: 'nothing here'" in told["why"]
 
 
-def test_a_changed_check_scores_anew_without_a_call(folder):
+def test_a_changed_check_scores_again_without_a_call(folder):
     pennyweight(folder, "run", "suite.yaml")
     made = (folder / "calls.txt").read_text()
     changed = SUITE.replace("contains: share", "contains: shrimp")

@@ -52,7 +52,7 @@ def test_cliffs_delta_is_that_of_a_double_loop():
 
 @pytest.mark.parametrize(("more", "less", "n"), [(9, 2, 40), (1, 0, 12), (0, 0, 25), (12, 12, 30)])
 def test_tangos_interval_ends_where_its_score_statistic_does(more, less, n):
-    """The statistic is found anew: by maximising the likelihood under each end, on a fine grid."""
+    """The statistic is found again: by maximising the likelihood under each end, on a fine grid."""
     for end in tango(more / n, less / n, n, Z):
         least = np.linspace(max(0, -end), (1 - end) / 2, 400_001)[1:-1]
         alike = more * np.log(least + end) + less * np.log(least)

@@ -1,4 +1,4 @@
-"""Queries by the driver alone: values stay values, lost connections are made anew."""
+"""Queries by the driver alone: values stay values, lost connections are made again."""
 
 import psycopg
 import pytest
@@ -34,7 +34,7 @@ def test_what_was_written_is_read_at_once(store):
     assert kept.state(store, RUN).run.status == "done"
 
 
-def test_a_lost_connection_is_made_anew(postgresql):
+def test_a_lost_connection_is_made_again(postgresql):
     address = postgresql.database()
     store = Store(address)
     store.add_run(run())

@@ -99,7 +99,7 @@ def test_groups_of_any_size_are_written_whole(store):
     assert store.spent(RUN)["calls"] == sum(sizes)
 
 
-def test_a_record_made_anew_replaces_the_old_one_and_the_ledger_keeps_both_calls(store):
+def test_a_record_made_again_replaces_the_old_one_and_the_ledger_keeps_both_calls(store):
     store.write([record("a", status="error", error="x", response=None)], [call("a", cost_usd=0.5)])
     store.write([record("a", fingerprint="g", response="4")], [call("a", cost_usd=0.25)])
     (row,) = rows(store)

@@ -70,7 +70,7 @@ def test_a_data_set_needs_a_model_and_says_so(page):
     assert "FINAL_ANSWER" in page.locator("[data-plan] .said").first.text_content()
 
 
-def test_what_is_no_data_set_is_refused_and_the_next_file_begins_anew(page):
+def test_what_is_no_data_set_is_refused_and_the_next_file_begins_again(page):
     alert = page.get_by_role("alert")
     choose(page, "picture.png")
     alert.get_by_text("picture.png: choose a suite (.yaml) or a data set (.jsonl").wait_for()
