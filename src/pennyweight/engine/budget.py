@@ -45,6 +45,8 @@ class Amount:
 
     def times(self, calls: int) -> Amount:
         """Return the amount of several such calls."""
+        if calls == 1:
+            return self
         usd, tokens = self.usd, self.tokens
         return Amount(usd and usd * calls, tokens and tokens * calls)
 
@@ -97,6 +99,8 @@ class Budget:
     """The largest usage of one call so far, by payer."""
     ledger: ReservationLedger | None = None
     """Writes reservations to the ledger before calls are sent."""
+    is_limited: bool = field(init=False)
+    """Whether there is a limit of money or tokens."""
     _open: dict[Payer, set[Reservation]] = field(default_factory=dict)
     _in_flight: int = 0
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -115,10 +119,9 @@ class Budget:
             {payer: Amount(*used) for payer, used in largest_calls(store, run_id).items()},
         )
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a limit of money or tokens."""
-        return self.limits.usd is not None or self.limits.tokens is not None
+    def __post_init__(self) -> None:
+        """Look at the limits once: each call asks several times."""
+        self.is_limited = self.limits.usd is not None or self.limits.tokens is not None
 
     @property
     def left(self) -> float | None:
