@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import compare, gates, run, score, startup, web
+from bench import compare, gates, run, score, startup, statistics, web
 
 BENCHES = {
     "startup": (startup.run, "seconds"),
@@ -10,11 +10,14 @@ BENCHES = {
     "run": (run.run, "two minutes"),
     "gates": (gates.run, "a minute"),
     "compare": (compare.run, "several minutes"),
+    "statistics": (statistics.run, "ten minutes"),
     "web": (web.run, "a quarter of an hour"),
 }
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["statistics"]:
+        sys.exit(statistics.main(sys.argv[2:]))
     names = sys.argv[1:] or list(BENCHES)
     if unknown := set(names) - set(BENCHES):
         sys.exit(f"Unknown benchmark: {', '.join(unknown)}. Benchmarks: {', '.join(BENCHES)}.")

@@ -1,13 +1,18 @@
 """The benchmarks and tools run: their imports exist, and a small part of each works."""
 
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from bench import gates, sample_store, score
+from bench import gates, sample_store, score, statistics
+from bench.coverage import Coverage, ExactRate
+from bench.findings import Finding
+from bench.worlds import Amounts, Law
 
 from pennyweight.store.store import Store
 
@@ -41,3 +46,34 @@ def test_sample_records_can_be_written(tmp_path):
     store.close()
     score.generate(tmp_path / "records.jsonl", 10)
     assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 10
+
+
+def test_coverage_of_a_rate_is_computed_from_every_possible_count():
+    (found,) = ExactRate(10, 0.5, 0.5, 0.9).measure(0, 0)
+    low, high = 2, 8  # 95 % intervals of 2 to 8 passes in 10 contain one half
+    within = sum(math.comb(10, k) for k in range(low, high + 1)) / 2**10
+    assert found.rate == pytest.approx(within)
+    assert found.error == 0
+
+
+def test_a_simulated_row_repeats_with_its_seed():
+    row = Coverage("cost_usd_mean", Amounts("cost_usd", Law("gamma", 5), 20))
+    (first,), (again,), (other,) = (row.measure(seed, 50) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert 0.8 < first.rate <= 1
+    assert 0.7 < first.width < 1.3
+
+
+def test_every_seed_has_worlds_of_its_own():
+    first, again, other = (statistics.sections(seed)["drawn"] for seed in (1, 1, 2))
+    assert first == again
+    assert not set(first) & set(other)
+
+
+def test_a_row_misses_its_bound_only_beyond_the_error_of_the_simulation():
+    row = Finding("", "", "", "", 0.92, 0.006, 0.95, 0.93, 1.0, 1000, 1.2, 1.5)
+    assert row.met
+    assert not replace(row, rate=0.91).met
+    assert not replace(row, width=1.6).met
+    assert not replace(row, low=0.75, high=0.85).met
