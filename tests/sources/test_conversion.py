@@ -128,6 +128,9 @@ WRONG = [
     ("start_time", "nan", "it must be a finite number"),
     ("expected_behaviors", "greets", "it must be a list"),
     ("violated", {"a": 1}, "it must be a list"),
+    ("judge_scores", "[0.5, NaN]", "its numbers must be finite"),
+    ("judge_scores", "[0.5, -Infinity]", "its numbers must be finite"),
+    ("judge_scores", ["Infinity"], "its numbers must be finite"),
 ]
 
 
@@ -153,6 +156,7 @@ def test_a_cell_that_cannot_be_is_told_with_its_record(
         ({"prob_correct": [0.5, float("nan")]}, "row 2: prob_correct is nan; it must be a finite"),
         ({"latency": [1.0, float("inf")]}, "row 2: latency_ms (column 'latency') is inf"),
         ({"start_time": [1.0, float("nan")]}, "row 2: start_time is nan"),
+        ({"judge_scores": [[0.5], [float("nan"), 1.0]]}, "row 2: judge_scores is [nan, 1.0]; its"),
         ({"prompt_tokens": [True, False]}, "row 1: prompt_tokens is True; it must be a number"),
         ({"confidence": [[0.5], [0.1]]}, "row 1: prob_correct (column 'confidence') is"),
     ],

@@ -285,6 +285,7 @@ def _numbers(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr,
         numbers = text.map_elements(_json_numbers, return_dtype=pl.List(pl.Float64))
         checks = [((text != "") & numbers.is_null(), "it must be a list such as [0.5, 0.75]")]
     low, high = column.minimum, column.maximum
+    checks.append((~numbers.list.sum().is_finite(), "its numbers must be finite"))
     outside = (numbers.list.min() < low) | (numbers.list.max() > high)
     checks.append((outside, f"its numbers must be between {low:g} and {high:g}"))
     return numbers.list.drop_nulls(), checks
