@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import resource
 import subprocess
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from engine.command import kept, run
 from engine.serving import calls, server, suite
+from pennyweight.engine.calls import reserved_row
 from pennyweight.engine.writer import Writer
 from pennyweight.errors import StoreError
 from pennyweight.store import store as module
@@ -49,6 +51,8 @@ def stops_and_goes_on(folder, address, reason, limited, make_room):
         rows, spent = kept(address)
         assert 0 < len(rows) == spent["calls"] < TASKS
         assert calls(slow) <= len(rows) + FLYING  # it made no more calls that it could not keep
+        lost = int(re.search(r"repeated on resume: (\d+) response", said)[1])
+        assert calls(slow) - len(rows) <= lost <= FLYING
         make_room()
         code, said = run(address, "run", "--resume")
         assert code == 0, said
@@ -190,6 +194,25 @@ def test_all_who_wait_are_told_and_what_was_not_kept_is_counted(tmp_path):
         assert {type(t) for t in await put(writer, "d")} == {StoreError}
         with pytest.raises(StoreError, match="repeated on resume: 4 responses"):
             await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE pennyweight_record")
+        asyncio.run(main())
+
+
+def test_every_call_that_was_not_stored_is_counted(tmp_path):
+    async def main():
+        writer = Writer(store.write, lambda _: None)
+        talk = asyncio.gather(
+            writer.put(record("a"), [call("a"), call("a"), call("a")]),  # a conversation
+            writer.put(None, [call("b")]),  # a call that is tried again
+            writer.put(None, [reserved_row(RUN, 1.0, 5)]),
+            return_exceptions=True,
+        )
+        assert {type(t) for t in await talk} == {StoreError}
+        with pytest.raises(StoreError, match="resume: 6 responses, 2 of them still in flight"):
+            await writer.close(in_flight=2)
 
     with closing(Store(str(tmp_path / "store.db"))) as store:
         with store.engine.begin() as connection:

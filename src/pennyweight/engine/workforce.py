@@ -95,16 +95,17 @@ class Workforce:
 
     async def close(self) -> None:
         """Write the remaining rows: those of cancelled calls, and no more is reserved."""
-        rows, ledger = self.cut, self.budget.ledger
+        cut, ledger, rows = len(self.cut), self.budget.ledger, self.cut
         try:
             if ledger:
                 await ledger.close()
                 if ledger.usd or ledger.tokens:
                     rows = [*rows, reserved_row(self._run, -ledger.usd, -ledger.tokens)]
             if rows and not self.writer.error:
+                cut = 0  # the writer counts them from here on
                 await self.writer.put(None, rows)
         finally:
-            await self.writer.close()
+            await self.writer.close(cut)
 
     def stop(self) -> None:
         """Start no new call; calls in flight are completed and written."""

@@ -9,12 +9,13 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from pennyweight.errors import StoreError
-from pennyweight.store.store import Row
+from pennyweight.store.store import CALL_COLUMNS, RESERVED, Row
 
 Item = tuple[Row | None, list[Row], "asyncio.Future[None] | None", Callable[[], None]]
 WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
 """Writes records, or judgments, and their calls in one transaction."""
 
+_KIND = CALL_COLUMNS.index("kind")
 SMALL_GROUP, LARGE_GROUP = 16, 256
 """How many records are handed over while the thread is idle, and at the latest."""
 
@@ -57,7 +58,7 @@ class Writer:
         most `spare` records unwritten, return at once.
         """
         if self.error:
-            self._lost += record is not None
+            self._lost += _responses(record, calls)
             raise self.error
         self._unwritten += 1
         done = self._loop.create_future() if self._unwritten > spare else None
@@ -85,15 +86,19 @@ class Writer:
         if group:
             self._queue.put(group)
 
-    async def close(self) -> None:
-        """Write the rest and end; raise the error that stopped the writing."""
+    async def close(self, in_flight: int = 0) -> None:
+        """Write the rest and end; raise the error that stopped the writing.
+
+        `in_flight` is the number of calls that were cancelled because of it.
+        """
         self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         self._give_up()
-        if isinstance(self.error, StoreError) and self._lost:
-            lost = "1 response" if self._lost == 1 else f"{self._lost:,} responses"
-            text = f"{self.error} Not stored, and repeated on resume: {lost}."
+        if isinstance(self.error, StoreError) and (lost := self._lost + in_flight):
+            text = f"{self.error} Not stored, and repeated on resume: {lost:,} response"
+            text += "s" if lost > 1 else ""
+            text += f", {in_flight:,} of them still in flight." if in_flight else "."
             raise StoreError(text) from self.error
         if self.error:
             raise self.error
@@ -133,7 +138,7 @@ class Writer:
         left, self._gathered = self._gathered, []
         while not self._queue.empty():
             left += self._queue.get() or ()
-        self._lost += sum(record is not None for record, *_ in left)
+        self._lost += sum(_responses(record, calls) for record, calls, *_ in left)
         self._wake(left)
         if self.error:
             self._failed()
@@ -144,3 +149,8 @@ class Writer:
             then()
             if done is not None and not done.done():
                 done.set_result(None)
+
+
+def _responses(record: Row | None, calls: Sequence[Row]) -> int:
+    """Count the calls of a record: a conversation, or an attempt with retries, has several."""
+    return max(record is not None, sum(row[_KIND] != RESERVED for row in calls))
