@@ -153,4 +153,5 @@ class Writer:
 
 def _responses(record: Row | None, calls: Sequence[Row]) -> int:
     """Count the calls of a record: a conversation, or an attempt with retries, has several."""
-    return max(record is not None, sum(row[_KIND] != RESERVED for row in calls))
+    made = [row for row in calls if row[_KIND] != RESERVED]
+    return max(record is not None, len(made))

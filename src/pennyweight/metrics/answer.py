@@ -64,6 +64,14 @@ def _shares(correct: pl.Expr, label: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return hits - hits.shift(1, fill_value=0), sizes
 
 
+def _ordered_sum(values: pl.Expr) -> pl.Expr:
+    """Add values in a fixed order, so that the last digit does not depend on the order of labels.
+
+    That order differs between processes. Polars leaves out a sort before `sum` or `mean`.
+    """
+    return values.sort().cum_sum().last()
+
+
 def _hit(target: pl.Expr, answer: pl.Expr) -> pl.Expr:
     return (target == answer).fill_null(value=False)
 
@@ -88,7 +96,7 @@ def _macro(labels: Labels, target: pl.Expr, answer: pl.Expr, positive: str | Non
     if positive is not None:
         return _of_positive(hit, label, positive).mean()
     hits, sizes = _shares(hit, label)
-    return (hits / sizes).mean()
+    return _ordered_sum(hits / sizes) / sizes.len()
 
 
 def _terms(labels: Labels, target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
@@ -121,7 +129,8 @@ class MacroShare:
         share, n = pl.col("hit") / pl.col("n"), pl.col("n")
         own = share * (1 - share) / (n - 1).clip(lower_bound=1)
         least = smoothed_variance(pl.col("hit"), n) / n
-        variance = labels.select(pl.max_horizontal(own, least).sum()).item() / labels.height**2
+        summed = labels.select(_ordered_sum(pl.max_horizontal(own, least))).item()
+        variance = summed / labels.height**2
         if sample.clustered:
             return replace(linear, least=lambda *_, **__: pl.lit(variance))(sample)
         error, tasks = np.array([math.sqrt(variance)]), np.array([float(sample.clusters)])
