@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Protocol
 
-from bench import coverage
+from bench import coverage, differences, limits
 from bench.findings import Finding
 from bench.measure import Result
 
@@ -35,7 +35,9 @@ def sections(seed: int) -> dict[str, list[Row]]:
     """Return all rows by section; the seed draws the worlds of one of them."""
     return {
         "intervals": [*coverage.rows()],
-        "drawn": [*coverage.drawn(seed)],
+        "comparisons": [*differences.rows()],
+        "gates": [*limits.rows()],
+        "drawn": [*coverage.drawn(seed), *differences.drawn(seed), *limits.drawn(seed)],
     }
 
 

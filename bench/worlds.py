@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[np.generic]]
 """The values of each column: data sets × tasks × attempts."""
-Family = Literal["lognormal", "gamma", "Weibull", "mixture", "beta", "steady"]
+Family = Literal["lognormal", "gamma", "Weibull", "mixture", "beta", "steady", "two"]
 SIGNS = {"lognormal": "σ", "gamma": "shape", "Weibull": "shape"}
 
 
@@ -35,6 +35,8 @@ class Law:
             return f"beta({self.a:g}, {self.b:g})"
         if self.family == "steady":
             return "steady"
+        if self.family == "two":
+            return f"one price, {self.a:g} times as much in {self.b:.0%}"
         return f"{self.family} {SIGNS[self.family]} {self.a:g}"
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -46,8 +48,8 @@ class Law:
             return rng.weibull(self.a, shape)
         if self.family == "beta":
             return rng.beta(self.a, self.b, shape)
-        few = rng.random(shape) < self.b
-        return rng.gamma(20, 1 / 20, shape) * np.where(few, self.a, 1.0)
+        many = np.where(rng.random(shape) < self.b, self.a, 1.0)
+        return many if self.family == "two" else many * rng.gamma(20, 1 / 20, shape)
 
     @property
     def mean(self) -> float:
@@ -57,6 +59,7 @@ class Law:
             "Weibull": lambda: math.gamma(1 + 1 / self.a),
             "beta": lambda: self.a / (self.a + self.b),
             "mixture": lambda: 1 + self.b * (self.a - 1),
+            "two": lambda: 1 + self.b * (self.a - 1),
             "steady": lambda: 1.0,
         }[self.family]()
 

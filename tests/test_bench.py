@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from bench import gates, sample_store, score, statistics
 from bench.coverage import Coverage, ExactRate
+from bench.differences import Costs, Detects, FalseAlarms
 from bench.findings import Finding
+from bench.limits import AtLimit
 from bench.worlds import Amounts, Law
 
 from pennyweight.store.store import Store
@@ -63,6 +65,21 @@ def test_a_simulated_row_repeats_with_its_seed():
     assert first != other
     assert 0.8 < first.rate <= 1
     assert 0.7 < first.width < 1.3
+
+
+def test_equal_sides_are_compared_as_users_compare_them():
+    row = FalseAlarms(Costs(Law("lognormal", 0.5), Law("lognormal", 0.5), 10))
+    (found,) = row.measure(1, 20)
+    assert found.rate < 0.3
+    (power,) = Detects(row.world).measure(1, 20)
+    assert power.rate > 0.2
+
+
+def test_gates_are_decided_at_their_limit():
+    row = AtLimit("cost_usd_mean", Amounts("cost_usd", Law("gamma", 9), 20))
+    passed, failed = row.measure(1, 20)
+    assert passed.rate + failed.rate < 0.5
+    assert passed.sets == failed.sets == 10
 
 
 def test_every_seed_has_worlds_of_its_own():
