@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pennyweight.api.gate import gate as gate
     from pennyweight.api.judge import judge as judge
     from pennyweight.api.models import ask as ask
+    from pennyweight.api.plan import plan as plan
     from pennyweight.api.report import report as report
     from pennyweight.api.run import RunResult as RunResult
     from pennyweight.api.run import Until as Until
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pennyweight.define import metric as metric
     from pennyweight.scoring.comparison import Comparison as Comparison
     from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
+    from pennyweight.scoring.sample_plan import SamplePlan as SamplePlan
     from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
     from pennyweight.scoring.scores import Scores as Scores
 
@@ -32,6 +34,7 @@ _PUBLIC = {
     "MetricsSummary": "pennyweight.scoring.scores",
     "PerTaskResult": "pennyweight.scoring.per_task",
     "RunResult": "pennyweight.api.run",
+    "SamplePlan": "pennyweight.scoring.sample_plan",
     "Scores": "pennyweight.scoring.scores",
     "Until": "pennyweight.api.run",
     "Watcher": "pennyweight.api.run",
@@ -44,6 +47,7 @@ _PUBLIC = {
     "measure": "pennyweight.define",
     "metric": "pennyweight.define",
     "per_task_results": "pennyweight.api.score",
+    "plan": "pennyweight.api.plan",
     "report": "pennyweight.api.report",
     "resume": "pennyweight.api.run",
     "run": "pennyweight.api.run",

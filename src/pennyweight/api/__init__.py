@@ -5,6 +5,7 @@ Tested elsewhere:
     compare.py: tests/scoring/test_comparison.py
     event_loop.py: tests/api/test_run.py
     judge.py: tests/api/test_run.py
+    plan.py: tests/cli/test_plan.py
     report.py: tests/api/test_agreement.py
     review.py: tests/runs/test_observations.py
     runs.py: tests/api/test_run.py

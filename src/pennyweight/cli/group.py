@@ -16,6 +16,7 @@ COMMANDS = {
     "serve": "View, start and compare runs in the browser.",
     "compare": "Compare tiers, subjects, runs or files on the same tasks.",
     "gate": "Decide by a policy whether records are good enough.",
+    "plan": "Plan how many tasks and repeats a question needs.",
     "baseline": "Save records under a name, to compare with later.",
     "metrics": "Explain every metric.",
     "judge": "Judge the attempts of a run by a rubric.",

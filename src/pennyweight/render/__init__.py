@@ -9,6 +9,7 @@ Tested elsewhere:
     plan.py: tests/cli/test_run.py
     ranges.py: tests/web/test_charts.py
     runs.py: tests/cli/test_run.py
+    sample_plan.py: tests/cli/test_plan.py
     scenarios.py: tests/cli/test_show.py
     scores_table.py: tests/render/test_scores.py
     terminal.py: tests/render/test_scores.py

@@ -5,5 +5,6 @@ Tested elsewhere:
     digest.py: tests/api/test_digest.py
     groups.py: tests/scoring/test_estimates.py
     pairs.py: tests/scoring/test_comparison.py
+    sample_plan.py: tests/cli/test_plan.py
     scores.py: tests/render/test_scores.py
 """
