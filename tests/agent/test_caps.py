@@ -1,5 +1,6 @@
 """What agents may use: output, disk, files and processes are bounded, however they go about it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -130,9 +131,10 @@ def test_files_without_a_name_count(tmp_path, sandbox):
 def test_processes_are_limited():
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[1])"
     reading, writing = os.pipe()
-    told = [str(writing), str(os.getpid()), "1", "1000000", "1000000000", "1024", "0"]
+    orders = supervise.Orders(writing, os.getpid(), 1, 1_000_000, 1_000_000_000, 1024)
+    told = json.dumps(orders._asdict())
     done = subprocess.run(
-        [sys.executable, "-I", "-S", supervise.__file__, *told, PYTHON, "-c", code],
+        [sys.executable, "-I", "-S", supervise.__file__, told, PYTHON, "-c", code],
         pass_fds=[writing],
         capture_output=True,
         text=True,

@@ -173,6 +173,7 @@ class CommandAgent(Model):
             stdin=stdin,
             watch=lambda watcher: folders.exceeded(agent.caps, watcher),
             status=sandbox.status_of(agent),
+            files=sandbox.files_of(agent, folders),
         )
 
     def _with_full_path(self, words: Sequence[str]) -> list[str]:

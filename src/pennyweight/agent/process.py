@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pennyweight.agent.supervisor import below, process_stat
+from pennyweight.agent.supervisor import Orders, below, process_stat
 from pennyweight.models.failure import CallError
 
 SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
@@ -96,20 +96,30 @@ async def run(
     stdin: Path | None = None,
     watch: Callable[[int], str | None] | None = None,
     status: int = 0,
+    files: Mapping[int, str] | None = None,
 ) -> ProcessResult:
     """Run a command until it ends, or until it exceeds its time or its disk limit.
 
     `folder` is its working directory, one of the folders of its attempt. `stdin` is the file that
     it reads as standard input. `watch` checks the disk, in a thread, and returns which limit is
     exceeded; it gets the parent of the command's processes. `status` is the descriptor on which a
-    sandbox reports whether it started the command.
+    sandbox reports whether it started the command. `files` are files that the command can read
+    from descriptors.
     """
     mark = "/".join(folder.parent.parts[-2:])
     reading, writing = os.pipe()
+    orders = Orders(
+        writing,
+        os.getpid(),
+        GRACE,
+        limits.largest,
+        limits.memory,
+        limits.processes,
+        status,
+        tuple((files or {}).items()),
+    )
     try:
-        process = await _start(
-            (str(status), *words), writing, folder, {**environment, VARIABLE: mark}, limits, stdin
-        )
+        process = await _start(words, orders, folder, {**environment, VARIABLE: mark}, stdin)
     except BaseException:
         os.close(reading)
         raise
@@ -147,23 +157,22 @@ async def run(
 
 async def _start(
     words: Sequence[str],
-    result: int,
+    orders: Orders,
     folder: Path,
     environment: Mapping[str, str],
-    limits: ProcessLimits,
     stdin: Path | None,
 ) -> asyncio.subprocess.Process:
-    numbers = (result, os.getpid(), GRACE, limits.largest, limits.memory, limits.processes)
+    told = json.dumps(orders._asdict())
     try:
         with Path(stdin or os.devnull).open("rb") as file:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", SUPERVISOR, *map(str, numbers), *words),
+                *(sys.executable, "-I", "-S", SUPERVISOR, told, *words),
                 cwd=folder,
                 env=dict(environment),
                 stdin=file,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(result,),
+                pass_fds=(orders.result,),
                 start_new_session=True,
             )
     except (OSError, ValueError) as error:

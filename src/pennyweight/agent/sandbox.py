@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pennyweight.agent.folders import CONTAINER, AttemptFolders, end_container
 from pennyweight.agent.process import ProcessResult
+from pennyweight.agent.seccomp import filter_of
 from pennyweight.errors import UsageError
 from pennyweight.suite.values import Agent
 
@@ -29,8 +30,12 @@ _ETC = (
 _PEOPLE = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
 _SHARED_MEMORY = 64_000_000
 _NO_NAMESPACES = ["--unshare-user", "--disable-userns"]
+_NO_INIT = ["--ro-bind", "/dev/null", "/proc/1/mem", "--ro-bind", "/dev/null", "/proc/1/task/1/mem"]
+"""Hides the memory of the sandbox's init process, which runs as the same user as the agent."""
 STATUS = 198
 """The descriptor on which bubblewrap reports the status of its command."""
+FILTER = 197
+"""The descriptor from which bubblewrap reads the filter of system calls."""
 _NOT_RUN = (125, 126, 127)
 """Exit codes of podman and docker if the image or its command cannot be run. The command itself
 may also return them, so the engine is asked whether the container started."""
@@ -108,7 +113,17 @@ def bubblewrap_problem() -> str | None:
 @lru_cache(maxsize=1)
 def can_disable_namespaces() -> bool:
     """Return whether bubblewrap can forbid new user namespaces in its sandbox, as 0.8 and later."""
-    words = ["bwrap", "--unshare-all", *_NO_NAMESPACES, "--ro-bind", "/", "/", "true"]
+    return _works(_NO_NAMESPACES)
+
+
+@lru_cache(maxsize=1)
+def can_hide_init() -> bool:
+    """Return whether the memory of the sandbox's init process can be hidden."""
+    return _works(_NO_INIT)
+
+
+def _works(options: Sequence[str]) -> bool:
+    words = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", *options, "true"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0  # noqa: S603
 
 
@@ -138,6 +153,16 @@ def wrapped(
 def status_of(agent: Agent) -> int:
     """Return the descriptor on which a sandbox reports the status of its command; 0 for none."""
     return STATUS if agent.sandbox == "bubblewrap" else 0
+
+
+def files_of(agent: Agent, folders: AttemptFolders) -> dict[int, str]:
+    """Write the files that a sandbox reads from descriptors; return their paths."""
+    program = filter_of()
+    if agent.sandbox != "bubblewrap" or program is None:
+        return {}
+    path = folders.root / "seccomp"
+    path.write_bytes(program)
+    return {FILTER: str(path)}
 
 
 def failure(agent: Agent, folders: AttemptFolders, ended: ProcessResult) -> str | None:
@@ -183,6 +208,7 @@ def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
     people.write_text(_PEOPLE)
     words = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent"]
     words += ["--json-status-fd", str(STATUS), *_NO_NAMESPACES * can_disable_namespaces()]
+    words += ["--seccomp", str(FILTER)] if filter_of() else []
     words += ["--new-session", "--uid", "1000", "--gid", "1000", "--hostname", "agent"]
     words += ["--share-net"] if agent.network else []
     for folder in _SYSTEM:
@@ -194,7 +220,7 @@ def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
         words += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
     # where Pennyweight runs as root, the kernel's settings would be its to change
     words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += ["--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"]  # noqa: S108
+    words += [*_NO_INIT * can_hide_init(), "--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"]  # noqa: S108
     words += ["--bind", str(folders.work), WORK, "--bind", str(folders.home), HOME]
     words += ["--bind", str(folders.tmp), TMP]
     for path in agent.read:

@@ -2,14 +2,11 @@
 
 This file runs as a script, with the standard library alone:
 
-    supervisor.py RESULT PARENT GRACE LARGEST MEMORY PROCESSES STATUS COMMAND…
+    supervisor.py ORDERS COMMAND…
 
-RESULT is the descriptor to which it reports how the command ended; PARENT is the process that must
-be alive; GRACE the seconds between SIGTERM and SIGKILL; LARGEST the maximum size of a file in
-bytes; MEMORY the bytes that each process may use; PROCESSES how many may be added to those of the
-user; STATUS the descriptor on which a sandbox reports the status of its command, or 0. SIGTERM
-asks the command to end, SIGINT kills it. On Linux everything that the command starts stays below
-this process, including new sessions and daemons, and ends with it.
+ORDERS are the fields of `Orders` as JSON. SIGTERM asks the command to end, SIGINT kills it. On
+Linux everything that the command starts stays below this process, including new sessions and
+daemons, and ends with it.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 PDEATHSIG, SUBREAPER = 1, 36
 WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
@@ -32,26 +30,41 @@ THREADS = 4
 """Threads for each process that is allowed; the kernel limits both together."""
 
 
-def main(
-    result: int,
-    parent: int,
-    grace: float,
-    largest: int,
-    memory: int,
-    processes: int,
-    status: int,
-    words: list[str],
-) -> int:
+class Orders(NamedTuple):
+    """What the supervisor is told."""
+
+    result: int
+    """The descriptor to which it reports how the command ended."""
+    parent: int
+    """The process that must be alive."""
+    grace: float
+    """The seconds between SIGTERM and SIGKILL."""
+    largest: int
+    """The maximum size of a file in bytes."""
+    memory: int
+    """The bytes that each process may use."""
+    processes: int
+    """How many processes may be added to those of the user."""
+    status: int = 0
+    """The descriptor on which a sandbox reports the status of its command, or 0."""
+    files: tuple[tuple[int, str], ...] = ()
+    """Descriptors that the command gets, and the files that it can read from them."""
+
+
+def main(orders: Orders, words: list[str]) -> int:
     """Run the command and report how it ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     _adopt()
-    if os.getppid() != parent:
+    result, status = orders.result, orders.status
+    if os.getppid() != orders.parent:
         return 1
     os.set_inheritable(result, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    _limit(memory, processes)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (orders.largest, orders.largest))
+    _limit(orders.memory, orders.processes)
+    opened = [(os.open(path, os.O_RDONLY), number) for number, path in orders.files]
     reading, writing = os.pipe()
+    pairs = [*opened, (writing, status)] if status else opened
     try:
         child = os.posix_spawnp(
             words[0],
@@ -60,13 +73,13 @@ def main(
             setpgroup=0,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
-            file_actions=[(os.POSIX_SPAWN_DUP2, writing, status)] if status else [],
+            file_actions=[(os.POSIX_SPAWN_DUP2, *pair) for pair in pairs],
         )
     except OSError as error:
         os.write(result, json.dumps({"spawn_error": f"{words[0]}: {error.strerror}"}).encode())
         return 127
     os.close(writing)
-    code = _wait(child, grace)
+    code = _wait(child, orders.grace)
     left = _end_all(child)
     report = {"exit_code": code, "left": left, "started": _started(reading) if status else None}
     os.write(result, json.dumps(report).encode())
@@ -218,7 +231,4 @@ def below(root: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    given = sys.argv
-    result, parent, largest, memory, processes, status = (int(given[i]) for i in (1, 2, 4, 5, 6, 7))
-    limits = (largest, memory, processes)
-    sys.exit(main(result, parent, float(given[3]), *limits, status, given[8:]))
+    sys.exit(main(Orders(**json.loads(sys.argv[1])), sys.argv[2:]))
