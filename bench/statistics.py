@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Protocol
 
-from bench import coverage, differences, limits
+from bench import coverage, differences, early_stops, limits, ratchets
 from bench.findings import Finding
 from bench.measure import Result
 
@@ -37,6 +37,7 @@ def sections(seed: int) -> dict[str, list[Row]]:
         "intervals": [*coverage.rows()],
         "comparisons": [*differences.rows()],
         "gates": [*limits.rows()],
+        "releases": [*early_stops.rows(), *ratchets.rows()],
         "drawn": [*coverage.drawn(seed), *differences.drawn(seed), *limits.drawn(seed)],
     }
 

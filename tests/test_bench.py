@@ -12,8 +12,10 @@ import pytest
 from bench import gates, sample_store, score, statistics
 from bench.coverage import Coverage, ExactRate
 from bench.differences import Costs, Detects, FalseAlarms
+from bench.early_stops import Decided, Rates, Saving
 from bench.findings import Finding
 from bench.limits import AtLimit
+from bench.ratchets import Ratchet
 from bench.worlds import Amounts, Law
 
 from pennyweight.store.store import Store
@@ -80,6 +82,18 @@ def test_gates_are_decided_at_their_limit():
     passed, failed = row.measure(1, 20)
     assert passed.rate + failed.rate < 0.5
     assert passed.sets == failed.sets == 10
+
+
+def test_early_stops_and_the_ratchet_are_decided():
+    (decided,) = Decided(0.96, 0.8, 20).measure(1, 40)
+    assert 0 <= decided.rate <= 1
+    wrong_fail, wrong_pass, saved = Saving(
+        "pass_rate", Rates(0.9, 60), Rates(0.5, 60), 0.8
+    ).measure(1, 20)
+    assert (wrong_fail.sets, wrong_pass.sets, saved.sets) == (5, 5, 10)
+    assert saved.rate <= 1
+    early = Ratchet("value", tasks=20).measure(1, 8)
+    assert [found.world.split()[-1] for found in early] == ["2", "10", "20"]
 
 
 def test_every_seed_has_worlds_of_its_own():
