@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from cli.command import pennyweight
 from engine.command import PENNYWEIGHT
 from engine.command import run as command
 from pennyweight.api.run import resume
@@ -90,17 +91,24 @@ def untouched(folder):
     return not (folder / "MARK").exists()
 
 
+def refused(said, kind):
+    """Whether a command names what the stored text would use, and what to type instead."""
+    return SHOWN[kind] in said and f"pennyweight run --resume {RUN} --suite FILE" in said
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_the_text_of_a_store_is_refused_and_shown(kind, store_address, folder):
     insert(store_address, HOSTILE[kind], folder / "absent.yaml")
     for extra in ((), ("--yes",), ("--dry-run",)):
-        code, said = command(
-            store_address, "run", "--resume", RUN, *extra, stdin=subprocess.DEVNULL
-        )
-        assert code == 2, said
-        assert SHOWN[kind] in said
-        assert f"pennyweight run --resume {RUN} --suite FILE" in said
-        assert "Traceback" not in said
+        done = pennyweight("run", "--resume", RUN, *extra, "--store", store_address)
+        assert (done.code, refused(done.err, kind)) == (2, True), done.err
+    assert untouched(folder)
+
+
+def test_a_process_refuses_the_text_of_a_store(store_address, folder):
+    insert(store_address, HOSTILE["command"], folder / "absent.yaml")
+    code, said = command(store_address, "run", "--resume", RUN, stdin=subprocess.DEVNULL)
+    assert (code, refused(said, "command"), "Traceback" in said) == (2, True, False), said
     assert untouched(folder)
 
 

@@ -7,7 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
 from pennyweight.render.charts import charts
@@ -16,6 +17,9 @@ from pennyweight.render.plain import markdown_code, markdown_table, markdown_tex
 from pennyweight.render.svg import Chart
 from pennyweight.render.view import families, key_figures, metric_cells, side_rows
 from pennyweight.text.format import plural
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,7 @@ def html(report: Report) -> str:
     """Write the report as one HTML file without scripts and without links to other sites."""
     style = stylesheet()
     digest = hashlib.sha256(style.encode()).digest()
-    template = environment().get_template("report.html")
-    return template.render(
+    return _template().render(
         title=report.title,
         digest=report.digest,
         style=style,
@@ -50,6 +53,11 @@ def html(report: Report) -> str:
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
     )
+
+
+@cache
+def _template() -> Template:
+    return environment().get_template("report.html")
 
 
 def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
