@@ -80,7 +80,10 @@ def test_csv_has_a_row_for_each_number_of_attempts():
     [
         ("--rate 0.8", "Say what the plan is for"),
         ("--width 4%", "There is no pilot"),
-        ("--width 4% --difference 5% --rate 0.8", "--difference and --width are two questions"),
+        (
+            "--width 4% --difference 5% --rate 0.8",
+            "--difference and --width are different",
+        ),
         ("--rate 1.2 --width 4%", "--rate 1.2: it must be between 0 and 100 %"),
         ("--rate 1 --width 4%", "does not vary"),
         ("--rate 0.8 --difference 0", "no number of tasks shows a difference this small"),
@@ -91,7 +94,7 @@ def test_csv_has_a_row_for_each_number_of_attempts():
         ("--rate 0.8 --width 4% --power 20%", "--power 20%: it must be at least 50 %"),
         ("--rate 0.8 --width 4% --task-share 120%", "--task-share 120%"),
         ("--rate 0.8 --width 4% --correlation 3", "--correlation 3"),
-        ("--rate 0.8 --width 4% --tasks 1", "--tasks 1: at least two"),
+        ("--rate 0.8 --width 4% --tasks 1", "--tasks 1: how tasks vary"),
         ("--mean 0.02 --difference 10%", "--mean needs --sd"),
         ("--sd 0.02 --difference 10%", "--sd needs --mean"),
         ("--mean 0.02 --sd 0.02 --rate 0.8 --difference 10%", "--rate and --mean are both given"),
@@ -107,3 +110,32 @@ def test_csv_has_a_row_for_each_number_of_attempts():
 )
 def test_mistakes_are_refused_in_plain_words(arguments, message):
     assert message in " ".join(refused("plan", *arguments.split()).split())
+
+
+def test_a_policy_needs_as_many_tasks_as_its_hardest_gate(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "on: confident\nthresholds: {accuracy: 60, cost_usd_mean: '< $0.0012', latency_p95: 5s}\n"
+    )
+    found = planned(RECORDS, "--where", "tier=T1", "--policy", policy, "--runs", "1,3")
+    accuracy, cost, latency = found["gates"]
+    assert (accuracy["expected"], cost["expected"], latency["expected"]) == ("pass", "pass", None)
+    assert "latency_p95_ms is not a mean" in latency["why"]
+    hardest = [max(pair) for pair in zip(accuracy["tasks"], cost["tasks"], strict=True)]
+    assert [row["tasks"] for row in found["rows"]] == hardest
+    assert found["sides"] == 1
+    shown = pennyweight("plan", RECORDS, "--where", "tier=T1", "--policy", policy).out
+    assert "Not planned: latency_p95_ms" in shown
+    assert "Takes the values of the pilot (12 tasks, 36 attempts) for true" in shown
+
+
+def test_a_policy_on_values_is_refused():
+    policy = RECORDS.parent / "gates" / "release.yaml"
+    assert "'on: confident'" in refused("plan", "--rate", "0.8", "--policy", policy)
+
+
+def test_a_value_at_the_threshold_is_never_decided():
+    policy = RECORDS.parent / "gates" / "sure.yaml"
+    found = planned("--rate", "65%", "--policy", policy)
+    assert found["best"] is None
+    assert any("at its threshold" in line for line in found["words"])

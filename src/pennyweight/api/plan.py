@@ -5,14 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pennyweight.api.gate import read_policy
 from pennyweight.api.sources import Given, resolve
 from pennyweight.catalogue import metric_named
 from pennyweight.errors import UsageError
-from pennyweight.gates.threshold import Quantity, kind_of
-from pennyweight.scoring.pilot import Pilot, PilotRecords
-from pennyweight.scoring.sample_plan import Assumptions, PlanRow, Question, SamplePlan
+from pennyweight.gates.assumption import (
+    Amount,
+    Assumption,
+    read_cost,
+    read_quantity,
+    read_share,
+    read_value,
+)
+from pennyweight.gates.decision import needed_metrics
+from pennyweight.gates.planned_gate import planned_gates
+from pennyweight.gates.policy import Policy
+from pennyweight.gates.threshold import kind_of
+from pennyweight.scoring.pilot import PilotRecords
+from pennyweight.scoring.sample_plan import Assumptions, PlannedGate, PlanRow, Question, SamplePlan
 from pennyweight.scoring.typical_records import tasks_for_width
 from pennyweight.stats.sample_size import tasks_for_difference, tasks_for_margin
 from pennyweight.stats.variation import Variation
@@ -20,18 +33,14 @@ from pennyweight.stats.variation import Variation
 if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
-Amount = float | str
 RUNS = (1, 3, 5, 10)
 UNLIMITED = 100
 """More attempts at each task than this change nothing that matters."""
 MAX_RUNS = 1_000
-TASK_SHARE, CORRELATION = 0.7, 0.7
-"""Assumed where no pilot shows them: single answers of two good models then correlate by 0.5."""
 _ASK = (
     "Say what the plan is for: a difference to show (--difference 5%), a width of the interval "
     "(--width 4%), a margin (--no-worse 2%) or a policy to decide (--policy FILE)."
 )
-_ASSUME = "--rate for a rate, or --mean and --sd for a cost, a time or a score"
 
 
 def plan(
@@ -40,6 +49,7 @@ def plan(
     difference: Amount | None = None,
     width: Amount | None = None,
     no_worse: Amount | None = None,
+    policy: str | Path | Policy | Sequence[str | Path] | None = None,
     metric: str | None = None,
     rate: Amount | None = None,
     mean: Amount | None = None,
@@ -61,98 +71,182 @@ def plan(
     """Return how many tasks a question needs, for each number of attempts at a task.
 
     The question is a `difference` between two sides to show, a `width` that the interval should
-    have, or a margin by which one side is shown to be `no_worse`. Amounts are shares (`0.05` or
-    `"5%"`) of a rate, and relative (`"10%"`) of a cost or a time. `pilot` is what `score` takes.
-    Its records show how the metric varies; what they do not show is assumed, and so is everything
-    without a pilot: `rate`, or `mean` and `sd`; `task_share`, the share of the variance that lies
-    between tasks; `correlation`, that of two sides' tasks. `tasks` is how many tasks there are.
+    have, a margin by which one side is shown to be `no_worse`, or a `policy` to decide. Amounts are
+    shares (`0.05` or `"5%"`) of a rate, and relative (`"10%"`) of a cost or a time. `pilot` is what
+    `score` takes. Its records show how the metric varies; what they do not show is assumed, and so
+    is everything without a pilot: `rate`, or `mean` and `sd`; `task_share`, the share of the
+    variance that lies between tasks; `correlation`, that of two sides' tasks. `tasks` is how many
+    tasks there are.
 
     >>> found = plan(difference="5%", rate=0.8, runs=[1, 5])
     >>> [(row.runs, row.tasks, row.attempts) for row in found.rows]
     [(1, 569, 1138), (5, 293, 2930)]
     """
-    question, amount = _question(difference=difference, width=width, no_worse=no_worse)
+    policy = policy or None
+    questions = {"difference": difference, "width": width, "no_worse": no_worse, "policy": policy}
+    question = _question([name for name, given in questions.items() if given is not None])
     by = [by] if isinstance(by, str) else list(by)
-    given = _Given.of(metric, rate, mean, sd, task_share, correlation)
-    checked = _checked_runs(runs)
-    strength = _share("--power", power)
-    if not 0.5 <= strength < 1:
-        raise UsageError(f"--power {power}: it must be at least 50 % and below 100 %.")
-    if not 0 < confidence < 1:
-        raise UsageError(f"The confidence is {confidence:g}; it must be between 0 and 1.")
-    if comparisons < 1:
-        raise UsageError(f"--comparisons {comparisons}: there is at least one.")
-    if tasks is not None and tasks < 2:
-        raise UsageError(f"--tasks {tasks}: at least two tasks are needed to see how they vary.")
-    paired = question != "width"
-    seen = None
+    assumption = Assumption.of(metric, rate, mean, sd, task_share, correlation)
+    goal = _Goal(
+        question, _checked_runs(runs), _power(power), confidence, comparisons, tasks,
+        None if cost_per_attempt is None else read_cost(cost_per_attempt),
+    )  # fmt: skip
+    goal.check()
+    rules = None
+    if policy is not None:
+        rules = policy if isinstance(policy, Policy) else read_policy(policy)
+    wanted = needed_metrics(rules) if rules else [metric] if metric else []
+    records = None
     if pilot is not None:
         records = PilotRecords.read(
-            resolve(pilot, store), [metric] if metric else [], by, where or {},
-            paired=paired, map=map, skip_bad=skip_bad,
+            resolve(pilot, store), wanted, by, where or {}, options=rules.options if rules else {},
+            paired=goal.paired, map=map, skip_bad=skip_bad,
         )  # fmt: skip
-        seen = records.pilot(metric or records.headline(), *given.defaults)
-    variation, about = given.joined(seen)
-    relative, size = _size(question, amount, about.metric, variation)
-    cost = seen.cost if seen else None
-    if cost_per_attempt is not None:
-        cost = _cost(cost_per_attempt)
-    level = (1 - confidence) / comparisons
-    needed = _needed(question, variation, size, level, strength)
-    sides = 2 if paired else 1
-    low, high = variation.likely(paired=paired)
-
-    def row(each: int) -> PlanRow:
-        found = needed(each)
-        if found is None:
-            return PlanRow(each, None)
-        attempts = found * each * sides
-        likely = (math.floor(found * low), math.ceil(found * high)) if low < 1 < high else None
-        return PlanRow(each, found, likely, attempts, None if cost is None else attempts * cost)
-
-    made = SamplePlan(
-        question=question,
-        amount=size,
-        relative=relative,
-        unit=metric_named(about.metric).unit or "",
-        power=strength,
-        confidence=confidence,
-        comparisons=comparisons,
-        sides=sides,
-        rows=tuple(row(each) for each in checked),
-        about=(about,),
-        pilot_tasks=seen.tasks if seen else None,
-        pilot_attempts=seen.attempts if seen else None,
-        cost_per_attempt=cost,
-        available=tasks,
-    )
-    return made if made.best else replace(made, limit=needed(UNLIMITED))
+    if rules is not None:
+        return goal.for_policy(rules, assumption, records)
+    amount = next(x for x in (difference, width, no_worse) if x is not None)
+    return goal.for_amount(amount, assumption, records)
 
 
-def _question(**amounts: Amount | None) -> tuple[Question, Amount]:
-    given = [(name, amount) for name, amount in amounts.items() if amount is not None]
+def _question(given: Sequence[str]) -> Question:
     if not given:
         raise UsageError(_ASK)
     if len(given) > 1:
-        names = " and ".join(f"--{name.replace('_', '-')}" for name, _ in given)
-        raise UsageError(f"{names} are two questions; plan for one at a time.")
-    (name, amount), *_ = given
-    return name, amount  # type: ignore[return-value]
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{names} are different questions; plan for one at a time.")
+    return given[0]  # type: ignore[return-value]
 
 
-def _needed(
-    question: Question, variation: Variation, size: float, level: float, power: float
-) -> Callable[[int], int | None]:
-    """Return the function that gives the tasks needed for each number of attempts."""
-    number = variation.kind == "number"
-    if question == "width":
-        wanted = size * variation.mean if number else size
-        return lambda runs: tasks_for_width(variation, wanted, runs, 1 - level)
-    if question == "no_worse":
-        margin = math.log1p(size) if number else size
-        return lambda runs: tasks_for_margin(variation, margin, runs, level, power)
-    apart = abs(math.log(ratio_of(size))) if number else size
-    return lambda runs: tasks_for_difference(variation, apart, runs, level, power)
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """A question with how surely it should be answered, and with how many attempts."""
+
+    question: Question
+    runs: list[int]
+    power: float
+    confidence: float
+    comparisons: int
+    available: int | None
+    cost: float | None
+
+    def check(self) -> None:
+        """Refuse impossible values."""
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"The confidence is {self.confidence:g}; it must be between 0 and 1.")
+        if self.comparisons < 1:
+            raise UsageError(f"--comparisons {self.comparisons}: there is at least one.")
+        if self.available is not None and self.available < 2:
+            raise UsageError(f"--tasks {self.available}: how tasks vary shows in at least two.")
+
+    @property
+    def paired(self) -> bool:
+        """Whether two sides are compared."""
+        return self.question in {"difference", "no_worse"}
+
+    @property
+    def level(self) -> float:
+        """The significance level of one comparison."""
+        return (1 - self.confidence) / self.comparisons
+
+    def for_amount(
+        self, amount: Amount, assumption: Assumption, records: PilotRecords | None
+    ) -> SamplePlan:
+        """Plan for a difference, a width or a margin of one metric."""
+        seen = None
+        if records is not None:
+            metric = assumption.metric or records.headline()
+            seen = records.pilot(metric, *assumption.defaults)
+        variation, about = assumption.joined(seen)
+        size = _size(self.question, amount, about.metric, variation)
+        needed = self._needed(variation, size)
+        made = self._plan(
+            [needed(each) for each in self.runs],
+            (about,),
+            records,
+            likely=variation.likely(paired=self.paired),
+        )
+        made = replace(
+            made,
+            amount=size,
+            relative=variation.kind == "number",
+            unit=metric_named(about.metric).unit or "",
+        )
+        return made if made.best else replace(made, limit=needed(UNLIMITED))
+
+    def _needed(self, variation: Variation, size: float) -> Callable[[int], int | None]:
+        """Return the function that gives the tasks needed for each number of attempts."""
+        number, level, power = variation.kind == "number", self.level, self.power
+        if self.question == "width":
+            wanted = size * variation.mean if number else size
+            return lambda runs: tasks_for_width(variation, wanted, runs, 1 - level)
+        if self.question == "no_worse":
+            margin = math.log1p(size) if number else size
+            return lambda runs: tasks_for_margin(variation, margin, runs, level, power)
+        apart = abs(math.log(ratio_of(size))) if number else size
+        return lambda runs: tasks_for_difference(variation, apart, runs, level, power)
+
+    def for_policy(
+        self, policy: Policy, assumption: Assumption, records: PilotRecords | None
+    ) -> SamplePlan:
+        """Plan for all gates of a policy that are decided on intervals."""
+        runs = [*self.runs, UNLIMITED]
+        gates, about = planned_gates(policy, assumption, records, runs, self.power)
+        if not about:
+            raise UsageError(_unplanned(policy, gates))
+        tasks = [
+            None if None in column else max(n for n in column if n is not None)
+            for column in zip(*(gate.tasks for gate in gates if not gate.why), strict=True)
+        ]
+        made = self._plan(tasks[:-1], about, records)
+        return replace(
+            made,
+            policy=policy.name,
+            confidence=1 - policy.error_rate,
+            gates=tuple(replace(gate, tasks=gate.tasks[:-1]) for gate in gates),
+            limit=None if made.best else tasks[-1],
+        )
+
+    def _plan(
+        self,
+        needed: Sequence[int | None],
+        about: tuple[Assumptions, ...],
+        records: PilotRecords | None,
+        likely: tuple[float, float] = (1.0, 1.0),
+    ) -> SamplePlan:
+        sides = 2 if self.paired else 1
+        cost = records.cost if records and self.cost is None else self.cost
+        low, high = likely
+
+        def row(runs: int, tasks: int | None) -> PlanRow:
+            if tasks is None:
+                return PlanRow(runs, None)
+            attempts = tasks * runs * sides
+            ends = (math.floor(tasks * low), math.ceil(tasks * high)) if low < 1 < high else None
+            return PlanRow(runs, tasks, ends, attempts, None if cost is None else attempts * cost)
+
+        return SamplePlan(
+            question=self.question,
+            power=self.power,
+            confidence=self.confidence,
+            comparisons=self.comparisons,
+            sides=sides,
+            rows=tuple(map(row, self.runs, needed)),
+            about=about,
+            pilot_tasks=records.tasks if records else None,
+            pilot_attempts=records.frame.height if records else None,
+            cost_per_attempt=cost,
+            available=self.available,
+        )
+
+
+def _unplanned(policy: Policy, gates: Sequence[PlannedGate]) -> str:
+    if all(gate.on == "value" for gate in policy.gates):
+        return (
+            f"{policy.name} decides every gate on its value alone, with any number of tasks. With "
+            "'on: confident' a gate is decided on its interval, which can be planned for."
+        )
+    reasons = "; ".join(f"{gate.name}: {gate.why}" for gate in gates)
+    return f"No gate of {policy.name} can be planned. {reasons}."
 
 
 def ratio_of(difference: float) -> float:
@@ -164,117 +258,11 @@ def ratio_of(difference: float) -> float:
     return 1 - difference if difference < 1 else 1 + difference
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What the caller assumes."""
-
-    metric: str | None
-    rate: float | None
-    mean: float | None
-    sd: float | None
-    task_share: float | None
-    correlation: float | None
-
-    @classmethod
-    def of(
-        cls,
-        metric: str | None,
-        rate: Amount | None,
-        mean: Amount | None,
-        sd: Amount | None,
-        task_share: Amount | None,
-        correlation: float | None,
-    ) -> _Given:
-        """Read and check the assumptions."""
-        declared = metric_named(metric or ("cost_usd_mean" if mean is not None else "pass_rate"))
-        kind = kind_of(declared)
-        if rate is not None and mean is not None:
-            raise UsageError("--rate and --mean are both given; a metric has one of them.")
-        if rate is not None and declared.range != (0, 1):
-            raise UsageError(f"{declared.name} is not a rate: give --mean and --sd.")
-        if sd is not None and mean is None:
-            raise UsageError("--sd needs --mean.")
-        share = None if task_share is None else _share("--task-share", task_share)
-        if correlation is not None and not 0 <= correlation <= 1:
-            raise UsageError(f"--correlation {correlation:g}: it must be between 0 and 1.")
-        middle = None if rate is None else _share("--rate", rate)
-        if middle is not None and not 0 < middle < 1:
-            raise UsageError(
-                f"--rate {rate}: what always passes or always fails does not vary. "
-                "Give a rate between 0 and 100 %."
-            )
-        values = [
-            None if x is None else _value(name, x, declared.name, kind)
-            for name, x in (("--mean", mean), ("--sd", sd))
-        ]
-        return cls(metric, middle, values[0], values[1], share, correlation)
-
-    @property
-    def defaults(self) -> tuple[float, float]:
-        """The share of the variance between tasks, and the correlation of two sides' tasks."""
-        share, correlation = self.task_share, self.correlation
-        return (
-            TASK_SHARE if share is None else share,
-            CORRELATION if correlation is None else correlation,
-        )
-
-    def joined(self, pilot: Pilot | None) -> tuple[Variation, Assumptions]:
-        """Return what the pilot shows with what is assumed instead."""
-        if pilot is None:
-            variation, name = self._alone()
-            assumed = ["mean", "sd", "task_share", "correlation"]
-        else:
-            variation, name, assumed = pilot.variation, pilot.metric, []
-            if not pilot.repeated:
-                assumed.append("task_share")
-            if len(pilot.sides) < 2:
-                assumed.append("correlation")
-            if (mean := self.rate if self.rate is not None else self.mean) is not None:
-                variation, assumed = variation.at(mean), ["mean", *assumed]
-                if self.sd is not None:
-                    raise UsageError("--sd is what the pilot shows; leave it out.")
-            if self.task_share is not None:
-                variation = replace(variation, task_share=self.task_share)
-                assumed.append("task_share")
-            if self.correlation is not None:
-                variation = replace(variation, correlation=self.correlation)
-                assumed.append("correlation")
-        if not variation.sd or not variation.of_difference(1):
-            raise UsageError(
-                f"Nothing varies: every value of {name} is the same, so there is no chance to "
-                f"plan for. Assume some variation: {_ASSUME}."
-            )
-        v = variation
-        found = tuple(dict.fromkeys(assumed))
-        return v, Assumptions(name, v.mean, v.sd, v.task_share, v.correlation, found)
-
-    def _alone(self) -> tuple[Variation, str]:
-        if self.rate is not None:
-            return Variation.of_rate(self.rate, *self.defaults), self.metric or "pass_rate"
-        if self.mean is None:
-            raise UsageError(f"There is no pilot. Name a run or a file, or assume {_ASSUME}.")
-        if self.sd is None:
-            raise UsageError(
-                "--mean needs --sd, the standard deviation of single attempts. Costs often vary "
-                "about as much as their mean."
-            )
-        if self.mean <= 0 or self.sd <= 0:
-            raise UsageError(f"--mean {self.mean:g} --sd {self.sd:g}: both must be above 0.")
-        name = self.metric or "cost_usd_mean"
-        if metric_named(name).range != (0, 1):
-            return Variation.of_number(self.mean, self.sd, *self.defaults), name
-        if self.sd**2 >= self.mean * (1 - self.mean):
-            most = math.sqrt(self.mean * (1 - self.mean))
-            raise UsageError(f"--sd {self.sd:g}: values from 0 to 1 vary by less than {most:.3g}.")
-        return Variation("score", self.mean, self.sd, *self.defaults), name
-
-
-def _size(
-    question: Question, amount: Amount, metric: str, variation: Variation
-) -> tuple[bool, float]:
+def _size(question: Question, amount: Amount, metric: str, variation: Variation) -> float:
     """Read the amount of a question: relative to the mean for numbers, else a share."""
     option = f"--{question.replace('_', '-')}"
-    read = _quantity(option, amount)
+    read = read_quantity(option, amount)
+    kind = kind_of(metric_named(metric))
     if read.number <= 0:
         example = "10%" if variation.kind == "number" else "5%"
         what = {
@@ -283,12 +271,11 @@ def _size(
         }.get(question, "a width this small; give one that is narrow enough for you")
         raise UsageError(f"{option} {amount}: no number of tasks shows {what}, such as {example}.")
     if variation.kind == "number":
-        kind = kind_of(metric_named(metric))
-        size = read.number / 100 if read.unit == "%" else read.value(metric, kind) / variation.mean
-        return True, size
-    size = _value(option, amount, metric, kind_of(metric_named(metric)))
+        relative = read.unit == "%"
+        return read.number / 100 if relative else read.value(metric, kind) / variation.mean
+    size = read_value(option, amount, metric, kind)
     mean = variation.mean
-    most = 1.0 if question == "width" else 2 * min(mean, 1 - mean)
+    most = 2 * min(mean, 1 - mean)
     if question == "difference" and size > most:
         raise UsageError(
             f"{option} {amount}: two sides around {mean:.1%} differ by at most {most:.1%}. "
@@ -296,39 +283,14 @@ def _size(
         )
     if size >= 1:
         raise UsageError(f"{option} {amount}: it must be below 100 %.")
-    return False, size
+    return size
 
 
-def _quantity(option: str, amount: Amount) -> Quantity:
-    try:
-        read = Quantity.parse(amount)
-    except UsageError:
-        raise UsageError(f"{option} {amount}: it must be an amount such as 5% or 0.05.") from None
-    if read.sign is not None:
-        raise UsageError(f"{option} {amount}: it must be an amount without a sign, such as 5%.")
-    return read
-
-
-def _value(option: str, amount: Amount, metric: str, kind: str) -> float:
-    try:
-        return _quantity(option, amount).value(metric, kind)
-    except UsageError as error:
-        raise UsageError(f"{option} {amount}: {error}") from None
-
-
-def _share(option: str, amount: Amount) -> float:
-    read = _quantity(option, amount)
-    number = read.number / 100 if read.unit == "%" or read.number >= 2 else read.number
-    if read.unit not in {"", "%"} or not 0 <= number <= 1:
-        raise UsageError(f"{option} {amount}: it must be between 0 and 100 %.")
-    return number
-
-
-def _cost(amount: Amount) -> float:
-    cost = _value("--cost-per-attempt", amount, "the cost", "US$")
-    if cost < 0:
-        raise UsageError(f"--cost-per-attempt {amount}: it must not be negative.")
-    return cost
+def _power(amount: Amount) -> float:
+    power = read_share("--power", amount)
+    if not 0.5 <= power < 1:
+        raise UsageError(f"--power {amount}: it must be at least 50 % and below 100 %.")
+    return power
 
 
 def _checked_runs(runs: Sequence[int]) -> list[int]:

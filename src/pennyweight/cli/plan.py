@@ -39,6 +39,7 @@ def _whole(values: tuple[str, ...]) -> list[int]:
 @option("--difference", "Show a difference this large between two sides.", "AMOUNT")
 @option("--width", "Get an interval this wide.", "AMOUNT")
 @option("--no-worse", "Show that one side is worse by less than this.", "AMOUNT")
+@option("--policy", "Decide this policy; repeat it for several.", "FILE", multiple=True)
 @option("--metric", "Metric to plan for (default: the headline of the pilot).", "NAME")
 @option("--rate", "Assume this rate.", "SHARE")
 @option("--mean", "Assume this mean of a cost, time or score.", "AMOUNT")

@@ -1,6 +1,7 @@
 """Gates: rules about estimates, and the verdicts they give.
 
 Tested elsewhere:
+    assumption.py: tests/cli/test_plan.py
     declaration.py: tests/gates/test_loader.py
     gate_reader.py: tests/gates/test_loader.py
     invariants.py: tests/gates/test_decision.py

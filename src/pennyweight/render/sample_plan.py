@@ -9,6 +9,7 @@ from pennyweight.render.plain import csv_table, json_text, markdown_table, markd
 from pennyweight.render.terminal import Terminal, borderless
 from pennyweight.scoring.sample_plan import Assumptions, PlanRow, SamplePlan
 from pennyweight.text.format import (
+    MISSING,
     count,
     declared,
     declared_points,
@@ -40,6 +41,15 @@ def _table(plan: SamplePlan) -> str:
     for text in advice(plan):
         terminal.print("\n".join(wrapped(text, width=width)))
     terminal.print()
+    if plan.gates:
+        head, *body = _gates(plan)
+        table = borderless()
+        for index, name in enumerate(head):
+            table.add_column(name, justify="left" if index in {0, 1, 3} else "right", no_wrap=True)
+        for row in body:
+            table.add_row(*row)
+        terminal.print(table)
+        terminal.print()
     head, *body = _rows(plan)
     table = borderless()
     for name in head[:-1]:
@@ -56,10 +66,23 @@ def _table(plan: SamplePlan) -> str:
 
 def _markdown(plan: SamplePlan) -> str:
     parts = ["".join(f"- {markdown_text(line)}\n" for line in advice(plan))]
+    if plan.gates:
+        parts.append(markdown_table(_gates(plan), right=[2, *range(4, 4 + len(plan.rows))]))
     rows = _rows(plan)
     parts.append(markdown_table(rows, right=range(len(rows[0]) - 1)))
     parts += [f"{markdown_text(line)}\n" for line in basis(plan)]
     return "\n".join(parts)
+
+
+def _gates(plan: SamplePlan) -> list[list[str]]:
+    """Make a head and a row for each planned gate: the tasks it needs with so many attempts."""
+    rows = [["gate", "rule", "at", "decides", *(f"×{row.runs}" for row in plan.rows)]]
+    for gate in plan.gates:
+        if not gate.why:
+            value = quantity(gate.value, unit_of(gate.metric))
+            words = gate.name, gate.rule, value, gate.expected or MISSING
+            rows.append([*words, *map(count, gate.tasks)])
+    return rows
 
 
 def _rows(plan: SamplePlan) -> list[list[str]]:
@@ -92,6 +115,8 @@ def _remark(plan: SamplePlan, row: PlanRow) -> str:
 
 def goal(plan: SamplePlan) -> str:
     """Write what the plan is for."""
+    if plan.question == "policy":
+        return f"To decide {plan.policy}"
     name = plan.about[0].metric
     assert plan.amount is not None
     if plan.question == "width":
@@ -175,6 +200,8 @@ def basis(plan: SamplePlan) -> Iterator[str]:
     if plan.question != "policy":
         (about,) = plan.about
         yield _shown(plan, about)
+    else:
+        yield from _planned(plan)
     if any(row.likely for row in plan.rows):
         yield (
             "likely: where the number of tasks lies with 80 % probability, because the pilot shows "
@@ -193,6 +220,33 @@ def basis(plan: SamplePlan) -> Iterator[str]:
             f"Assumes that the sides are equal. A side that is worse by the margin is shown to be "
             f"no worse in at most {level(1 - plan.confidence)} of the cases."
         )
+
+
+def _planned(plan: SamplePlan) -> Iterator[str]:
+    """Write what the plan of a policy rests on, and which gates it leaves out."""
+    yield "×3: the tasks that decide a gate if each is tried three times, and so on."
+    if plan.pilot_tasks is None:
+        yield "Assumed, as the options say. A pilot run would show how each metric varies."
+    else:
+        made = f"{plural(plan.pilot_tasks, 'task')}, {plural(plan.pilot_attempts or 0, 'attempt')}"
+        yield (
+            f"Takes the values of the pilot ({made}) for true. The closer a value is to its "
+            "threshold, the more tasks decide it."
+        )
+    for gate in plan.gates:
+        if not gate.why and gate.expected is None:
+            yield (
+                f"The assumed value of {gate.name} is at its threshold, which no number of tasks "
+                "can decide. Assume another value, or move the threshold."
+            )
+    failing = [gate.name for gate in plan.gates if gate.expected == "fail"]
+    if failing:
+        names = " and ".join(failing)
+        verb = "fails" if len(failing) == 1 else "fail"
+        yield f"At these values {names} {verb}; the plan is for showing that."
+    for gate in plan.gates:
+        if gate.why:
+            yield f"Not planned: {gate.name}, because {gate.why}."
 
 
 def _shown(plan: SamplePlan, about: Assumptions) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -42,8 +43,8 @@ class Pilot:
     """The sides whose difference it shows; one name or none if it has no sides."""
     repeated: bool
     """Whether tasks were tried several times, so that their own variation is known."""
-    cost: float | None
-    """The mean cost of an attempt."""
+    extreme: bool
+    """Whether all attempts passed or all failed, so that the rate is a cautious guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,15 @@ class PilotRecords:
         where: Mapping[str, str],
         *,
         paired: bool,
+        options: Mapping[str, Any] | None = None,
         map: Mapping[str, str] | None = None,  # noqa: A002
         skip_bad: bool = False,
     ) -> PilotRecords:
         """Read the records; a question about one side refuses several."""
         wanted = [*dict.fromkeys((*(metrics or HEADLINES), "cost_usd_mean"))]
         sides = Sides.of(sources, by)
-        request = ScoreRequest(wanted, map=map, skip_bad=skip_bad)
-        also = [*DEFAULT_COLUMNS, "run", *where]
+        request = ScoreRequest(wanted, map=map, skip_bad=skip_bad, options=options or {})
+        also = [*dict.fromkeys((*DEFAULT_COLUMNS, "run", "category", "capability", *where))]
         work = Scoring.of(sources, request, sides.grouped, also=also)
         frame = work.measure(sources).frame
         for column, value in where.items():
@@ -105,6 +107,24 @@ class PilotRecords:
             scored, names, columns = scored.with_columns(pl.lit("").alias(SIDE)), (), ()
         return cls(scored.with_columns(cluster()), work, names, columns)
 
+    @property
+    def tasks(self) -> int:
+        """The number of tasks."""
+        return self.frame[CLUSTER].n_unique()
+
+    @property
+    def cost(self) -> float | None:
+        """The mean cost of an attempt."""
+        return self.frame["cost_usd"].cast(pl.Float64).mean()  # type: ignore[return-value]
+
+    def where(self, select: Sequence[tuple[str, str]]) -> PilotRecords:
+        """Keep the records that a gate selects."""
+        keys = [
+            pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase() == v.strip().lower()
+            for c, v in select
+        ]
+        return replace(self, frame=self.frame.filter(keys)) if keys else self
+
     def headline(self) -> str:
         """Return the metric to plan for if none is named."""
         for name in HEADLINES:
@@ -123,7 +143,6 @@ class PilotRecords:
             pl.struct(CLUSTER, *others).hash().alias(UNIT),
             pl.struct(*others).hash().alias(SETTING) if others else pl.lit(0).alias(SETTING),
             compared.values.cast(pl.Float64).alias("x"),
-            pl.col("cost_usd").cast(pl.Float64),
         ).drop_nulls("x")
         tasks = rows[CLUSTER].n_unique()
         if tasks < 2:
@@ -142,7 +161,7 @@ class PilotRecords:
             attempts=rows.height,
             sides=self.sides,
             repeated=repeated,
-            cost=rows["cost_usd"].mean(),  # type: ignore[arg-type]
+            extreme=compared.kind == "rate" and rows["x"].n_unique() == 1,
         )
 
 
@@ -163,6 +182,10 @@ def _variation(
 ) -> Variation:
     """Split the variance of single attempts into that between tasks and that within them."""
     mean = float(rows["x"].mean())  # type: ignore[arg-type]
+    if kind == "rate" and mean in {0.0, 1.0}:
+        tasks = rows[CLUSTER].n_unique()
+        mean = (mean * tasks + 0.5) / (tasks + 1)
+        return Variation(kind, mean, math.sqrt(mean * (1 - mean)), task_share, correlation)
     positive = kind == "number" and bool((rows["x"] > 0).all())
     scale = _centred(rows.with_columns(pl.col("x").log()) if positive else rows)
     between, within = _components(scale)

@@ -45,9 +45,10 @@ class PlannedGate:
     name: str
     metric: str
     rule: str
-    value: float | None
-    expected: Literal["pass", "fail"] | None
-    tasks: tuple[int | None, ...]
+    value: float | None = None
+    expected: Literal["pass", "fail"] | None = None
+    """What the assumed value decides; None if it is at the threshold itself."""
+    tasks: tuple[int | None, ...] = ()
     why: str = ""
     """Why no number of tasks is given."""
 
@@ -57,10 +58,6 @@ class SamplePlan:
     """How many tasks and repeats a question needs, and what they cost."""
 
     question: Question
-    amount: float | None
-    """The difference, width or margin; of numbers, relative to their mean."""
-    relative: bool
-    unit: str
     power: float
     confidence: float
     comparisons: int
@@ -68,6 +65,10 @@ class SamplePlan:
     """How many sides are tried: two if they are compared."""
     rows: tuple[PlanRow, ...]
     about: tuple[Assumptions, ...]
+    amount: float | None = None
+    """The difference, width or margin; of numbers, relative to their mean."""
+    relative: bool = False
+    unit: str = ""
     gates: tuple[PlannedGate, ...] = ()
     policy: str = ""
     pilot_tasks: int | None = None
