@@ -1,8 +1,12 @@
-"""`make bench`: run all benchmarks, or the named ones; exit with 1 if a bound is missed."""
+"""`make bench`: run all benchmarks, or the named ones; exit with 1 if a bound is missed.
+
+`statistics` and `peers` alone have options of their own. `peers` installs other projects and runs
+only if it is named.
+"""
 
 import sys
 
-from bench import compare, gates, run, score, startup, statistics, web
+from bench import compare, gates, peers, run, score, startup, statistics, web
 
 BENCHES = {
     "startup": (startup.run, "seconds"),
@@ -16,8 +20,9 @@ BENCHES = {
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["statistics"]:
-        sys.exit(statistics.main(sys.argv[2:]))
+    with_options = {"statistics": statistics.main, "peers": peers.main}
+    if sys.argv[1:] and sys.argv[1] in with_options:
+        sys.exit(with_options[sys.argv[1]](sys.argv[2:]))
     names = sys.argv[1:] or list(BENCHES)
     if unknown := set(names) - set(BENCHES):
         sys.exit(f"Unknown benchmark: {', '.join(unknown)}. Benchmarks: {', '.join(BENCHES)}.")

@@ -20,7 +20,7 @@ import pennyweight
 from bench.compare import paired
 from bench.coverage import size
 from bench.findings import Finding, share
-from bench.worlds import Floats, Law, drawn_laws
+from bench.worlds import Floats, Law, drawn_laws, percent
 from pennyweight.stats.paired import Kind, Paired, compare
 from pennyweight.stats.power import Design
 
@@ -80,7 +80,7 @@ class FewDiffer:
     metric: str = "cost_usd_mean"
 
     def __str__(self) -> str:
-        return f"the same cost except on {self.share:.0%} of the tasks"
+        return f"the same cost except on {percent(self.share)} of the tasks"
 
     def draw(self, rng: np.random.Generator, difference: float) -> tuple[Floats, Floats]:
         shape = (self.tasks, self.tries)

@@ -17,7 +17,7 @@ from scipy.stats import norm
 from bench.coverage import size
 from bench.findings import Finding, share
 from bench.limits import Prepared
-from bench.worlds import Amounts, Columns, Law, World
+from bench.worlds import Amounts, Columns, Law, World, percent
 from pennyweight.engine.early_stop import sizes
 from pennyweight.gates.decision import decide
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
@@ -39,7 +39,7 @@ class Rates:
     tries: int = 1
 
     def __str__(self) -> str:
-        return f"{self.rate:.0%} pass"
+        return f"{percent(self.rate)} pass"
 
     @property
     def truth(self) -> float:
@@ -82,7 +82,9 @@ class Decided:
         given = ("pass_rate", self.threshold, world, seed, sets)
         plain, early = (decisions(*given, early=early)[0] for early in (False, True))
         least, _ = share([word != "inconclusive" for word in plain])
-        told = f"{world}, threshold {self.threshold:.0%}; the plain gate decides {least:.0%}"
+        told = (
+            f"{world}, threshold {percent(self.threshold)}; the plain gate decides {percent(least)}"
+        )
         rate, error = share([word != "inconclusive" for word in early])
         return [
             Finding(SECTION, "until decided, pass_rate: decided", told, size(self.tasks, 1), rate,

@@ -15,7 +15,7 @@ import polars as pl
 
 from bench.coverage import records, size
 from bench.findings import Finding, share
-from bench.worlds import Amounts, Columns, Law, Passes, World, drawn_laws
+from bench.worlds import Amounts, Columns, Law, Passes, World, drawn_laws, percent
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.policy import Policy
@@ -83,7 +83,7 @@ class AtMargin:
     section: str = SECTION
 
     def __str__(self) -> str:
-        return f"{self.before}, now {self.now}, dearer by the margin of {self.margin:.0%}"
+        return f"{self.before}, now {self.now}, dearer by the margin of {percent(self.margin)}"
 
     def measure(self, seed: int, sets: int) -> list[Finding]:
         rng = np.random.default_rng([seed, crc32(repr(self).encode())])

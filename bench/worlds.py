@@ -20,6 +20,10 @@ Family = Literal["lognormal", "gamma", "Weibull", "mixture", "beta", "steady", "
 SIGNS = {"lognormal": "σ", "gamma": "shape", "Weibull": "shape"}
 
 
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
 @dataclass(frozen=True)
 class Law:
     """The distribution of a number, such as the cost of an attempt."""
@@ -30,13 +34,13 @@ class Law:
 
     def __str__(self) -> str:
         if self.family == "mixture":
-            return f"mixture, {self.b:.0%} cost {self.a:g} times as much"
+            return f"mixture, {percent(self.b)} are {self.a:g} times as large"
         if self.family == "beta":
             return f"beta({self.a:g}, {self.b:g})"
         if self.family == "steady":
             return "steady"
         if self.family == "two":
-            return f"one price, {self.a:g} times as much in {self.b:.0%}"
+            return f"one price, {self.a:g} times as much in {percent(self.b)}"
         return f"{self.family} {SIGNS[self.family]} {self.a:g}"
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -108,7 +112,7 @@ class Passes:
     tries: int = 1
 
     def __str__(self) -> str:
-        return f"{self.law}, all pass" if self.rate == 1 else f"{self.law}, {self.rate:.0%} pass"
+        return f"{self.law}, {'all' if self.rate == 1 else percent(self.rate)} pass"
 
     @property
     def truth(self) -> float:
@@ -132,7 +136,7 @@ class Efforts:
     tries: int = 1
 
     def __str__(self) -> str:
-        return f"tokens {self.law}, {self.rate:.0%} right"
+        return f"tokens {self.law}, {percent(self.rate)} right"
 
     @property
     def truth(self) -> float:
@@ -162,9 +166,11 @@ class Labels:
     """Whether only the last label counts."""
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{s:.0%}" for s in self.shares)
-        which = "the rare one of " if self.positive else ""
-        return f"{which}labels of {shares}; right in " + ", ".join(f"{r:.0%}" for r in self.right)
+        shares, right = (
+            ", ".join(f"{100 * one:.0f}" for one in each) for each in (self.shares, self.right)
+        )
+        which = "the rarest of " if self.positive else ""
+        return f"{which}labels with shares of {shares} %, right in {right} %"
 
     @property
     def truth(self) -> float:

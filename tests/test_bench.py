@@ -8,8 +8,9 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
-from bench import gates, sample_store, score, statistics
+from bench import gates, peers, sample_store, score, statistics
 from bench.coverage import Coverage, ExactRate
 from bench.differences import Costs, Detects, FalseAlarms
 from bench.early_stops import Decided, Rates, Saving
@@ -94,6 +95,22 @@ def test_early_stops_and_the_ratchet_are_decided():
     assert saved.rate <= 1
     early = Ratchet("value", tasks=20).measure(1, 8)
     assert [found.world.split()[-1] for found in early] == ["2", "10", "20"]
+
+
+def test_gates_of_others_get_the_releases_that_ours_get():
+    worse = peers.Release(-0.12, 20)
+    rng = np.random.default_rng(1)
+    before, now = worse.draw(rng, 2_000)
+    assert (now - before).mean() == pytest.approx(-0.12, abs=0.01)
+    words = peers.ours(worse, before[:10], now[:10], "no worse")
+    tally = peers.Tally.of("ours", "0", "no worse", worse, words)
+    assert tally.right == "fail"
+    assert tally.passed + tally.failed + tally.inconclusive == pytest.approx(1)
+    costs = peers.Release(-0.2, 20, ease=None, margin=0.2)
+    before, now = costs.draw(rng, 20_000)
+    assert now.mean() == pytest.approx(1.2, abs=0.02)
+    assert costs.right("no worse") == "inconclusive"
+    assert peers.Release(0.0, 20).right("better") == "fail"
 
 
 def test_every_seed_has_worlds_of_its_own():

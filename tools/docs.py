@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/reference; with --check, list those that are out of date."""
+"""Write the generated pages of docs; with --check, list those that are out of date."""
 
 import json
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+import believe
 from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen
 from pennyweight.checks import CHECKS, Check
 from pennyweight.checks import FAMILIES as CHECK_FAMILIES
@@ -186,6 +187,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "suite.md": suite_page(),
         REFERENCE / "suite.schema.json": _json(suite_schema()),
         REFERENCE / "models.md": models_page(),
+        believe.PAGE: believe.page(),
     }
 
 
