@@ -277,6 +277,66 @@ def _alpha(units: list[list[float]]) -> float | None:
     return 1 - seen / expected
 
 
+def _repeated(
+    rows: list[Record], k: int | None, n: int | None, tau: float
+) -> tuple[dict[str, float | None], dict[str, int]]:
+    """The metrics of repeated attempts, over every way to draw k of them, and the records used."""
+    tasks: dict[Any, list[Record]] = {}
+    for row in rows:
+        tasks.setdefault((row.get("subject"), row.get("tier"), row["task_id"]), []).append(row)
+    sizes = [len(_having(t, "passed") if _having(rows, "passed") else t) for t in tasks.values()]
+    names = ["pass_at_k", "pass_hat_k", "g_pass_at_k", "mg_pass_at_k", "k_of_n"]
+    names += ["majority_accuracy", "best_of_k"]
+    values: dict[str, list[float]] = {name: [] for name in names}
+    used = dict.fromkeys(names, 0)
+    if max(sizes, default=0) > 1 or k is not None:
+        n = n or (min(filter(None, sizes)) if max(sizes, default=0) > 1 else 1)
+        for task in tasks.values():
+            passed = _having(task, "passed")
+            scores = _having(task, "composite_score")
+            for name, value, own in (
+                *((name, value, passed) for name, value in _drawn(passed, k, n, tau).items()),
+                ("majority_accuracy", _majority(task), _having(task, "correct")),
+                ("best_of_k", _best([r["composite_score"] for r in scores], k or n), scores),
+            ):
+                if value is not None:
+                    values[name].append(value)
+                    used[name] += len(own)
+    return {name: _mean(values[name]) for name in names}, used
+
+
+def _drawn(rows: list[Record], k: int | None, n: int, tau: float) -> dict[str, float | None]:
+    size = k or n
+
+    def chance(least: int, drawn: int) -> float | None:
+        sums = [sum(r["passed"] for r in draw) for draw in combinations(rows, drawn)]
+        return _mean(total >= least for total in sums)
+
+    above = [chance(i, size) for i in range((size + 1) // 2 + 1, size + 1)]
+    return {
+        "pass_at_k": chance(1, size),
+        "pass_hat_k": chance(size, size),
+        "g_pass_at_k": chance(max(1, math.ceil(tau * size)), size),
+        "mg_pass_at_k": None if None in above or size < 2 else 2 / size * math.fsum(above),  # type: ignore[arg-type]
+        "k_of_n": chance(k or n // 2 + 1, max(n, k or 1)),
+    }
+
+
+def _majority(rows: list[Record]) -> float | None:
+    voters = [
+        row
+        for row in _having(rows, "correct")
+        if row["normalized_answer"] is not None or row["normalized_target"] is not None
+    ]
+    votes = Counter(row["normalized_answer"] for row in voters)
+    top = max(votes.values(), default=0)
+    return _mean(row["correct"] for row in voters if votes[row["normalized_answer"]] == top)
+
+
+def _best(scores: list[float], drawn: int) -> float | None:
+    return _mean(max(draw) for draw in combinations(scores, drawn))
+
+
 def reference(
     records: list[Record],
     *,
@@ -286,6 +346,9 @@ def reference(
     latency_budget_ms: float = 5000.0,
     weights: dict[str, float] | None = None,
     bins: int = 10,
+    k: int | None = None,
+    n: int | None = None,
+    tau: float = 0.5,
 ) -> Record:
     """Every metric of these records, with how many records each had to leave out."""
     everything = [
@@ -388,6 +451,10 @@ def reference(
     reported = [r for r in everything if (r.get("error_kind") or "").startswith("reported_")]
     metrics["reported_failure_rate"] = _ratio(len(reported), len(everything))
     skipped["reported_failure_rate"] = 0
+
+    found, used = _repeated(rows, k, n, tau)
+    metrics |= found
+    skipped |= {name: len(rows) - count for name, count in used.items()}
 
     accuracy, safety, coverage, p95 = (metrics[name] for name in FINAL_PARTS)
     metrics["final_score"] = None

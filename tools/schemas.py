@@ -40,6 +40,57 @@ def _group() -> dict[str, Any]:
             "description": "Records that lack a value the metric needs.",
         },
         "statistics": {"type": "object", "additionalProperties": statistics},
+        "repeats": _repeats(),
+    }
+
+
+def _repeats() -> dict[str, Any]:
+    """Describe the repeated attempts of a group."""
+    number = {"type": ["number", "null"]}
+    parts = {
+        "task": ({"type": "number"}, "The variance between tasks."),
+        "attempt": ({"type": "number"}, "The variance between the attempts at a task."),
+        "judge": (number, "The variance between the judges of an attempt, if there are several."),
+        "icc": (number, "The intraclass correlation: the share of `task` in the sum."),
+        "icc_interval": (
+            {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+            "The confidence interval of `icc`.",
+        ),
+        "from_repeats": (
+            number,
+            "The share of the variance of the mean that endless attempts would remove.",
+        ),
+        "advice": (
+            {"enum": ["tasks", "both", "either", None]},
+            "What makes the mean more certain: only more tasks, both, or either.",
+        ),
+    }
+    split = {name: {**kind, "description": text} for name, (kind, text) in parts.items()}
+    properties = {
+        "k": {**_COUNT, "description": "The k of pass_at_k and the other metrics."},
+        "tasks": {**_COUNT, "description": "The tasks that were tried."},
+        "attempts": {
+            "type": "array",
+            "items": _COUNT,
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "The fewest and the most attempts at a task.",
+        },
+        "variance": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": split,
+                "required": list(split),
+            },
+            "description": "For each value, where its variance comes from.",
+        },
+    }
+    return {
+        "type": ["object", "null"],
+        "properties": properties,
+        "required": list(properties),
+        "description": "Repeated attempts; null if no task was tried several times.",
     }
 
 

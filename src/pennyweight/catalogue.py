@@ -18,6 +18,7 @@ FAMILIES = {
     "reasoning": "Reasoning",
     "efficiency": "Efficiency",
     "cost": "Runs and cost",
+    "repeats": "Repeated attempts",
     "scenario": "Scenarios",
     "judge": "Judges",
     "attempts": "Attempts",

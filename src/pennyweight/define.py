@@ -9,8 +9,8 @@ code cannot express.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 Better = Literal["higher", "lower"]
+Over = Literal["scored", "all", "tasks"]
 
 _PARTS = inspect.Parameter.VAR_KEYWORD
 
@@ -69,7 +70,7 @@ class Metric(Declaration):
     range: tuple[float | None, float | None] | None
     better: Better | None
     needs: tuple[str, ...]
-    over: Literal["scored", "all"]
+    over: Over
     interval: Interval | None
     parts: tuple[str, ...] = field(default=())
     open_parts: bool = False
@@ -92,8 +93,15 @@ class Metric(Declaration):
         named = {n: values[n] for n in self.part_names(options) if n not in self.inputs}
         return self.function(*fixed, **self.own(options), **named).alias(self.name)
 
+    def mean(self) -> Metric:
+        """Return a metric over tasks as the mean of its values, in a column of its name."""
+        names = (self.name,)
+        return replace(
+            self, function=lambda x: x.mean(), inputs=names, needs=names, options={}, over="scored"
+        )
+
     def expression(self, options: Mapping[str, Any]) -> pl.Expr:
-        """Return the expression over the columns of a frame."""
+        """Return the expression over the columns of a frame; over tasks, for those of one task."""
         names = {*self.inputs, *self.part_names(options)}
         parts = self.part_names(options)
         return self.apply(
@@ -129,7 +137,7 @@ def metric(
     better: Better | None = None,
     interval: Interval | None = None,
     needs: tuple[str, ...] | None = None,
-    over: Literal["scored", "all"] = "scored",
+    over: Over = "scored",
     spec: str = "",
 ) -> Callable[[Callable[..., pl.Expr]], Metric]:
     """Declare a metric: a value computed from many records.
@@ -138,7 +146,9 @@ def metric(
     from the body (a mean, a ratio of sums, a quantile, or a combination of metrics; anything else
     is resampled) unless `interval` sets another method. `needs` lists the inputs without which a
     record is left out (by default all of them). `over="all"` also counts attempts with status
-    `error`.
+    `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
+    the metric is the mean over the tasks; its option `n` is then the number of attempts that every
+    task has, unless it is set.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -233,6 +243,19 @@ def add_measures(frame: pl.LazyFrame, passes: Iterable[Iterable[pl.Expr]]) -> pl
     return frame
 
 
+def by_task(
+    rows: pl.DataFrame, key: Sequence[str], metrics: Sequence[Metric], options: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Compute metrics over tasks for each task, and as `name/n` on how many records each rests.
+
+    The columns of `key` identify a task; a task without enough attempts has no value.
+    """
+    there = {m.name: pl.all_horizontal(pl.col(n).is_not_null() for n in m.needs) for m in metrics}
+    used = [there[m.name].sum().alias(f"{m.name}/n") for m in metrics]
+    values = [m.expression(options) for m in metrics]
+    return rows.group_by(key, maintain_order=True).agg(*values, *used)
+
+
 def evaluate(what: Metric | Measure, /, **values: Any) -> Any:
     """Compute one metric (or measure) from columns given as lists; for examples and tests.
 
@@ -256,6 +279,10 @@ def evaluate(what: Metric | Measure, /, **values: Any) -> Any:
     frame = add_measures(frame.with_columns(nulls), measure_passes(needed, options))
     if isinstance(what, Measure):
         return frame.select(what.name).collect()[what.name].to_list()
+    if what.over == "tasks":
+        rows, key = frame.collect(), ["task_id"]
+        least = rows.drop_nulls(what.needs).group_by(key).len()["len"].min()
+        return by_task(rows, key, [what], {"n": least, **options})[what.name].mean()
     return frame.select(what.expression(options)).collect().item()
 
 

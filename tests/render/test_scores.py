@@ -26,8 +26,23 @@ def found() -> Scores:
 @pytest.mark.parametrize("format_", ["table", "markdown", "csv", "json"])
 def test_every_metric_is_in_every_format(format_: str, found: Scores) -> None:
     text = render(found, format_).replace("\\_", "_")
-    assert all(name in text for name in METRICS)
+    always = format_ in {"csv", "json"}
+    assert all(n in text for n, m in METRICS.items() if always or m.family != "repeats")
     assert text.endswith("\n")
+
+
+def test_metrics_of_repeated_attempts_are_shown_where_tasks_were_repeated() -> None:
+    assert "pass_at_k" not in render(score(ROWS), "table")
+    again = [{**row, "attempt": i} for row in ROWS for i in (1, 2)]
+    for format_ in ("table", "markdown"):
+        text = " ".join(render(score(again), format_).replace("\\_", "_").split())
+        assert "pass_at_k" in text
+        assert "g_pass_at_k" not in text
+        assert "4 tasks, 2 attempts at each; k is 2." in text
+        assert "add tasks, not repeats" in text
+    named = render(score(ROWS, metrics=["pass_at_k"]), "table")
+    assert "needs several attempts at a task" in named
+    assert "no task has 3 attempts" in render(score(again, metrics=["k_of_n"], k=3), "table")
 
 
 def test_json_is_strict_and_the_same_as_the_value(found: Scores) -> None:

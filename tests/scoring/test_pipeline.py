@@ -20,6 +20,8 @@ OPTIONS = [
     {"positive": "1000", "bins": 7, "latency_budget_ms": 100.0},
     {"pass_weight": 3.0, "impl_weight": 1.0},
     {"weights": {"accuracy": 1.0, "pass_rate": 3.0, "brier": 0.5}},
+    {"k": 2},
+    {"k": 1, "n": 3, "tau": 1.0},
 ]
 
 

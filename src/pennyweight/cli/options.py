@@ -99,6 +99,7 @@ SCORING = (
     map_option,
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
+    option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),
     option("--weight", "Weight of a metric in weighted_score.", "METRIC=W", multiple=True),
     option("--set", "Option of a metric, such as bins=15.", "OPTION=VALUE", multiple=True),
     confidence_option,
@@ -131,12 +132,15 @@ def baseline_options(command: Command) -> Command:
 
 
 def scoring_options(
-    set: Sequence[str], positive: str | None, weight: Sequence[str], **keywords: Any
+    set: Sequence[str],
+    positive: str | None,
+    k: int | None,
+    weight: Sequence[str],
+    **keywords: Any,
 ) -> dict[str, Any]:
     """Return the keywords that `score` and `compare` take for the values of `record_options`."""
     options = keywords | settings(set)
-    if positive is not None:
-        options["positive"] = positive
+    options |= {n: v for n, v in (("positive", positive), ("k", k)) if v is not None}
     if weight:
         options["weights"] = numbers("--weight", weight)
     if sys.stderr.isatty():
@@ -159,12 +163,13 @@ def settings(values: Sequence[str]) -> dict[str, Any]:
 def _typed(name: str, text: str, default: Any) -> Any:
     if name in {"weights", "grades"}:
         return numbers(f"--set {name}", (text.replace(":", "="),))
-    if isinstance(default, bool) or not isinstance(default, int | float):
+    whole = isinstance(default, int) or name in {"k", "n"}
+    if isinstance(default, bool) or not (whole or isinstance(default, float)):
         return text
     number = _number("--set", name, text)
-    if isinstance(default, int) and number != int(number):
+    if whole and number != int(number):
         raise UsageError(f"--set {name}={text}: it must be a whole number.")
-    return int(number) if isinstance(default, int) else number
+    return int(number) if whole else number
 
 
 def _number(option: str, name: str, text: str) -> float:

@@ -16,5 +16,6 @@ from pennyweight.metrics import (  # noqa: F401
     efficiency,
     judge,
     reasoning,
+    repeats,
     scenario,
 )

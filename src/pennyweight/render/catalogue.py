@@ -15,10 +15,34 @@ from pennyweight.render.plain import csv_table, json_text, markdown_table, wrapp
 from pennyweight.render.terminal import Terminal, borderless, labelled
 from pennyweight.scoring.groups import interval_text
 from pennyweight.scoring.scores import Group
+from pennyweight.text.format import plural
 
 Row = TypeVar("Row")
 _FURTHER_NEEDS = {"sce_normalized": "two different answers"}
 """What a metric needs in addition to its columns."""
+_OVER = {
+    "scored": "attempts whose status is not error",
+    "all": "all attempts",
+    "tasks": "tasks, from their attempts whose status is not error",
+}
+_REPEATED = "several attempts at a task"
+REPEATS_SHOWN = ("pass_at_k", "pass_hat_k", "majority_accuracy")
+"""The metrics of repeated attempts that a table of all metrics shows."""
+
+
+def tabled(known: Mapping[str, bool]) -> list[str]:
+    """Return the metrics that a table shows, given which have a value: those asked for by name.
+
+    Of all metrics, those of repeated attempts are shown as far as tasks were repeated.
+    """
+    if not set(METRICS) <= set(known):
+        return list(known)
+    family = {name: METRICS[name].family if name in METRICS else "" for name in known}
+    return [
+        name
+        for name, there in known.items()
+        if family[name] != "repeats" or (there and name in REPEATS_SHOWN)
+    ]
 
 
 def render(name: str | None, format: str) -> str:  # noqa: A002
@@ -109,8 +133,7 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
     if isinstance(declaration, Metric):
         if declaration.needs != declaration.inputs and declaration.needs:
             rows.append(("Leaves out", f"records without {quoted(declaration.needs)}"))
-        over = "all attempts" if declaration.over == "all" else "attempts whose status is not error"
-        rows.append(("Over", over))
+        rows.append(("Over", _OVER[declaration.over]))
         rows.append(("Interval", interval_text(declaration)))
     if declaration.options:
         settings = (f"{n}={d}" for n, d in declaration.options.items())
@@ -182,6 +205,11 @@ def why_missing(name: str, group: Group) -> str:
     if metric.parts:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
+    if metric.over == "tasks":
+        if group.repeats is None:
+            return f"needs {_REPEATED}"
+        if group.repeats.k > group.repeats.most:
+            return f"no task has {plural(group.repeats.k, 'attempt')}"
     if group[name].records == 0 or not metric.needs:
         counted = (METRICS[n].needs for n, e in group.estimates.items() if e.records)
         present = {column for needs in counted for column in needs}
@@ -198,6 +226,8 @@ def needed_columns(name: str, inputs: Iterable[str]) -> str:
 def needs(name: str) -> str:
     """List what a metric needs, for any records."""
     metric = METRICS[name]
+    if metric.over == "tasks":
+        return f"{needed_columns(name, metric.needs)} of {_REPEATED}"
     if metric.open_parts:
         return "weights"
     return needed_columns(name, metric.parts or metric.needs or metric.inputs)

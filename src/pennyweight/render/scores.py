@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pennyweight.catalogue import METRICS
+from pennyweight.render.catalogue import tabled
 from pennyweight.render.format import estimate_cells
 from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
+from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.scores import Group, Scores, json_value
 from pennyweight.text.format import count, level, plural
 
@@ -38,10 +41,19 @@ def _markdown(scores: Scores) -> str:
             parts.append(f"### {markdown_text(group.name)}\n")
         parts.append(f"{counts(group)}\n")
         rows = [["metric", "value", interval_title(scores), "records"]]
-        for name, e in group.estimates.items():
+        for name in tabled({n: e.value is not None for n, e in group.estimates.items()}):
+            e = group[name]
             rows.append([name, *estimate_cells(name, e), count(e.records)])
         parts.append(markdown_table(rows, right=(1, 2, 3)))
+    parts += [f"{markdown_text(line)}\n" for line in repeats_of(scores)]
     return "\n".join(parts)
+
+
+def repeats_of(scores: Scores) -> list[str]:
+    """Describe repeated attempts, if a metric of them is shown."""
+    shown = any(METRICS[n].over == "tasks" for g in scores.groups for n in g.estimates)
+    groups = [(g.name, g.repeats.to_dict() if g.repeats else None) for g in scores.groups]
+    return list(repeat_lines(groups)) if shown else []
 
 
 def counts(group: Group) -> str:

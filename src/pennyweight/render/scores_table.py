@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pennyweight.catalogue import METRICS
-from pennyweight.render.catalogue import by_family, why_missing
+from pennyweight.render.catalogue import by_family, tabled, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
-from pennyweight.render.scores import counts, interval_title
+from pennyweight.render.scores import counts, interval_title, repeats_of
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.scores import Group, Scores, Statistics
@@ -125,7 +125,7 @@ def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
     every = not _has_all_metrics(groups[0])
     known = {
         family: [n for n in names if every or any(g[n].value is not None for g in groups)]
-        for family, names in _families(groups[0])
+        for family, names in _families(*groups)
     }
     longest = max((len(n) + 2 for names in known.values() for n in names), default=0)
     names_width = max(_NARROW_NAME_WIDTH, min(longest, width - len(groups) * (cell + GAP)))
@@ -160,9 +160,10 @@ def _two_lines(name: str, e: Estimate, row: Sequence[Estimate]) -> Text:
     return cell
 
 
-def _families(group: Group) -> list[tuple[str, list[str]]]:
-    """List the metrics of a group by family."""
-    return by_family({name: name for name in group.estimates})
+def _families(*groups: Group) -> list[tuple[str, list[str]]]:
+    """List the metrics of groups by family."""
+    known = {n: any(g[n].value is not None for g in groups) for n in groups[0].estimates}
+    return by_family({name: name for name in tabled(known)})
 
 
 def _filled(group: Group) -> list[tuple[str, list[str]]]:
@@ -186,7 +187,7 @@ def _footer(scores: Scores, *, brief: bool) -> list[str]:
             lines.append("Metrics without a value are not shown.")
         else:
             lines += _missing(groups)
-    return [*lines, "'pennyweight metrics NAME' explains a number."]
+    return [*lines, *repeats_of(scores), "'pennyweight metrics NAME' explains a number."]
 
 
 def _has_all_metrics(group: Group) -> bool:

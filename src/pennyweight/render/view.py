@@ -8,7 +8,7 @@ from typing import Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.define import Metric
-from pennyweight.render.catalogue import by_family, needs
+from pennyweight.render.catalogue import by_family, needs, tabled
 from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.store.store import Run
@@ -40,10 +40,11 @@ def estimate(cells: Sequence[Any]) -> Estimate:
 
 def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str, Any]]:
     """Return the metrics of a group by family; with `known` only those that have a value."""
+    shown = tabled({name: cells[0] is not None for name, cells in group["estimates"].items()})
     found = {
         name: _row(METRICS[name], estimate(cells))
         for name, cells in group["estimates"].items()
-        if name in METRICS and (cells[0] is not None or not known)
+        if name in shown and name in METRICS and (cells[0] is not None or not known)
     }
     return [
         {
@@ -108,8 +109,10 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the metrics of several sides next to each other, by family."""
     sides = digest["sides"]
     rows: dict[str, dict[str, Any]] = {}
-    for name in digest["whole"]["estimates"]:
-        if name not in METRICS or all(s["estimates"][name][0] is None for s in sides):
+    every = digest["whole"]["estimates"]
+    known = {n: any(s["estimates"][n][0] is not None for s in sides) for n in every}
+    for name in tabled(known):
+        if name not in METRICS or not known[name]:
             continue
         found = [estimate(side["estimates"][name]) for side in sides]
         texts = [estimate_cells(name, e, narrow=True, others=found) for e in found]

@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 3
+VERSION = 4
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -30,6 +30,8 @@ class GroupDigest(TypedDict):
     estimates: dict[str, list[Value | int]]
     """By metric: value, low, high, records, skipped."""
     statistics: dict[str, Any]
+    repeats: dict[str, Any] | None
+    """The attempts at its tasks; None if no task was tried several times."""
 
 
 class ChartRow(TypedDict):
@@ -168,6 +170,7 @@ def group_digest(group: Group) -> GroupDigest:
             for n, e in group.estimates.items()
         },
         "statistics": scores["statistics"],
+        "repeats": scores["repeats"],
     }
 
 

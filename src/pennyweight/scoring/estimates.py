@@ -6,17 +6,19 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from pennyweight.define import Metric, metric_named
+from pennyweight.define import Metric, by_task, metric_named
 from pennyweight.errors import UsageError
-from pennyweight.scoring.groups import Grouped, Shape, shape_of
+from pennyweight.scoring.groups import GROUP, Grouped, Shape, shape_of
+from pennyweight.scoring.repeats import Attempts
 from pennyweight.stats.resample import Ends
 
 Value = float | str | None
+_OVER = ("all", "scored", "tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,11 @@ def estimates(
     Records with status `error` enter only the metrics that are declared over all attempts.
     """
     wanted = _with_parts(metrics, options)
-    found: dict[str, list[Estimate]] = {}
-    for over in ("all", "scored"):
-        plain = [m for m in wanted if m.over == over and not m.combined]
-        rows = frame if over == "all" else frame.filter(pl.col("status").ne_missing("error"))
-        found |= _estimate(Grouped(rows, groups, options, confidence, seed), plain)
+    every = Grouped(frame, groups, options, confidence, seed)
+    scored = replace(every, rows=frame.filter(pl.col("status").ne_missing("error")))
+    plain = {over: [m for m in wanted if m.over == over and not m.combined] for over in _OVER}
+    found = _estimate(every, plain["all"]) | _estimate(scored, plain["scored"])
+    found |= _over_tasks(scored, plain["tasks"])
     for metric in wanted:
         if metric.combined:
             found[metric.name] = combine(metric, found, groups, options)
@@ -100,6 +102,34 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
             for v, e, n, k, s in zip(values[name], ends[name], used, less, skipped, strict=True)
         ]
     return result
+
+
+def _over_tasks(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
+    """Estimate metrics over tasks: without `k`, only in groups that tried a task several times."""
+    if not metrics:
+        return {}
+    attempts, rows = Attempts.of(grouped), grouped.rows
+    sizes = attempts.sizes(grouped.options, grouped.groups)
+    tables = [by_task(rows.clear(), attempts.key, metrics, grouped.options)]
+    for n in sorted({size for size in sizes if size}):
+        own = [g for g, size in enumerate(sizes) if size == n]
+        part = rows if len(own) == grouped.groups else rows.filter(pl.col(GROUP).is_in(own))
+        tables.append(by_task(part, attempts.key, metrics, {**grouped.options, "n": n}))
+    tasks = replace(grouped, rows=pl.concat(tables))
+    found = _estimate(tasks, [m.mean() for m in metrics])
+    used = [
+        pl.col(f"{m.name}/n").filter(pl.col(m.name).is_not_null()).sum().alias(m.name)
+        for m in metrics
+    ]
+    counts = tasks.aggregate(used).fill_null(0)
+    records = grouped.aggregate([pl.len().alias("n")])["n"].fill_null(0)
+    return {
+        name: [
+            replace(e, records=n, skipped=size - n)
+            for e, n, size in zip(es, counts[name], records, strict=True)
+        ]
+        for name, es in found.items()
+    }
 
 
 def _missing(metric: Metric) -> pl.Expr:

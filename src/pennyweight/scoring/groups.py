@@ -63,7 +63,7 @@ def cluster() -> pl.Expr:
 
 def mean_values(metric: Metric, options: Mapping[str, Any]) -> pl.Expr | None:
     """Return the values whose mean over scored records is a metric; None if it is not a mean."""
-    if metric.combined or metric.interval or metric.over == "all":
+    if metric.combined or metric.interval or metric.over != "scored":
         return None
     shape = shape_of(metric.expression(options))
     return shape.values if shape.share is None else None

@@ -23,6 +23,7 @@ from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask
+from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
 from pennyweight.scoring.scores import Group, Statistics
 from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
@@ -121,7 +122,11 @@ class Scoring:
         asked = self.metrics, self.options, self.request.confidence, self.request.seed
         found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
         counted = _counted(frame, len(groups))
-        return tuple(Group(g, estimates=e, **counted[i]) for i, (g, e) in enumerate(found)), frame
+        repeated = repeats(frame, len(groups), self.options, self.request.confidence)
+        return tuple(
+            Group(g, estimates=e, repeats=repeated[i], **counted[i])
+            for i, (g, e) in enumerate(found)
+        ), frame
 
 
 def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
@@ -162,7 +167,7 @@ class _Plan:
             RecordConverter(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
             sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
-            {*by, "task_id", "status", *inputs},
+            {*by, "task_id", "status", *SIDE, *inputs},
             by,
         )
 
@@ -201,6 +206,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         if name not in known:
             where = "'pennyweight metrics NAME' shows a metric's options."
             raise UsageError(unknown("Option", name, {*known, *_PARAMETERS}, where))
+    check_repeat_options(options)
     for name in options.get("weights") or ():
         if name == "weighted_score":
             raise UsageError("weighted_score cannot be one of its own weights.")

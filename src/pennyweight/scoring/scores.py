@@ -11,6 +11,7 @@ import polars as pl
 
 from pennyweight.define import METRICS
 from pennyweight.scoring.estimates import Estimate, Value
+from pennyweight.scoring.repeats import Repeats
 from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
 
@@ -59,6 +60,8 @@ class Group:
     errors: int
     estimates: Mapping[str, Estimate]
     statistics: Mapping[str, Statistics | None]
+    repeats: Repeats | None = None
+    """The attempts at its tasks; None if no task was tried several times."""
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.estimates[metric]
@@ -92,6 +95,7 @@ class Group:
                 n: None if s is None else {k: json_value(v) for k, v in asdict(s).items()}
                 for n, s in self.statistics.items()
             },
+            "repeats": None if self.repeats is None else self.repeats.to_dict(),
         }
 
 

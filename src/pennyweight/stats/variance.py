@@ -35,6 +35,8 @@ class VarianceSplit:
     tasks: int
     attempts: int
     """How many attempts there are at all tasks together."""
+    judges: float = 1.0
+    """How many judges scored an attempt, on average."""
     low: float | None = None
     high: float | None = None
     """The ends of the interval of the intraclass correlation."""
@@ -65,7 +67,7 @@ class VarianceSplit:
     @property
     def from_repeats(self) -> float | None:
         """The share of the mean's own variance that endless attempts at each task would remove."""
-        now = self.error(self.tasks, self.attempts / self.tasks) ** 2
+        now = self.error(self.tasks, self.attempts / self.tasks, self.judges) ** 2
         return 1 - self.error(self.tasks, math.inf) ** 2 / now if now > 0 else None
 
 
@@ -103,7 +105,7 @@ def variance_split(
     ends = None if judged else _icc_interval(values, task, whole, confidence)
     low, high = ends or (None, None)
     parts = float(task_part), float(each), float(judge) if judged else None
-    return VarianceSplit(*parts, tasks, attempts, low, high)
+    return VarianceSplit(*parts, tasks, attempts, n / attempts, low, high)
 
 
 @dataclass(frozen=True, slots=True)
