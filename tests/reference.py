@@ -232,6 +232,35 @@ def _ece(rows: list[Record], bins: int) -> float | None:
     return total if rows else None
 
 
+def _ece_debiased(rows: list[Record], bins: int) -> float | None:
+    """The part of the calibration error that noise does not explain."""
+    from scipy.optimize import brentq
+
+    members: list[list[Record]] = [[] for _ in range(bins)]
+    for row in rows:
+        members[max(k for k in range(bins) if k / bins <= row["prob_correct"])].append(row)
+    cells = []
+    for inside in filter(None, members):
+        hits, n = sum(r["correct"] for r in inside), len(inside)
+        gap = abs(hits - math.fsum(r["prob_correct"] for r in inside))
+        share = (hits + 1) / (n + 2)
+        cells.append((gap, math.sqrt(n * share * (1 - share))))
+    total = math.fsum(gap for gap, _ in cells)
+
+    def too_much(part: float) -> float:
+        noisy = (
+            s * math.sqrt(2 / math.pi) * math.exp(-((part * g / s) ** 2) / 2)
+            + part * g * math.erf(part * g / s / math.sqrt(2))
+            for g, s in cells
+        )
+        return math.fsum(noisy) - total
+
+    if not rows:
+        return None
+    part = brentq(too_much, 0, 1, xtol=1e-14) if too_much(0) < 0 else 0.0
+    return float(part) * total / len(rows)
+
+
 def _entropy(answers: list[str | None]) -> tuple[float | None, float | None]:
     """Entropy of the answers in nats, and divided by its largest possible value."""
     if all(answer is None for answer in answers):
@@ -370,8 +399,8 @@ def reference(
 
     sure = _having(rows, "correct", "prob_correct")
     metrics["brier"] = _mean((row["prob_correct"] - row["correct"]) ** 2 for row in sure)
-    metrics["ece"] = _ece(sure, bins)
-    skipped["brier"] = skipped["ece"] = len(rows) - len(sure)
+    metrics["ece"], metrics["ece_debiased"] = _ece(sure, bins), _ece_debiased(sure, bins)
+    skipped["brier"] = skipped["ece"] = skipped["ece_debiased"] = len(rows) - len(sure)
 
     answers = [row["normalized_answer"] for row in rows]
     metrics["sce"], metrics["sce_normalized"] = _entropy(answers)

@@ -6,7 +6,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from pennyweight.define import evaluate
-from pennyweight.metrics.calibration import brier, ece
+from pennyweight.metrics.calibration import brier, ece, ece_debiased
 
 
 @pytest.fixture
@@ -30,3 +30,24 @@ def test_ece(data, bins):
     expected = float((sizes / len(p) * np.abs(accuracy - confidence)).sum())
     found = evaluate(ece, prob_correct=p.tolist(), correct=correct.tolist(), bins=bins)
     assert found == pytest.approx(expected)
+
+
+def test_a_calibrated_model_has_next_to_no_calibration_error_once_chance_is_taken_off():
+    rng = np.random.default_rng(7)
+    plain, debiased = [], []
+    for _ in range(200):
+        p = rng.random(20)
+        columns = {"prob_correct": p.tolist(), "correct": (rng.random(20) < p).tolist()}
+        plain.append(evaluate(ece, **columns))
+        debiased.append(evaluate(ece_debiased, **columns))
+    assert np.mean(plain) > 0.18
+    assert np.mean(debiased) < 0.06
+    assert all(d <= e for d, e in zip(debiased, plain, strict=True))
+
+
+def test_with_many_records_both_calibration_errors_are_the_same():
+    rng = np.random.default_rng(8)
+    p = 0.5 + rng.random(20_000) / 2
+    columns = {"prob_correct": p.tolist(), "correct": (rng.random(20_000) < p - 0.2).tolist()}
+    assert evaluate(ece_debiased, **columns) == pytest.approx(evaluate(ece, **columns), abs=1e-4)
+    assert evaluate(ece_debiased, **columns) == pytest.approx(0.2, abs=0.01)

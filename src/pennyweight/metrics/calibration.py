@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 
 from pennyweight.define import metric
 from pennyweight.errors import UsageError
-from pennyweight.stats.interval import folded_excess, t_quantile
+from pennyweight.stats.interval import Floats, folded_excess, t_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, smoothed_variance
 
 
@@ -71,7 +72,7 @@ def _ece_ends(draws: Draws) -> Ends:
     true gaps are to 0. The lower end subtracts this bias, computed at gaps one standard error
     smaller than the observed ones. (Quantiles of resampled values always miss a calibration error
     of 0.) A bin whose records all agree gets the spread of one additional hit and one additional
-    miss.
+    miss. The truth does not depend on the estimate: `ece_debiased` has the same interval.
     """
     gaps, sizes, hits = np.split(draws.totals, 3)
     drawn, counts, _ = np.split(draws.resampled, 3, axis=1)
@@ -86,19 +87,23 @@ def _ece_ends(draws: Draws) -> Ends:
     error = max(np.sqrt(np.square(spread).sum()), np.abs(drawn).sum(axis=1).std())
     half = t_quantile(np.array([draws.tasks]), draws.confidence).item() * error
     excess = folded_excess(np.maximum(0, np.abs(gaps / used) - spread), spread).sum()
-    return float(draws.value - excess - half), float(draws.value + half)
+    plain = np.abs(gaps).sum() / used
+    return float(min(plain - excess - half, draws.value)), float(plain + half)
+
+
+_BOOTSTRAP = ResampledSums(
+    _ece_sums,
+    _ece_ends,
+    _bin,
+    text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",
+)
 
 
 @metric(
     formula="Σ_k |S_k|/M · |acc_k − conf_k|",
     range=(0, 1),
     better="lower",
-    interval=ResampledSums(
-        _ece_sums,
-        _ece_ends,
-        _bin,
-        text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",
-    ),
+    interval=_BOOTSTRAP,
     spec="Zeta Reason 3.2",
 )
 def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
@@ -109,9 +114,66 @@ def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     >>> evaluate(ece, prob_correct=[1.0, 1.0, 0.25, 0.25], correct=[True, True, True, False])
     0.125
     """
-    if not 1 <= bins <= 10_000:
-        raise UsageError(f"bins is {bins}; it must be between 1 and 10,000.")
+    _check(bins)
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
     gap = correct.cast(pl.Float64) - prob_correct
     gaps = pl.sum_horizontal(total.abs() for total in _by_bin(prob_correct, gap, bins))
     return pl.when(used > 0).then(gaps / used)
+
+
+def _check(bins: int) -> None:
+    if not 1 <= bins <= 10_000:
+        raise UsageError(f"bins is {bins}; it must be between 1 and 10,000.")
+
+
+@metric(
+    formula="λ · ece, with Σ_k E|N(λ·g_k, s_k²)| = Σ_k |g_k|, 0 ≤ λ ≤ 1",
+    range=(0, 1),
+    better="lower",
+    interval=_BOOTSTRAP,
+    spec="Pennyweight; Zeta Reason 3.2",
+)
+def ece_debiased(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
+    """Expected calibration error without the part that chance alone adds.
+
+    The gaps of a small sample are never all 0, so `ece` is too high: a perfectly calibrated model
+    shows about 0.2 with 20 records. This is `ece` times the factor λ at which gaps of λ·g_k plus
+    sampling noise would be expected to look like the gaps g_k that were observed; it is 0 if noise
+    alone explains them. The variance of a bin is s_k² = n·r·(1 − r), where r is its share of
+    correct answers with one additional hit and one additional miss.
+
+    >>> round(evaluate(ece_debiased, prob_correct=[0.9] * 10, correct=[True] * 6 + [False] * 4), 3)
+    0.297
+    >>> evaluate(ece_debiased, prob_correct=[0.9] * 10, correct=[True] * 8 + [False] * 2)
+    0.0
+    """
+    _check(bins)
+
+    def debiased(columns: Sequence[pl.Series]) -> float | None:
+        probability, hit = columns
+        used = probability.is_not_null() & hit.is_not_null()
+        stated, hits = (c.filter(used).cast(pl.Float64).to_numpy() for c in (probability, hit))
+        if not len(stated):
+            return None
+        edges = np.array([k / bins for k in range(1, bins)])
+        bin_ = np.searchsorted(edges, stated, side="right")
+        gaps = np.abs(np.bincount(bin_, hits - stated, bins))
+        sizes, right = np.bincount(bin_, minlength=bins), np.bincount(bin_, hits, bins)
+        rate = (right + 1) / (sizes + 2)
+        return _true_share(gaps, np.sqrt(sizes * rate * (1 - rate))) * float(gaps.sum()) / len(hits)
+
+    columns = [prob_correct, correct]
+    return pl.map_groups(columns, debiased, return_dtype=pl.Float64, returns_scalar=True)
+
+
+def _true_share(gaps: Floats, spread: Floats) -> float:
+    """Return λ: the share of the gaps that is not noise, found by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        part = middle * gaps
+        if part.sum() + folded_excess(part, spread).sum() > gaps.sum():
+            high = middle
+        else:
+            low = middle
+    return low if low > 1e-12 else 0.0
