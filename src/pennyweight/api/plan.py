@@ -80,7 +80,7 @@ def plan(
 
     >>> found = plan(difference="5%", rate=0.8, runs=[1, 5])
     >>> [(row.runs, row.tasks, row.attempts) for row in found.rows]
-    [(1, 569, 1138), (5, 293, 2930)]
+    [(1, 559, 1118), (5, 293, 2930)]
     """
     policy = policy or None
     questions = {"difference": difference, "width": width, "no_worse": no_worse, "policy": policy}

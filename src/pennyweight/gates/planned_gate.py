@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+import polars as pl
+
 from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.gates.assumption import Assumption
 from pennyweight.gates.policy import Gate, Policy
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold import Threshold
-from pennyweight.gates.threshold_gate import ThresholdTest
+from pennyweight.gates.threshold_gate import ThresholdTest, mean_ends
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import mean_values
 from pennyweight.scoring.pilot import PilotRecords
@@ -25,7 +28,10 @@ from pennyweight.stats.variation import Variation
 
 FEW = 60
 """Up to this many tasks each number is tried; beyond, the search ends within a hundredth."""
-NEAR = 1e-9
+NEAR, LEAST = 1e-9, 1e-3
+"""Values closer than this are equal; means of scores are at least this far from 0 and 1."""
+MANY, LOWEST = 1_000, 0.8
+"""Up to this many tasks tried once, every number from this share of them on is tried too."""
 
 
 def planned_gates(
@@ -166,7 +172,11 @@ class GateQuestion:
         guess = self.variation.of_task(runs) * (both / gap) ** 2
         if guess > MAX_TASKS:
             return None
-        return _nearest(lambda tasks: self.decided(tasks, runs) >= self.power, guess)
+        found = _nearest(lambda tasks: self.decided(tasks, runs) >= self.power, guess)
+        if found is None or self.variation.kind != "rate" or runs > 1 or found > MANY:
+            return found
+        fewer = range(math.floor(found * LOWEST), found)  # passes are whole, so power has teeth
+        return next((n for n in fewer if self.decided(n, runs) >= self.power), found)
 
     def decided(self, tasks: int, runs: int) -> float:
         """Return the probability that so many tasks decide the gate."""
@@ -202,16 +212,22 @@ class GateQuestion:
 
     def _settles(self, mean: float, tasks: int, runs: int) -> bool:
         """Whether a typical sample with this mean is decided as the assumed value should be."""
-        end = self._end(self.variation.at(min(max(mean, NEAR), 1 - NEAR)), tasks, runs)
+        least = NEAR if self.variation.kind == "rate" else LEAST
+        end = self._end(self.variation.at(min(max(mean, least), 1 - least)), tasks, runs)
         return end is not None and self.threshold.holds(end) == self.passes
 
     def _end(self, variation: Variation, tasks: int, runs: int) -> float | None:
         """Return the end of the interval that decides."""
+        side = 0 if self.threshold.upwards == self.passes else 1
+        if variation.kind != "number":
+            tried = {"value": variation.typical(tasks, runs), "tries": np.full(tasks, float(runs))}
+            rate = variation.kind == "rate"
+            ends = mean_ends(pl.DataFrame(tried), self.level, rate=rate)
+            return None if ends is None else ends[side]
         name, _ = STAND_INS[variation.kind]
         gate = replace(self.gate, metric=name, select=())
         records = GateRecords(typical_records(variation, tasks, runs))
-        test = ThresholdTest(gate, records, Estimate(variation.mean))
-        end = test.ends(self.level)[0 if self.threshold.upwards == self.passes else 1]
+        end = ThresholdTest(gate, records, Estimate(variation.mean)).ends(self.level)[side]
         return end if isinstance(end, float) and math.isfinite(end) else None
 
 

@@ -41,9 +41,9 @@ def tasks_for_difference(
     The difference of numbers is that of their logarithms.
 
     >>> tasks_for_difference(Variation.of_rate(0.8, 0.7, 0.7), 0.05, 1, 0.05, 0.8)
-    541
+    559
     """
-    design = variation.design(runs)
+    design = variation.design(runs, difference)
     return fewest(lambda tasks: design.power(tasks, difference, level) >= power)
 
 

@@ -14,6 +14,7 @@ from pennyweight.stats.quantiles import special
 
 ASSUMED = 1_000_000
 """The number of tasks that an assumption counts as: it has no uncertainty of its own."""
+QUANTILES = (np.arange(400) + 0.5) / 400
 RANGE = (0.1, 0.9)
 """The quantiles between which an uncertain quantity is stated."""
 
@@ -93,20 +94,49 @@ class Variation:
         """How often single attempts of two equal sides end differently."""
         return 2 * self.sd**2 * (1 - self.task_share * self.correlation)
 
-    def design(self, runs: int) -> Design:
-        """Return the design of a comparison of two sides with this many attempts at each task."""
-        spread = math.sqrt(self.of_difference(runs))
-        if self.kind != "rate":
+    def design(self, runs: int, difference: float = 0.0) -> Design:
+        """Return the design of a comparison of two sides with this many attempts at each task.
+
+        The sides lie half the `difference` below and above the mean.
+        """
+        if self.kind == "number":
+            spread = math.sqrt(self.of_difference(runs))
             return Design(once=False, discordance=None, spread=spread, seen=self.seen)
+        low, high = (self.at(self.mean + half) for half in (-difference / 2, difference / 2))
+        shared = self._shared(low, high)
+        whole = low.sd**2 + high.sd**2
+        within = (1 - self.task_share) * whole / runs
+        spread = math.sqrt(self.task_share * whole - 2 * shared + within)
+        if self.kind == "score":
+            return Design(once=False, discordance=None, spread=spread, seen=self.seen)
+        apart = whole - 2 * shared + difference**2
+        vary = self.sd**2 * self.task_share * self.correlation
+        alike = max(apart - difference**2 / 2 - 2 * difference * vary, 1e-9)
         return Design(
             once=runs == 1 or self.task_share == 1,
-            discordance=self.discordance,
-            spread=spread,
+            discordance=alike,
+            spread=spread * math.sqrt(alike / max(apart - difference**2, 1e-9)),
             seen=self.seen,
-            tasks_vary=self.sd**2 * self.task_share * self.correlation,
+            tasks_vary=vary,
             middle=self.mean,
             step=1 / runs,
         )
+
+    def _shared(self, low: Variation, high: Variation) -> float:
+        """Return the covariance of two sides' tasks: a share of them is as hard for both."""
+        if low.mean == high.mean:
+            return self.correlation * self.task_share * self.sd**2
+        both = [side._ease() - side.mean for side in (low, high)]
+        return self.correlation * float(np.mean(both[0] * both[1]))
+
+    def _ease(self) -> Floats:
+        """Return the tasks' own values, at even quantiles."""
+        between = self.task_share * self.sd**2
+        if between <= 0:
+            return np.full(len(QUANTILES), self.mean)
+        size = max(self.mean * (1 - self.mean) / between - 1, 1e-3)
+        found: Floats = special.betaincinv(self.mean * size, (1 - self.mean) * size, QUANTILES)
+        return found
 
     def likely(self, *, paired: bool) -> tuple[float, float]:
         """Return between which multiples of its estimate the true variance is likely to lie."""
@@ -135,9 +165,10 @@ class Variation:
             return passes
         variance = self.of_task(runs)
         if self.kind == "number":
-            log = math.log1p(variance / self.mean**2)
-            numbers: Floats = np.exp(math.sqrt(log) * special.ndtri(places) - log / 2)
-            return self.mean * numbers
+            spread = math.sqrt(math.log1p(variance / self.mean**2))
+            edges = special.ndtr(special.ndtri(np.arange(tasks + 1) / tasks) - spread)
+            numbers: Floats = self.mean * tasks * np.diff(edges)  # the mean between two quantiles
+            return numbers
         size = max(self.mean * (1 - self.mean) / variance - 1, 1e-3) if variance > 0 else 1e9
         found: Floats = special.betaincinv(self.mean * size, (1 - self.mean) * size, places)
         return found
