@@ -16,9 +16,9 @@ from pennyweight.gates.threshold import FRACTIONS, Threshold, kind_of, shown, un
 from pennyweight.gates.verdict import Decider, Decision, Word
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.stats.drawn_weights import drawn_ends
-from pennyweight.stats.paired import Paired, interval
 from pennyweight.stats.quantiles import special
 from pennyweight.stats.resample import CLUSTER
+from pennyweight.stats.skewness import mean_interval
 from pennyweight.text.format import declared, plural, points
 
 
@@ -42,7 +42,7 @@ def mean_ends(
     Wilson's interval is right overall, but near 0 and 1 one end is wrong more often than stated and
     the other less. A gate uses one end, so rates get exact binomial ends (Clopper and Pearson), or
     their generalization to means where tasks were repeated (Learned-Miller and Thomas). Means of
-    scores get Student's ends, widened for skewness.
+    scores get the ends of their interval.
 
     `units` has a `value` for each task, the mean of its `tries`. `times` multiplies the number of
     tasks.
@@ -54,14 +54,15 @@ def mean_ends(
         return rate_ends(round(values.sum() * times), len(values) * times, level)
     if rate:
         return drawn_ends(values, tries, level, times)
-    if np.ptp(values) < 1e-9 or np.ptp(tries) > 0:
+    if np.ptp(tries) > 0:
         return None
-    found = interval(Paired(np.zeros(len(values)), values, tries, tries, "number"), 1 - 2 * level)
-    if found is None:
-        return None
-    middle = float(values.mean())
-    low, high = (middle + (end - middle) / math.sqrt(times) for end in found)
-    return max(0.0, low), min(1.0, high)
+    size, apart = len(values), values - values.mean()
+    square = max(float(np.square(apart).sum()), 1e-100)
+    error = math.sqrt(square / (size - 1) / size / times)
+    skew = float((apart**3).sum()) / square**1.5 / math.sqrt(times)
+    mean, spread, bent, tasks = (np.array([x]) for x in (values.mean(), error, skew, size * times))
+    low, high = mean_interval(mean, spread, bent, tasks, 1 - 2 * level, (0, 1))
+    return low.item(), high.item()
 
 
 def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:

@@ -30,6 +30,8 @@ class Estimate:
     high: Value = None
     records: int = 0
     skipped: int = 0
+    skewed: bool = False
+    """Whether a few tasks decide the value, so that the interval may be too narrow."""
 
 
 def estimates(
@@ -82,8 +84,8 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
     missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
     table = grouped.aggregate([pl.len().alias("len"), *bodies.values(), *missing, *counts])
     values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
-    scores = {m.name for m in metrics if m.range == (0, 1)}
-    ends = grouped.mean_intervals(means, table, scores) if means else {}
+    ranges = {m.name: m.range or (None, None) for m in metrics}
+    ends, skewed = grouped.mean_intervals(means, table, ranges) if means else ({}, {})
     ends |= grouped.quantile_intervals(quantiles, table)
     others = [m for m in metrics if m.name not in ends]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -97,9 +99,12 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
         skipped = table[f"{name}/missing"].fill_null(0).to_list()
         used = (table[f"{name}/n"] if f"{name}/n" in table.columns else table["len"]).fill_null(0)
         less = [0] * grouped.groups if f"{name}/n" in table.columns else skipped
+        few = skewed.get(name, [False] * grouped.groups)
         result[name] = [
-            Estimate(v, *_bounded(metric, v, e), n - k, s)
-            for v, e, n, k, s in zip(values[name], ends[name], used, less, skipped, strict=True)
+            Estimate(v, *_bounded(metric, v, e), n - k, s, skewed=w)
+            for v, e, n, k, s, w in zip(
+                values[name], ends[name], used, less, skipped, few, strict=True
+            )
         ]
     return result
 

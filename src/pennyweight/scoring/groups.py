@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,18 @@ import polars as pl
 from pennyweight.define import Metric
 from pennyweight.stats.interval import (
     Floats,
-    bounded_interval,
     quantile_ranks,
     rate_interval,
-    t_interval,
 )
-from pennyweight.stats.resample import CLUSTER, Ends, ResampledRows, Sample, clustered_error
+from pennyweight.stats.resample import (
+    CLUSTER,
+    Ends,
+    ResampledRows,
+    Sample,
+    clustered_error,
+    clustered_skew,
+)
+from pennyweight.stats.skewness import TOO_SKEWED, Range, mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +88,21 @@ def interval_text(metric: Metric) -> str:
         return "order statistics, clustered by task"
     if metric.range == (0, 1):
         return "Wilson for a share of records, t for a mean of scores; clustered by task"
-    return "t, clustered by task"
+    return "t, corrected for skewness, clustered by task"
 
 
 GROUP = "\0group"
 """The column that numbers the groups of a measured frame, from 0."""
 
 _AT = "\0at"
+
+
+class Moments(NamedTuple):
+    """The standard error, the effective number of tasks and the skewness of means, by group."""
+
+    error: Floats
+    clusters: Floats
+    skew: Floats | None
 
 
 @dataclass(frozen=True)
@@ -131,40 +145,48 @@ class Grouped:
         return index.join(table, on=GROUP, how="left", maintain_order="left").drop(GROUP)
 
     def mean_intervals(
-        self, values: Mapping[str, pl.Expr], table: pl.DataFrame, scores: Collection[str]
-    ) -> dict[str, list[Ends]]:
-        """Return the intervals of means: Wilson's for true and false, Student's for numbers.
+        self, values: Mapping[str, pl.Expr], table: pl.DataFrame, ranges: Mapping[str, Range]
+    ) -> tuple[dict[str, list[Ends]], dict[str, list[bool]]]:
+        """Return the intervals of means, and whether a few tasks decide a mean.
 
-        `table` holds the value of each mean and, as `name/n`, how many values it has. `scores` are
-        means of values between 0 and 1, whose interval is not empty if all values are equal.
+        `table` holds the value of each mean and, as `name/n`, how many values it has; `ranges` has
+        the range of its values.
         """
-        error, clusters = self.errors(values)
         types = self.rows.clear().select(v.alias(n) for n, v in values.items()).schema
-        result: dict[str, list[Ends]] = {}
-        for name in values:
-            mean, k, e = _floats(table[name]), clusters[name], error[name]
-            if types[name] == pl.Boolean:
-                ends = rate_interval(mean, e, _floats(table[f"{name}/n"]), k, self.confidence)
+        found = self.moments(values, [n for n in values if types[n] != pl.Boolean])
+        ends, skewed = {}, {}
+        for name, m in found.items():
+            mean = _floats(table[name])
+            if m.skew is None:
+                n = _floats(table[f"{name}/n"])
+                both = rate_interval(mean, m.error, n, m.clusters, self.confidence)
             else:
-                ends = t_interval(mean, e, k, self.confidence)
-                if name in scores:
-                    wider = bounded_interval(mean, e, k, self.confidence)
-                    low, high = (np.where(e == 0, w, t) for w, t in zip(wider, ends, strict=True))
-                    ends = low, high
-            result[name] = _pairs(*ends)
-        return result
+                both = mean_interval(
+                    mean, m.error, m.skew, m.clusters, self.confidence, ranges[name]
+                )
+                skewed[name] = (np.abs(m.skew) > TOO_SKEWED).tolist()
+            ends[name] = _pairs(*both)
+        return ends, skewed
 
-    def errors(self, values: Mapping[str, pl.Expr]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the standard errors of means, clustered by task, and the numbers of tasks."""
+    def moments(
+        self, values: Mapping[str, pl.Expr], skewed: Collection[str] = ()
+    ) -> dict[str, Moments]:
+        """Return the standard errors of means, clustered by task; the skewness of some of them."""
         if self.clustered:
             by_task = self.rows.group_by(GROUP, CLUSTER, maintain_order=True).agg(sums(values))
-            table = self.aggregate([e for name in values for e in _clustered(name)], by_task)
+            exprs = [e for name in values for e in _clustered(name, skewed=name in skewed)]
+            table = self.aggregate(exprs, by_task)
         else:
-            table = self.aggregate([e for name, v in values.items() for e in _independent(name, v)])
-        return (
-            {n: _floats(table[f"{n}/e"]) for n in values},
-            {n: _floats(table[f"{n}/k"].fill_null(0)) for n in values},
-        )
+            alone = (_independent(n, v, skewed=n in skewed) for n, v in values.items())
+            table = self.aggregate([e for exprs in alone for e in exprs])
+        return {
+            n: Moments(
+                _floats(table[f"{n}/e"]),
+                _floats(table[f"{n}/k"].fill_null(0)),
+                _floats(table[f"{n}/g"]) if n in skewed else None,
+            )
+            for n in values
+        }
 
     def quantile_intervals(
         self, shapes: Mapping[str, Shape], table: pl.DataFrame
@@ -193,12 +215,12 @@ class Grouped:
         rows = self.rows.join(index, on=GROUP, how="left")
         below = Grouped(rows, self.groups, self.options, self.confidence, self.seed)
         under = values <= pl.col(_AT)
-        error, clusters = below.errors({"x": under})
+        error, clusters, _ = below.moments({"x": under})["x"]
         rate = _floats(below.aggregate([under.mean().alias("x")])["x"])
         with np.errstate(divide="ignore", invalid="ignore"):
-            worth = n * rate * (1 - rate) / (n - 1) / np.square(error["x"])
+            worth = n * rate * (1 - rate) / (n - 1) / np.square(error)
         good = np.isfinite(worth) & (worth > 0)
-        return np.where(good, np.minimum(n, worth), clusters["x"]), clusters["x"]
+        return np.where(good, np.minimum(n, worth), clusters), clusters
 
     def other_interval(self, metric: Metric, body: pl.Expr, values: Sequence[Any]) -> list[Ends]:
         """Return the intervals that are computed group by group."""
@@ -226,17 +248,20 @@ def sums(values: Mapping[str, pl.Expr]) -> list[pl.Expr]:
     return totals + [v.count().cast(pl.Float64).alias(f"{name}/n") for name, v in values.items()]
 
 
-def _independent(name: str, values: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+def _independent(name: str, values: pl.Expr, *, skewed: bool) -> list[pl.Expr]:
     numbers = values.cast(pl.Float64)
-    error = numbers.std() / numbers.count().cast(pl.Float64).sqrt()
-    return error.alias(f"{name}/e"), numbers.count().alias(f"{name}/k")
+    size = numbers.count().cast(pl.Float64)
+    error = numbers.std() / size.sqrt()
+    skew = [(numbers.skew() / size.sqrt()).alias(f"{name}/g")] if skewed else []
+    return [error.alias(f"{name}/e"), size.alias(f"{name}/k"), *skew]
 
 
-def _clustered(name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Turn sums and counts by task into a standard error and the effective number of tasks."""
+def _clustered(name: str, *, skewed: bool) -> list[pl.Expr]:
+    """Turn sums and counts by task into an error, the effective number of tasks, the skewness."""
     total, count = pl.col(f"{name}/s"), pl.col(f"{name}/n")
     error, tasks = clustered_error(total, count)
-    return error.alias(f"{name}/e"), tasks.alias(f"{name}/k")
+    skew = [clustered_skew(total, count).alias(f"{name}/g")] if skewed else []
+    return [error.alias(f"{name}/e"), tasks.alias(f"{name}/k"), *skew]
 
 
 def _ranked(ordered: pl.Series, low: int, high: int) -> Ends:

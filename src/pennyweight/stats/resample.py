@@ -196,12 +196,28 @@ def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """
     size = count.sum()
     there = (count > 0).sum().cast(pl.Float64)
-    rest = pl.when(count < size).then(size - count)
-    excess = ((total - count * (total.sum() / size)) / rest) ** 2
-    error = ((there - 1) / there * excess.sum()).sqrt()
+    error = ((there - 1) / there * (_without(total, count) ** 2).sum()).sqrt()
     kish = size.cast(pl.Float64) ** 2 / (count.cast(pl.Float64) ** 2).sum()
     tasks = pl.when(there > 1).then(pl.max_horizontal(kish, pl.lit(2.0))).otherwise(there)
     return error, tasks
+
+
+def clustered_skew(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    """Return the skewness of a mean, from each cluster's sum and count.
+
+    For clusters of equal size it is that of the clusters' means, divided by the square root of
+    their number.
+    """
+    change = _without(total, count)
+    unit = change.abs().max()
+    return ((change / unit) ** 3).sum() / ((change / unit) ** 2).sum() ** 1.5
+
+
+def _without(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+    """Return by how much the mean falls without each cluster (the jackknife)."""
+    size = count.sum()
+    rest = pl.when(count < size).then(size - count)
+    return (total - count * (total.sum() / size)) / rest
 
 
 def smoothed_variance(total: pl.Expr, count: pl.Expr) -> pl.Expr:
