@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agent.trying import alive, needs_bubblewrap
+from agent.trying import alive, in_workspaces, needs_bubblewrap
 from pennyweight.agent.folders import RunFolder, clean
 from pennyweight.models.failure import CallError
 from pennyweight.suite.values import Workspace
@@ -127,14 +127,14 @@ def test_what_a_killed_run_leaves_is_cleaned_at_the_next_start(tmp_path, sandbox
     above = tmp_path / "workspaces"
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), mark, sandbox])
     try:
-        _wait_for(lambda: list(above.glob("*/*/work/begun")))
+        _wait_for(lambda: in_workspaces(above))
         own = RunFolder()  # another run at the same time takes nothing away
         own.close()
-        assert list(above.glob("*/*/work/begun"))
+        assert in_workspaces(above)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert list(above.glob("*/*/work/begun"))
+    assert list(above.iterdir())
     run_folder = RunFolder()
     assert [p.name for p in above.iterdir()] == [run_folder.root.name]
     run_folder.close()

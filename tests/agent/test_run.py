@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.trying import alive, needs_bubblewrap
+from agent.trying import alive, in_workspaces, needs_bubblewrap
 from pennyweight.engine.limiter import TRIES
 from pennyweight.store.store import Store
 
@@ -155,7 +155,7 @@ def test_a_second_ctrl_c_ends_the_agent_and_takes_its_workspace_away(tmp_path, s
         text=True,
     )
     above = tmp_path / "workspaces"
-    while process.poll() is None and not list(above.glob("*/*/work/begun")):
+    while process.poll() is None and not in_workspaces(above):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     while process.poll() is None and alive(mark):

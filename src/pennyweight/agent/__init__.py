@@ -1,6 +1,7 @@
 """Agents: commands that work in a fresh workspace, inside a sandbox and within limits.
 
 Tested elsewhere:
+    disk_holder.py: tests/agent/test_disk.py
     line_diff.py: tests/agent/test_diff.py
     process.py: tests/agent/test_caps.py
     prompt.py: tests/agent/test_command.py

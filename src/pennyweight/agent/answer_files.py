@@ -7,6 +7,7 @@ configure interpreters and test runners are left out: they could decide a check 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -201,15 +202,27 @@ def _move(path: str, kind: os.stat_result, after: Path, target: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         (after / path).rename(file)
-    except PermissionError:  # its folder cannot be written
-        shutil.copy2(after / path, file, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EACCES, errno.EPERM}:
+            raise
+        _copy(after / path, file)  # it is on another disk, or its folder cannot be written
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.is_symlink() or target.exists():
+        target.unlink()
+    try:
+        shutil.copy2(source, target, follow_symlinks=False)
+    except OSError:
+        target.unlink(missing_ok=True)  # a part of it is no answer
+        raise
 
 
 def _inside(target: Path, path: str) -> Path:
-    file = target / path
-    if not file.parent.resolve().is_relative_to(target.resolve()):
-        raise OSError("it leads out of the workspace through a link")
-    return file
+    """Return a path in a folder. Links are not followed: they could lead out of it."""
+    if any((target / folder).is_symlink() for folder in Path(path).parents):
+        raise OSError("it leads through a link")
+    return target / path
 
 
 def _make_empty_folders(rules: AnswerRules, target: Path) -> None:

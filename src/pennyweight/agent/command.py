@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from pennyweight.agent import answer_files, readers, sandbox
 from pennyweight.agent import verification as verify
+from pennyweight.agent.cgroups import Groups
 from pennyweight.agent.diff import Diff
 from pennyweight.agent.folders import AttemptFolders, RunFolder
 from pennyweight.agent.process import ProcessLimits, ProcessResult, run
 from pennyweight.agent.prompt import settings_of, words_of
+from pennyweight.agent.supervisor import THREADS
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
@@ -62,7 +64,7 @@ class CommandAgent(Model):
         work = request.work or Workspace()
         checks = verify.checks_of(work)
         before = await self._checked_before(run_folder, work, checks)
-        folders = await asyncio.to_thread(run_folder.attempt, work)
+        folders = await self._folders(run_folder, work)
         try:
             ended = await self._run(folders, request)
             printed = readers.read(agent.output, ended.stdout.text, ended.stderr.text)
@@ -70,13 +72,14 @@ class CommandAgent(Model):
                 self._reported[request.label, request.attempt] = printed.failed.recorded_kind
                 raise self._without_keys(printed.failed)
             changes = await asyncio.to_thread(folders.changes)
+            limit = {"disk_limit": "enforced" if folders.disk else "polled"}
             if ended.why != "exit":
-                return self._reply(ended, printed, changes, {"checks": []}, passed=False)
+                return self._reply(ended, printed, changes, {**limit, "checks": []}, passed=False)
             after, left_out = await self._verified(run_folder, folders, work, checks)
         finally:
             await asyncio.shield(asyncio.to_thread(folders.remove))
         passed = verify.verdict(checks, before, after, ended.exit_code)
-        checked: dict[str, Any] = {"checks": verify.as_plain(checks, before, after)}
+        checked: dict[str, Any] = {**limit, "checks": verify.as_plain(checks, before, after)}
         checked |= {"left_out": answer_files.as_plain(left_out)} if left_out else {}
         reply = self._reply(ended, printed, changes, checked, passed)
         return replace(reply, reported=self._reported.get((request.label, request.attempt)))
@@ -133,6 +136,10 @@ class CommandAgent(Model):
                 self._address = await self._open.enter_async_context(serving(name))
         return self._run_folder
 
+    async def _folders(self, run_folder: RunFolder, work: Workspace) -> AttemptFolders:
+        caps = self.agent.caps if sandbox.can_limit_disk(self.agent) else None
+        return await asyncio.to_thread(run_folder.attempt, work, caps)
+
     async def _run(self, folders: AttemptFolders, request: Request) -> ProcessResult:
         agent = self.agent
         note = folders.home / ".prompt.md"
@@ -159,6 +166,7 @@ class CommandAgent(Model):
     ) -> ProcessResult:
         """Run a command in its sandbox; `output` is the number of bytes kept of each output."""
         agent = self.agent
+        group = self._group(folders)
         return await run(
             sandbox.wrapped(agent, self._with_full_path(words), folders, tuple(environment)),
             folder=folders.work,
@@ -166,7 +174,7 @@ class CommandAgent(Model):
             limits=ProcessLimits(
                 agent.timeout,
                 output,
-                agent.caps.disk_mb * 1_000_000,
+                -1 if folders.disk else agent.caps.disk_mb * 1_000_000,
                 agent.caps.memory_mb * 1_000_000,
                 agent.caps.processes,
             ),
@@ -174,7 +182,20 @@ class CommandAgent(Model):
             watch=lambda watcher: folders.exceeded(agent.caps, watcher),
             status=sandbox.status_of(agent),
             files=sandbox.files_of(agent, folders),
+            disk=folders.disk.holder if folders.disk else 0,
+            groups=group,
         )
+
+    def _group(self, folders: AttemptFolders) -> tuple[str, str] | None:
+        """Create the cgroup of a command. The disk in memory of an attempt counts there too."""
+        groups = Groups.found() if self.agent.sandbox != "container" else None
+        if groups is None:
+            return None
+        caps = self.agent.caps
+        memory = (caps.memory_mb + (caps.disk_mb if folders.disk else 0)) * 1_000_000
+        name = "-".join(("pennyweight", *folders.root.parts[-2:]))
+        made = groups.create(name, memory, caps.processes * THREADS)
+        return (str(made), str(groups.own)) if made else None
 
     def _with_full_path(self, words: Sequence[str]) -> list[str]:
         """Return a command with its full path, so that the one that was found is run."""
@@ -222,7 +243,7 @@ class CommandAgent(Model):
     async def _fresh(
         self, run_folder: RunFolder, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
     ) -> list[verify.WorkspaceCheckResult]:
-        folders = await asyncio.to_thread(run_folder.attempt, work)
+        folders = await self._folders(run_folder, work)
         try:
             return await self._checked(folders, work, checks)
         finally:
@@ -241,7 +262,7 @@ class CommandAgent(Model):
         if work.verify_in == "workspace":
             await asyncio.to_thread(folders.renew_home)
             return await self._checked(folders, work, checks), []
-        fresh = await asyncio.to_thread(run_folder.attempt, work)
+        fresh = await self._folders(run_folder, work)
         try:
             rules = answer_files.AnswerRules(folders.initial, folders.work, work)
             left_out = await asyncio.to_thread(

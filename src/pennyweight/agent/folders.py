@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import IO
 
 from pennyweight.agent.diff import Diff, Snapshot, compare
-from pennyweight.agent.process import end_marked
+from pennyweight.agent.disk import MemoryDisk, needed
+from pennyweight.agent.process import VARIABLE as MARK
+from pennyweight.agent.process import end_marked, memory_exceeded, processes_exceeded
 from pennyweight.agent.supervisor import below, process_stat
 from pennyweight.agent.workspace import copy, make, place, remove
 from pennyweight.models.failure import CallError
@@ -49,6 +51,8 @@ class AttemptFolders:
     snapshot: Snapshot
     size: int
     count: int
+    disk: MemoryDisk | None = None
+    """The disk of limited size that holds all of it; None for a folder that is looked at."""
 
     @property
     def work(self) -> Path:
@@ -65,16 +69,24 @@ class AttemptFolders:
         """The agent's temporary files."""
         return self.root / "tmp"
 
+    def mounted(self, path: Path) -> str:
+        """Return where a sandbox finds a path of this attempt."""
+        return str(self.disk.folder / path.relative_to(self.root) if self.disk else path)
+
     def exceeded(self, caps: Caps, watcher: int) -> str | None:
         """Return which limit the attempt exceeds, if any; `watcher` is its parent process."""
         running = below(watcher) if sys.platform == "linux" else []
         if len(running) > caps.processes:
-            return f"it ran more than {caps.processes:,} processes"
-        if memory_of(running) > caps.memory_mb * 1_000_000:
-            return f"it used more than {caps.memory_mb:,} MB of memory"
-        most = self.size + caps.disk_mb * 1_000_000
-        size, count = usage(self.root, most, self.count + caps.files)
-        size += unlinked(running, self.root.stat().st_dev)
+            return processes_exceeded(caps.processes)
+        most = caps.memory_mb * 1_000_000
+        if memory_of(running) > most:
+            return memory_exceeded(most)
+        if self.disk:
+            size, count = self.disk.used()
+        else:
+            most = self.size + caps.disk_mb * 1_000_000
+            size, count = usage(self.root, most, self.count + caps.files)
+            size += unlinked(running, self.root.stat().st_dev)
         if size - self.size > caps.disk_mb * 1_000_000:
             return f"it wrote more than {caps.disk_mb:,} MB"
         if count - self.count > caps.files:
@@ -106,7 +118,9 @@ class AttemptFolders:
     def remove(self) -> None:
         """Remove the attempt's container and folders."""
         end_container(self.root)
-        remove(self.root)
+        if self.disk:
+            self.disk.close()
+        remove(self.disk.folder if self.disk else self.root)
 
 
 def usage(folder: Path, largest: int = sys.maxsize, most: int = sys.maxsize) -> tuple[int, int]:
@@ -210,24 +224,40 @@ class RunFolder:
         self._templates: dict[str, Path] = {}
         self._count = 0
 
-    def attempt(self, work: Workspace) -> AttemptFolders:
-        """Create a fresh workspace with its files."""
+    def attempt(self, work: Workspace, caps: Caps | None = None) -> AttemptFolders:
+        """Create a fresh workspace with its files, if possible on a disk that holds its caps."""
         self._count += 1
         root = self.root / f"{self._count}-{secrets.token_hex(3)}"
         try:
             with self._making:
                 initial = self._template(work)
             root.mkdir(mode=0o700)
-            copy(initial, root / "work")
-            for name in ("home", "tmp"):
-                (root / name).mkdir()
+            disk = self._disk(root, initial, caps) if caps else None
+            if disk is None:
+                _fill(root, initial)
         except (OSError, shutil.Error, subprocess.SubprocessError) as error:
             remove(root)
             raise CallError(
                 "workspace", f"The workspace cannot be created: {_reason(error)}"
             ) from error
-        size, count = usage(root)
-        return AttemptFolders(root, initial, Snapshot.of(root / "work"), size, count)
+        seen = disk.root if disk else root
+        size, count = disk.used() if disk else usage(root)
+        return AttemptFolders(seen, initial, Snapshot.of(seen / "work"), size, count, disk)
+
+    def _disk(self, root: Path, initial: Path, caps: Caps) -> MemoryDisk | None:
+        """Create a disk with a fresh workspace; None if memory or the system does not allow it."""
+        size, count = needed(initial)
+        mark = {MARK: f"{self.root.name}/disk"}
+        try:
+            disk = MemoryDisk(root, size + caps.disk_mb * 1_000_000, count + caps.files, mark)
+        except OSError:
+            return None
+        try:
+            _fill(disk.root, initial)
+        except (OSError, shutil.Error):
+            disk.close()
+            return None
+        return disk
 
     def _template(self, work: Workspace) -> Path:
         """Create the initial state of a workspace once: a folder or commit, with files added."""
@@ -244,6 +274,12 @@ class RunFolder:
         """Remove the folder."""
         _remove(self.root)
         self._lock.close()
+
+
+def _fill(root: Path, initial: Path) -> None:
+    copy(initial, root / "work")
+    for name in ("home", "tmp"):
+        (root / name).mkdir()
 
 
 def _reason(error: Exception) -> str:

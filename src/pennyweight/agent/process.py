@@ -81,10 +81,20 @@ class ProcessLimits:
     output: int
     """Bytes kept of each output."""
     largest: int
-    """The maximum size of a file in bytes."""
+    """The maximum size of a file in bytes; -1 if the disk itself is limited."""
     memory: int
     """Bytes of memory that each process may use."""
     processes: int
+
+
+def memory_exceeded(most: int) -> str:
+    """Say that a command used more memory than `most` bytes."""
+    return f"it used more than {most // 1_000_000:,} MB of memory"
+
+
+def processes_exceeded(most: int) -> str:
+    """Say that a command ran too many processes."""
+    return f"it ran more than {most:,} processes"
 
 
 async def run(
@@ -97,6 +107,8 @@ async def run(
     watch: Callable[[int], str | None] | None = None,
     status: int = 0,
     files: Mapping[int, str] | None = None,
+    disk: int = 0,
+    groups: tuple[str, str] | None = None,
 ) -> ProcessResult:
     """Run a command until it ends, or until it exceeds its time or its disk limit.
 
@@ -104,7 +116,8 @@ async def run(
     it reads as standard input. `watch` checks the disk, in a thread, and returns which limit is
     exceeded; it gets the parent of the command's processes. `status` is the descriptor on which a
     sandbox reports whether it started the command. `files` are files that the command can read
-    from descriptors.
+    from descriptors. `disk` is the process whose namespaces it enters, `groups` are
+    the cgroup of the command and that of this process.
     """
     mark = "/".join(folder.parent.parts[-2:])
     reading, writing = os.pipe()
@@ -117,6 +130,8 @@ async def run(
         limits.processes,
         status,
         tuple((files or {}).items()),
+        disk,
+        groups,
     )
     try:
         process = await _start(words, orders, folder, {**environment, VARIABLE: mark}, stdin)
@@ -151,6 +166,12 @@ async def run(
             reader.cancel()
     if error := report.get("spawn_error"):
         raise CallError("not_found", f"The command cannot be run: {error}.")
+    if why == "exit" and (exceeded := report.get("exceeded")):
+        sentences = {
+            "memory": memory_exceeded(limits.memory),
+            "processes": processes_exceeded(limits.processes),
+        }
+        why, detail = "disk", sentences[exceeded]
     code, left = report.get("exit_code", 137), report.get("left", 0)
     return ProcessResult(code, why, out, err, seconds, left, detail, report.get("started"))
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from pennyweight.agent.disk import MemoryDisk
 from pennyweight.agent.folders import CONTAINER, AttemptFolders, end_container
-from pennyweight.agent.process import ProcessResult
+from pennyweight.agent.process import SUPERVISOR, ProcessResult
 from pennyweight.agent.seccomp import filter_of
+from pennyweight.agent.supervisor import Orders
 from pennyweight.errors import UsageError
 from pennyweight.suite.values import Agent
 
@@ -122,8 +127,37 @@ def can_hide_init() -> bool:
     return _works(_NO_INIT)
 
 
+def can_limit_disk(agent: Agent) -> bool:
+    """Return whether the sandbox of a command can have a disk of limited size."""
+    return sys.platform == "linux" and agent.sandbox == "bubblewrap" and _starts_on_a_disk()
+
+
+@lru_cache(maxsize=1)
+def _starts_on_a_disk() -> bool:
+    """Try it: some systems allow bubblewrap to create namespaces, but not in a namespace."""
+    reading, writing = os.pipe()
+    with tempfile.TemporaryDirectory() as folder, os.fdopen(reading, "rb") as report:
+        try:
+            disk = MemoryDisk(Path(folder), 4096, 16, {})
+        except OSError:
+            os.close(writing)
+            return False
+        orders = Orders(writing, os.getpid(), 1.0, -1, 1 << 30, 1024, disk=disk.holder)
+        words = [sys.executable, "-I", "-S", SUPERVISOR, json.dumps(orders._asdict())]
+        words += [*_tried(_NO_NAMESPACES * can_disable_namespaces()), "true"]
+        subprocess.run(words, pass_fds=[writing], capture_output=True, check=False)  # noqa: S603
+        os.close(writing)
+        disk.close()
+        return bool(json.loads(report.read() or b"{}").get("exit_code") == 0)
+
+
+def _tried(options: Sequence[str]) -> list[str]:
+    words = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc"]
+    return [*words, *options]
+
+
 def _works(options: Sequence[str]) -> bool:
-    words = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", *options, "true"]
+    words = [*_tried(options), "true"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0  # noqa: S603
 
 
@@ -215,16 +249,16 @@ def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
         words += _shown(folder)
     for name in _ETC:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    words += ["--ro-bind", str(people), "/etc/passwd"]
+    words += ["--ro-bind", folders.mounted(people), "/etc/passwd"]
     if agent.network:
         words += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
     # where Pennyweight runs as root, the kernel's settings would be its to change
     words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     words += [*_NO_INIT * can_hide_init(), "--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"]  # noqa: S108
-    words += ["--bind", str(folders.work), WORK, "--bind", str(folders.home), HOME]
-    words += ["--bind", str(folders.tmp), TMP]
-    for path in agent.read:
-        words += ["--ro-bind", path, path]
+    for path, inside in ((folders.work, WORK), (folders.home, HOME), (folders.tmp, TMP)):
+        words += ["--bind", folders.mounted(path), inside]
+    for read in agent.read:
+        words += ["--ro-bind", read, read]
     words += _own(first, agent.read)
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-PDEATHSIG, SUBREAPER = 1, 36
+PDEATHSIG, DUMPABLE, SUBREAPER = 1, 4, 36
 WAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 SANDBOXES = ("bwrap",)
 CLEANUP_SECONDS = 10.0
@@ -49,11 +49,19 @@ class Orders(NamedTuple):
     """The descriptor on which a sandbox reports the status of its command, or 0."""
     files: tuple[tuple[int, str], ...] = ()
     """Descriptors that the command gets, and the files that it can read from them."""
+    disk: int = 0
+    """The process whose namespaces the command enters, because its disk is there, or 0."""
+    groups: tuple[str, str] | None = None
+    """The cgroup of the command, which is removed at the end, and that of this process."""
 
 
 def main(orders: Orders, words: list[str]) -> int:
     """Run the command and report how it ended."""
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
+    opened = [(os.open(path, os.O_RDONLY), number) for number, path in orders.files]
+    groups = [os.open(f"{path}/cgroup.procs", os.O_WRONLY) for path in orders.groups or ()]
+    if orders.disk:
+        _enter(orders.disk)
     _adopt()
     result, status = orders.result, orders.status
     if os.getppid() != orders.parent:
@@ -62,9 +70,9 @@ def main(orders: Orders, words: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (orders.largest, orders.largest))
     _limit(orders.memory, orders.processes)
-    opened = [(os.open(path, os.O_RDONLY), number) for number, path in orders.files]
     reading, writing = os.pipe()
     pairs = [*opened, (writing, status)] if status else opened
+    _move(groups[:1])
     try:
         child = os.posix_spawnp(
             words[0],
@@ -79,11 +87,43 @@ def main(orders: Orders, words: list[str]) -> int:
         os.write(result, json.dumps({"spawn_error": f"{words[0]}: {error.strerror}"}).encode())
         return 127
     os.close(writing)
+    _move(groups[1:])
     code = _wait(child, orders.grace)
     left = _end_all(child)
-    report = {"exit_code": code, "left": left, "started": _started(reading) if status else None}
+    report = {
+        "exit_code": code,
+        "left": left,
+        "started": _started(reading) if status else None,
+        "exceeded": _exceeded(Path(orders.groups[0])) if orders.groups else None,
+    }
     os.write(result, json.dumps(report).encode())
     return 0
+
+
+def _move(groups: list[int]) -> None:
+    """Move this process to a cgroup. What it starts is in the same one."""
+    for group in groups:
+        try:
+            os.write(group, b"0")
+        except OSError:  # its other limits remain
+            return
+
+
+def _exceeded(group: Path) -> str | None:
+    """Return which limit of its cgroup the command exceeded, and remove the group."""
+    found = None
+    for name, event in (("processes", "pids.events max"), ("memory", "memory.events oom_kill")):
+        file, key = event.split()
+        try:
+            held = dict(line.split() for line in (group / file).read_text().splitlines())
+        except OSError:
+            continue
+        found = name if int(held.get(key, 0)) else found
+    try:
+        group.rmdir()
+    except OSError:
+        return found
+    return found
 
 
 def _limit(memory: int, processes: int) -> None:
@@ -116,6 +156,21 @@ def _started(reading: int) -> bool:
         return b'"exit-code"' in os.read(reading, 1 << 16)
     except BlockingIOError:
         return False
+
+
+def _enter(holder: int) -> None:
+    """Enter the user and mount namespaces of a process.
+
+    A new user namespace resets what `_adopt` sets, and hides this process from its own user.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    own, other = Path("/proc/self/ns"), Path(f"/proc/{holder}/ns")
+    names = [n for n in ("user", "mnt") if (own / n).readlink() != (other / n).readlink()]
+    for number in [os.open(other / name, os.O_RDONLY) for name in names]:
+        if libc.setns(number, 0) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        os.close(number)
+    libc.prctl(DUMPABLE, 1, 0, 0, 0)
 
 
 def _adopt() -> None:
