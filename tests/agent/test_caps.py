@@ -2,14 +2,16 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent.trying import PYTHON, attempt, script
+from agent.trying import PYTHON, alive, attempt, script
 from pennyweight.agent import supervisor as supervise
 from pennyweight.suite.values import Caps
 
@@ -199,6 +201,34 @@ def test_too_many_processes_end_the_attempt(tmp_path, sandbox):
     reply = attempt(agent)
     assert (reply.status, reply.work["ended"]) == ("budget", "it ran more than 40 processes")
     assert reply.latency_ms < 30_000
+
+
+@pytest.mark.parametrize("processes", [1, 4])
+def test_cpu_time_is_limited(tmp_path, sandbox, processes):
+    code = f"""
+        import os
+        children = [os.fork() for _ in range({processes - 1})]
+        while True:
+            pass
+    """
+    caps = Caps(cpu_seconds=1)
+    reply = attempt(script(tmp_path, code, sandbox=sandbox, caps=caps, timeout=60))
+    assert (reply.status, reply.work["ended"]) == ("budget", "it used more than 1 s of CPU time")
+
+
+def test_a_fork_bomb_ends_the_attempt(tmp_path, sandbox):
+    """It doubles eight times: 256 processes, for each of which there is room."""
+    mark = secrets.token_hex(8)
+    code = f"""
+        import os, time
+        for _ in range(8):
+            os.fork()
+        time.sleep(60)  # {mark}
+    """
+    agent = script(tmp_path, code, sandbox=sandbox, caps=Caps(processes=100), timeout=60)
+    reply = attempt(replace(agent, command=(*agent.command, mark)))
+    assert (reply.status, reply.work["ended"]) == ("budget", "it ran more than 100 processes")
+    assert alive(mark) == []
 
 
 @pytest.mark.usefixtures("_bubblewrap")

@@ -43,17 +43,12 @@ class Groups:
             for file, limit in limits.items():
                 (group / file).write_text(str(limit))
         except OSError:
-            remove(group)
+            with contextlib.suppress(OSError):
+                group.rmdir()
             return None
         with contextlib.suppress(OSError):  # there is no such file without swap
             (group / "memory.swap.max").write_text("0")
         return group
-
-
-def remove(group: Path) -> None:
-    """Remove a group, if no process is left in it."""
-    with contextlib.suppress(OSError):
-        group.rmdir()
 
 
 def _above(own: Path, top: Path) -> Iterator[Path]:

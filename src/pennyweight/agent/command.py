@@ -166,7 +166,7 @@ class CommandAgent(Model):
     ) -> ProcessResult:
         """Run a command in its sandbox; `output` is the number of bytes kept of each output."""
         agent = self.agent
-        group = self._group(folders)
+        groups = self._groups(folders)
         return await run(
             sandbox.wrapped(agent, self._with_full_path(words), folders, tuple(environment)),
             folder=folders.work,
@@ -177,16 +177,17 @@ class CommandAgent(Model):
                 -1 if folders.disk else agent.caps.disk_mb * 1_000_000,
                 agent.caps.memory_mb * 1_000_000,
                 agent.caps.processes,
+                agent.caps.cpu_seconds,
             ),
             stdin=stdin,
             watch=lambda watcher: folders.exceeded(agent.caps, watcher),
             status=sandbox.status_of(agent),
             files=sandbox.files_of(agent, folders),
             disk=folders.disk.holder if folders.disk else 0,
-            groups=group,
+            groups=groups,
         )
 
-    def _group(self, folders: AttemptFolders) -> tuple[str, str] | None:
+    def _groups(self, folders: AttemptFolders) -> tuple[str, str] | None:
         """Create the cgroup of a command. The disk in memory of an attempt counts there too."""
         groups = Groups.found() if self.agent.sandbox != "container" else None
         if groups is None:

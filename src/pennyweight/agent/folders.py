@@ -25,7 +25,7 @@ from typing import IO
 from pennyweight.agent.diff import Diff, Snapshot, compare
 from pennyweight.agent.disk import MemoryDisk, needed
 from pennyweight.agent.process import VARIABLE as MARK
-from pennyweight.agent.process import end_marked, memory_exceeded, processes_exceeded
+from pennyweight.agent.process import cpu_exceeded, end_marked, memory_exceeded, processes_exceeded
 from pennyweight.agent.supervisor import below, process_stat
 from pennyweight.agent.workspace import copy, make, place, remove
 from pennyweight.models.failure import CallError
@@ -81,6 +81,8 @@ class AttemptFolders:
         most = caps.memory_mb * 1_000_000
         if memory_of(running) > most:
             return memory_exceeded(most)
+        if caps.cpu_seconds and cpu_of([watcher, *running]) > caps.cpu_seconds:
+            return cpu_exceeded(caps.cpu_seconds)
         if self.disk:
             size, count = self.disk.used()
         else:
@@ -176,6 +178,15 @@ def memory_of(pids: Iterable[int]) -> int:
         with contextlib.suppress(OSError, IndexError):
             pages += int(process_stat(pid)[21])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    """Add up the CPU time of processes and of their children that have ended, in seconds."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError):
+            ticks += sum(map(int, process_stat(pid)[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def unlinked(pids: Iterable[int], device: int) -> int:

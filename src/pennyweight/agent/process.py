@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pennyweight.agent.supervisor import Orders, below, process_stat
 from pennyweight.models.failure import CallError
@@ -85,6 +85,8 @@ class ProcessLimits:
     memory: int
     """Bytes of memory that each process may use."""
     processes: int
+    cpu: int | None = None
+    """Seconds of CPU time that all processes together may use."""
 
 
 def memory_exceeded(most: int) -> str:
@@ -95,6 +97,22 @@ def memory_exceeded(most: int) -> str:
 def processes_exceeded(most: int) -> str:
     """Say that a command ran too many processes."""
     return f"it ran more than {most:,} processes"
+
+
+def cpu_exceeded(most: int) -> str:
+    """Say that a command used too much CPU time."""
+    return f"it used more than {most:,} s of CPU time"
+
+
+def _reported(report: Mapping[str, Any], limits: ProcessLimits) -> str | None:
+    """Return which limit a command exceeded according to its supervisor."""
+    if limits.cpu and report.get("cpu", 0.0) >= limits.cpu:
+        return cpu_exceeded(limits.cpu)
+    if report.get("exceeded") == "memory":
+        return memory_exceeded(limits.memory)
+    if report.get("exceeded") == "processes":
+        return processes_exceeded(limits.processes)
+    return None
 
 
 async def run(
@@ -132,6 +150,7 @@ async def run(
         tuple((files or {}).items()),
         disk,
         groups,
+        limits.cpu,
     )
     try:
         process = await _start(words, orders, folder, {**environment, VARIABLE: mark}, stdin)
@@ -166,12 +185,8 @@ async def run(
             reader.cancel()
     if error := report.get("spawn_error"):
         raise CallError("not_found", f"The command cannot be run: {error}.")
-    if why == "exit" and (exceeded := report.get("exceeded")):
-        sentences = {
-            "memory": memory_exceeded(limits.memory),
-            "processes": processes_exceeded(limits.processes),
-        }
-        why, detail = "disk", sentences[exceeded]
+    if why == "exit" and (problem := _reported(report, limits)):
+        why, detail = "disk", problem
     code, left = report.get("exit_code", 137), report.get("left", 0)
     return ProcessResult(code, why, out, err, seconds, left, detail, report.get("started"))
 

@@ -53,6 +53,8 @@ class Orders(NamedTuple):
     """The process whose namespaces the command enters, because its disk is there, or 0."""
     groups: tuple[str, str] | None = None
     """The cgroup of the command, which is removed at the end, and that of this process."""
+    cpu: int | None = None
+    """The seconds of CPU time that each process may use."""
 
 
 def main(orders: Orders, words: list[str]) -> int:
@@ -70,6 +72,9 @@ def main(orders: Orders, words: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (orders.largest, orders.largest))
     _limit(orders.memory, orders.processes)
+    if orders.cpu:
+        # a second more than the sum of all processes may be, so that the sum is noticed first
+        resource.setrlimit(resource.RLIMIT_CPU, (orders.cpu + 1, orders.cpu + 2))
     reading, writing = os.pipe()
     pairs = [*opened, (writing, status)] if status else opened
     _move(groups[:1])
@@ -90,7 +95,9 @@ def main(orders: Orders, words: list[str]) -> int:
     _move(groups[1:])
     code = _wait(child, orders.grace)
     left = _end_all(child)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     report = {
+        "cpu": used.ru_utime + used.ru_stime,
         "exit_code": code,
         "left": left,
         "started": _started(reading) if status else None,

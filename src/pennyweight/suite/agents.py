@@ -53,12 +53,14 @@ CAPS = Struct(
         Field("files", _COUNT, "The number of files that may be added."),
         Field("memory_mb", _COUNT, "Megabytes of memory that its processes may use together."),
         Field("processes", _COUNT, "The number of processes at the same time."),
+        Field("cpu_seconds", _COUNT, "Seconds of CPU time that its processes may use together."),
     ),
     {
         **dict.fromkeys(("disk", "size", "bytes"), "disk_mb"),
         "output": "output_kb",
         "memory": "memory_mb",
         "pids": "processes",
+        "cpu": "cpu_seconds",
     },
 )
 

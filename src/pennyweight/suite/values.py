@@ -78,6 +78,7 @@ class Caps:
     files: int = 50_000
     memory_mb: int = 8192
     processes: int = 1024
+    cpu_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
