@@ -63,7 +63,6 @@ class Coverage:
     least: float = LEAST
     widest: float | None = WIDEST
     section: str = SECTION
-    note: str = ""
 
     @property
     def options(self) -> dict[str, str]:
@@ -89,7 +88,7 @@ class Coverage:
         width = float(np.nanmedian(high - low)) / ideal if ideal > 0 else None
         return [
             Finding(self.section, self.metric, str(world), size(world.tasks, world.tries), rate,
-                    error, STATED, self.least, 1.0, len(value), width, self.widest, self.note)
+                    error, STATED, self.least, 1.0, len(value), width, self.widest)
         ]  # fmt: skip
 
 

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.measure import Result
-
 ERRORS = 2.0
 """A row misses its bound only if it is worse by more than this many Monte-Carlo errors."""
 
@@ -38,7 +36,6 @@ class Finding:
     width: float | None = None
     """The median width of the intervals, as a multiple of the ideal width."""
     widest: float | None = None
-    note: str = ""
 
     @property
     def slack(self) -> float:
@@ -68,21 +65,14 @@ class Finding:
 
     def __str__(self) -> str:
         width = "" if self.width is None else f"{self.width:.2f}"
-        word = "ok" if self.met else "MISSED"
         named = f"{self.what}; {self.world}; {self.size}"
-        return f"{word:<7}{self.observed:>14}{width:>7}  {self.bound:<24}{named}"
+        return f"{self.observed:>14}{width:>7}  {self.bound:<24}{named}"
 
     def to_dict(self) -> dict[str, object]:
         numbers = {"rate": round(self.rate, 5), "error": round(self.error, 5)}
         if self.width is not None:
             numbers["width"] = round(self.width, 4)
         return asdict(self) | numbers | {"met": self.met}
-
-    def result(self) -> Result:
-        """Return the finding as the other benchmarks report theirs."""
-        low = self.low > 0
-        bound = 100 * (self.low - self.slack if low else self.high + self.slack)
-        return Result(f"{self.what}; {self.world}; {self.size}", 100 * self.rate, bound, " %", low)
 
 
 def share(found: NDArray[np.bool_] | Sequence[bool]) -> tuple[float, float]:
