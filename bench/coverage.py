@@ -26,6 +26,7 @@ from bench.worlds import (
     Labels,
     Law,
     Passes,
+    Repeats,
     World,
     drawn_laws,
 )
@@ -64,18 +65,12 @@ class Coverage:
     widest: float | None = WIDEST
     section: str = SECTION
 
-    @property
-    def options(self) -> dict[str, str]:
-        world = self.world
-        if isinstance(world, Labels) and world.positive:
-            return {"positive": f"label {len(world.shares) - 1}"}
-        return {}
-
     def measure(self, seed: int, sets: int) -> list[Finding]:
         rng = np.random.default_rng([seed, crc32(repr(self).encode())])
         world = self.world
         frame = records(world.draw(rng, sets), world.tasks, world.tries)
-        scores = pennyweight.score(frame, by=SET, metrics=self.metric, **self.options)
+        options = world.options if isinstance(world, Labels | Repeats) else {}
+        scores = pennyweight.score(frame, by=SET, metrics=self.metric, **options)
         found = [group[self.metric] for group in scores.groups]
         ends = np.array(
             [(e.value, e.low, e.high) for e in found if e.value is not None], dtype=np.float64
@@ -85,7 +80,9 @@ class Coverage:
         rounding = 1e-9 * max(abs(truth), 1e-9)
         rate, error = share((low - rounding <= truth) & (truth <= high + rounding))
         ideal = float(np.subtract(*np.quantile(value, [0.975, 0.025])))
-        width = float(np.nanmedian(high - low)) / ideal if ideal > 0 else None
+        width = None
+        if self.widest is not None and ideal > 0:
+            width = float(np.nanmedian(high - low)) / ideal
         return [
             Finding(self.section, self.metric, str(world), size(world.tasks, world.tries), rate,
                     error, STATED, self.least, 1.0, len(value), width, self.widest)
@@ -132,6 +129,16 @@ MEANS = (
     *(Amounts("cost_usd", Law("lognormal", s), n) for s in (0.7, 1.0, 1.5) for n in (20, 50, 200)),
     *(Amounts("cost_usd", Law("lognormal", 0.7), *n, 0.6) for n in ((30, 5), (10, 5), (5, 10))),
 )
+REPEATED = (
+    Repeats("pass_at_k", (3, 1.5), 3, 20, 5),
+    Repeats("pass_at_k", (3, 1.5), 3, 50, 5),
+    Repeats("pass_at_k", (8, 0.5), 3, 20, 5),
+    Repeats("pass_hat_k", (3, 1.5), 3, 20, 5),
+    Repeats("pass_hat_k", (3, 1.5), 3, 50, 5),
+    Repeats("pass_hat_k", (1, 3), 3, 50, 5),
+    Repeats("g_pass_at_k", (3, 1.5), 4, 50, 8),
+    Repeats("majority_accuracy", (3, 1.5), 5, 50, 5),
+)
 LATENCIES = (Law("gamma", 0.5), Law("mixture", 10, 0.1))
 
 
@@ -155,6 +162,9 @@ def rows() -> Iterator[Coverage | ExactRate]:
     for tries in (5, 20):
         yield Coverage("brier", Calibrated(50, tries))
         yield Coverage("recall", Labels("recall", *THREE, 50, tries))
+    for world in REPEATED:
+        mostly_one = world.ease[1] < 1  # then nearly all estimates are 1, and the ideal width is 0
+        yield Coverage(world.of, world, widest=None if mostly_one else WIDEST)
 
 
 def drawn(seed: int) -> Iterator[Coverage]:

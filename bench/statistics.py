@@ -21,7 +21,7 @@ from typing import Protocol
 from bench import coverage, differences, early_stops, limits, ratchets
 from bench.findings import Finding
 
-SEED, SETS = 2026, 2_000
+SEED, SETS = 2026, 1_000
 
 
 class Row(Protocol):

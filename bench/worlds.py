@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import betabinom
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[np.generic]]
@@ -173,6 +174,10 @@ class Labels:
         return f"{which}labels with shares of {shares} %, right in {right} %"
 
     @property
+    def options(self) -> dict[str, str]:
+        return {"positive": f"label {len(self.shares) - 1}"} if self.positive else {}
+
+    @property
     def truth(self) -> float:
         asked, right = np.array(self.shares), np.array(self.right)
         wrong = asked * (1 - right) / (len(asked) - 1)
@@ -188,6 +193,40 @@ class Labels:
         answer = np.where(rng.random(shape) < np.array(self.right)[target], target, other)
         names = np.array([f"label {i}" for i in range(count)])
         return {"target": names[target], "answer": names[answer]}
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Tasks whose pass probabilities have a beta distribution, each tried several times."""
+
+    of: Literal["pass_at_k", "pass_hat_k", "g_pass_at_k", "majority_accuracy"]
+    ease: tuple[float, float]
+    k: int
+    tasks: int
+    tries: int
+
+    def __str__(self) -> str:
+        k = "" if self.of == "majority_accuracy" else f", k = {self.k}"
+        return f"ease beta({self.ease[0]:g}, {self.ease[1]:g}){k}"
+
+    @property
+    def options(self) -> dict[str, int]:
+        return {} if self.of == "majority_accuracy" else {"k": self.k}
+
+    @property
+    def truth(self) -> float:
+        """The chance that enough of k fresh attempts at a task pass."""
+        drawn = self.tries if self.of == "majority_accuracy" else self.k
+        half = drawn // 2 + 1 if self.of == "majority_accuracy" else math.ceil(drawn / 2)
+        least = {"pass_at_k": 1, "pass_hat_k": drawn}.get(self.of, half)
+        return float(betabinom.sf(least - 1, drawn, *self.ease))
+
+    def draw(self, rng: np.random.Generator, sets: int) -> Columns:
+        shape = (sets, self.tasks, self.tries)
+        passed = rng.random(shape) < rng.beta(*self.ease, shape[:2])[:, :, None]
+        if self.of != "majority_accuracy":
+            return {"passed": passed}
+        return {"target": np.full(shape, "yes"), "answer": np.where(passed, "yes", "no")}
 
 
 @dataclass(frozen=True)

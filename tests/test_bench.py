@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench import gates, peers, sample_store, score, statistics
-from bench.coverage import Coverage, ExactRate
+from bench.coverage import SET, Coverage, ExactRate, records
 from bench.differences import Costs, Detects, FalseAlarms
 from bench.early_stops import Decided, Rates, Saving
 from bench.findings import Finding
 from bench.limits import AtLimit
 from bench.ratchets import Ratchet
-from bench.worlds import Amounts, Law
+from bench.worlds import Amounts, Law, Repeats
 
+import pennyweight
 from pennyweight.store.store import Store
 
 ROOT = Path(__file__).parent.parent
@@ -111,6 +112,17 @@ def test_gates_of_others_get_the_releases_that_ours_get():
     assert now.mean() == pytest.approx(1.2, abs=0.02)
     assert costs.right("no worse") == "inconclusive"
     assert peers.Release(0.0, 20).right("better") == "fail"
+
+
+def test_the_truth_of_repeated_attempts_is_that_of_fresh_ones():
+    rng = np.random.default_rng(1)
+    for of in ("pass_at_k", "pass_hat_k", "g_pass_at_k", "majority_accuracy"):
+        world = Repeats(of, (3, 1.5), 3, 400, 3)
+        row = Coverage(of, world)
+        frame = records(world.draw(rng, 20), world.tasks, world.tries)
+        found = pennyweight.score(frame, by=SET, metrics=row.metric, **world.options)
+        values = [group[of].value for group in found.groups]
+        assert np.mean(values) == pytest.approx(world.truth, abs=0.02)
 
 
 def test_every_seed_has_worlds_of_its_own():
