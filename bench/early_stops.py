@@ -18,10 +18,10 @@ from bench.coverage import size
 from bench.findings import Finding, share
 from bench.limits import Prepared
 from bench.worlds import Amounts, Columns, Law, World, percent
-from pennyweight.engine.early_stop import sizes
 from pennyweight.gates.decision import decide
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 from pennyweight.gates.policy import Gate
+from pennyweight.gates.sequential import sizes
 
 STATED, MOST, SAVED = 0.05, 0.06, 0.30
 FEWER = 0.05
@@ -124,7 +124,7 @@ class Saving:
         return rows
 
 
-ZONE = Gate("", "pass_rate").indifference
+ZONE = Gate("", "pass_rate").zone
 
 
 def scores(mean: float, strength: float, tasks: int) -> Amounts:

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 
 from bench.measure import Result
-from pennyweight.engine.early_stop import sizes
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.policy import Gate, Policy
 from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.sequential import sizes
 from pennyweight.sources.source import FrameSource
 
 RELEASES = 2_000
@@ -38,7 +38,7 @@ POWER, SURE = 90.0, 94.0
 LESS = 40.0
 SPREAD = 3.0
 """Sum of the beta parameters: the smaller, the closer each task is to always or never passing."""
-ZONE = Gate("", "pass_rate").indifference
+ZONE = Gate("", "pass_rate").zone
 """The default indifference zone of `--until-decided`."""
 WIDE = 0.05
 """The margin of the sequential comparison, which is also its zone."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pennyweight.engine.early_stop import sizes
+from pennyweight.gates.sequential import sizes
 from pennyweight.store.store import Store
 
 MODEL = """\
@@ -82,7 +82,7 @@ def test_it_stops_at_the_suites_end_and_says_that_it_is_open(folder):
     done = pennyweight(folder, "run", "good.json", "--until-decided", "near.yaml")
     assert done.returncode == 3, done.stderr
     assert "300 of at most 300 attempts made" in done.stderr
-    assert "can be ruled out" in done.stdout.replace("\n    ", " ")
+    assert "rules out neither 95.0 % or better" in done.stdout.replace("\n    ", " ")
 
 
 def test_a_required_task_that_fails_ends_it_at_once(folder):

@@ -1,31 +1,41 @@
-"""Sequential tests: right however often one looks, and in the order of the plan alone."""
+"""Levels of successive looks: together they spend the error rate, and the last one most of it."""
 
-import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom, multivariate_normal, norm
 
-from gates.samples import gate, policy, share, verdict
-from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
-from pennyweight.gates.sequential import bets, bounds, look
+from pennyweight.gates.sequential import Walk, boundary, horizon, rate_look, sizes, spent
 
-LEVELS = {"pass_level": 0.05, "fail_level": 0.05}
-
-
-def ever(capital, level=0.05):
-    return float((capital >= math.log(1 / level)).any(axis=1).mean())
+LEVELS = (0.05, 0.05)
 
 
-@pytest.mark.parametrize("variance", [None, 0.15])
+@pytest.mark.parametrize("claim", [0.1, 0.5, 0.8, 0.95])
+def test_a_boundary_spends_its_error_rate_over_every_possible_run(claim):
+    """Each of the 4,096 runs of twelve tasks, with its probability."""
+    least = boundary(claim, 0.05, np.inf, 12, 12, whole=True).least
+    wrong, still_open = 0.0, dict.fromkeys(range(13), 0.0)
+    for run in product((0, 1), repeat=12):
+        hits = np.cumsum(run)
+        chance = claim ** hits[-1] * (1 - claim) ** (12 - hits[-1])
+        if (hits >= least).any():
+            wrong += chance
+        else:
+            still_open[hits[-1]] += chance
+    most = max(n for n, chance in still_open.items() if chance)
+    assert wrong <= 0.05 < wrong + still_open[most]  # one pass fewer would not suffice
+
+
 @pytest.mark.parametrize("claim", [0.5, 0.8, 0.95])
-def test_a_true_claim_is_hardly_ever_ruled_out_although_every_task_is_looked_at(claim, variance):
+def test_a_true_claim_is_hardly_ever_ruled_out_although_every_task_is_looked_at(claim):
     rng = np.random.default_rng(7)
-    values = (rng.random((2000, 600)) < claim).astype(float)
-    high, low = min(0.99, claim + 0.04), claim - 0.04
-    assert ever(bets(values, claim, high, variance=variance)) <= 0.06
-    assert ever(bets(1 - values, 1 - claim, 1 - low, variance=variance)) <= 0.06
+    hits = np.cumsum(rng.random((2000, 600)) < claim, axis=1)
+    for planned in (600, 200):
+        least = boundary(claim, 0.05, 300, planned, planned, whole=True).least
+        assert (hits[:, :planned] >= least).any(axis=1).mean() <= 0.06
 
 
 def test_a_fixed_test_that_looks_as_often_would_be_wrong_far_oftener():
@@ -35,109 +45,72 @@ def test_a_fixed_test_that_looks_as_often_would_be_wrong_far_oftener():
     assert (means - 0.8 > 1.645 * error)[:, 20:].any(axis=1).mean() > 0.25
 
 
-def test_scores_between_0_and_1_are_allowed():
-    rng = np.random.default_rng(3)
-    values = rng.beta(8, 2, (1000, 400))
-    assert ever(bets(values, 0.8, 0.9, variance=0.15)) <= 0.06
-    found = look(rng.beta(95, 5, 400), 0.9, 0.8, **LEVELS, variance=0.15)
-    assert found.verdict == "pass"
-    assert found.tasks < 60
+@pytest.mark.parametrize("tasks", [20, 50, 200])
+@pytest.mark.parametrize("threshold", [0.8, 0.9, 0.95])
+def test_the_last_look_has_nearly_the_power_of_a_test_that_looks_once(tasks, threshold):
+    least = boundary(1 - threshold, 0.05, np.inf, tasks, tasks, whole=True).least
+    once = next(n for n in range(tasks + 2) if binom.sf(n - 1, tasks, 1 - threshold) <= 0.05)
+    for rate in (threshold - 0.1, threshold - 0.2, threshold - 0.3):
+        open_, power = np.ones(1), 0.0
+        for n in range(1, tasks + 1):
+            open_ = np.convolve(open_, [rate, 1 - rate])
+            out = np.arange(n + 1) >= least[n - 1]
+            power += open_[out].sum()
+            open_ = np.where(out, 0, open_)
+        assert power >= binom.sf(once - 1, tasks, 1 - rate) - 0.035
 
 
-def test_on_passes_it_is_walds_test():
-    values = (np.random.default_rng(5).random(500) < 0.83).astype(float)
-    capital = bets(values, 0.8, 0.9)
-    hits = np.cumsum(values)
-    ratio = hits * math.log(0.9 / 0.8) + (np.arange(1, 501) - hits) * math.log(0.1 / 0.2)
-    assert capital == pytest.approx(ratio)
-
-
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=80), st.floats(0.3, 0.95))
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=80), st.floats(0.3, 0.95))
 def test_more_tasks_never_take_a_decision_back(values, good):
-    whole = np.array(values)
-    words = [look(whole[:n], good, good - 0.1, **LEVELS, variance=0.2) for n in range(len(whole))]
-    decided = [w for w in words if w.verdict != "inconclusive"]
-    assert len({(w.verdict, w.tasks) for w in decided}) <= 1
+    whole, claims = np.array(values), (good - 0.1, good)
+    found = [rate_look(whole[:n], claims, LEVELS, 100, whole=False) for n in range(1, len(whole))]
+    decided = [f for f in found if f.verdict != "inconclusive"]
+    assert len({(f.verdict, f.tasks) for f in decided}) <= 1
 
 
-def test_bounds_hold_at_every_look():
-    rng = np.random.default_rng(11)
-    misses = 0
-    for _ in range(100):
-        values = (rng.random(150) < 0.7).astype(float)
-        misses += any(not bounds(values[:n], 0.05)[0] <= 0.7 for n in (10, 40, 80, 150))
-    assert misses <= 12
-    assert bounds(np.zeros(0), 0.05) == (0.0, 1.0)
+def test_nine_in_ten_is_told_from_85_percent_with_half_the_tasks_of_a_fixed_test():
+    rng, taken = np.random.default_rng(1), []
+    for rate, word in ((0.9, "pass"), (0.85, "fail")):
+        runs = (rng.random((300, 2000)) < rate).astype(float)
+        found = [rate_look(run, (0.85, 0.9), LEVELS, 2000, whole=True) for run in runs]
+        assert np.mean([f.verdict == word for f in found]) > 0.92
+        taken += [f.tasks for f in found]
+    assert np.mean(taken) < 0.6 * 474
 
 
-def test_the_order_depends_on_the_seed_alone():
-    names = [f"t{i}" for i in range(50)]
-    assert shuffled(names, 1) == shuffled(names[::-1], 1) != shuffled(names, 2)
-    assert shuffled(names[:20], 1) == [n for n in shuffled(names, 1) if n in set(names[:20])]
+def test_levels_of_a_mean_spend_the_error_rate():
+    """Checked against the distribution function of the normal means at three looks."""
+    times, totals, walk, ends = [10.0, 20.0, 40.0], [0.01, 0.02, 0.05], Walk.start(), []
+    for time, total in zip(times, totals, strict=True):
+        level, walk = walk.look(time, total)
+        ends.append(-norm.ppf(level))
+    shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    for n in (1, 2, 3):
+        within = multivariate_normal(cov=shared[:n, :n]).cdf(ends[:n])
+        assert 1 - within == pytest.approx(totals[n - 1], abs=2e-5)
 
 
-SURE = {"on": "confident",
-        "thresholds": {"pass_rate": {"threshold": 90, "indifference": "10%"}}}  # fmt: skip
+def test_many_looks_at_a_mean_spend_the_error_rate_too():
+    looks, walk, ends = list(sizes(400)), Walk.start(), []
+    for size in looks:
+        level, walk = walk.look(float(size), spent(size, np.inf, 400, 0.05))
+        ends.append(-norm.ppf(level))
+    steps = np.diff([0, *looks])
+    paths = np.random.default_rng(2).normal(size=(40_000, len(looks))) * np.sqrt(steps)
+    reached = np.cumsum(paths, axis=1) / np.sqrt(looks) > ends
+    assert reached.any(axis=1).mean() == pytest.approx(0.05, abs=0.004)
+    assert level > 0.03  # the last look keeps most of it
 
 
-def plan(total, runs=1, **more):
-    return EarlyStopPlan(tuple(PlannedTask(f"t{i}", **more) for i in range(total)), runs)
+def test_a_horizon_is_the_size_of_a_fixed_test_and_a_half_more():
+    claims, z = (0.85, 0.9), norm.ppf(0.95)
+    once = (z * sum(np.sqrt(p * (1 - p)) for p in claims) / 0.05) ** 2
+    sides = tuple(float(np.sqrt(p * (1 - p))) for p in claims)
+    assert horizon(sides, 0.05, LEVELS) == pytest.approx(1.5 * once)
 
 
-def test_a_run_is_decided_as_soon_as_the_evidence_is_there():
-    made = policy(SURE)
-    rows = share(100, 100)
-    assert verdict(made, rows[:25], plan=plan(100)).verdict == "inconclusive"
-    found = verdict(made, rows[:26], plan=plan(100))
-    assert found.verdict == "pass"
-    assert (
-        "after 26 of 100 tasks the evidence against 80.0 % or worse is 21 to 1"
-        in found.gates[0].why
-    )
-    bad = [{**row, "passed": False} for row in rows]
-    assert verdict(made, bad[:5], plan=plan(100)).verdict == "fail"
-
-
-def test_tasks_count_in_the_order_of_the_plan_and_not_as_they_come_in():
-    made = policy(SURE)
-    late = [row for row in share(100, 100) if row["task_id"] != "t3"]
-    found = verdict(made, late, plan=plan(100))
-    assert (found.verdict, gate(found, "pass_rate").why.startswith("100.0 %; after 3 of")) == (
-        "inconclusive",
-        True,
-    )
-
-
-def test_repeats_share_the_error_rate_and_are_no_new_tasks():
-    made = policy(SURE)
-    twice = [dict(row, attempt=a) for row in share(20, 20) for a in (1, 2)]
-    found = verdict(made, twice, plan=plan(20, runs=2))
-    assert found.verdict == "inconclusive"
-
-
-def test_what_is_on_value_waits_for_the_whole_run_unless_it_is_lost():
-    made = policy({**SURE, "pass_criteria": {"by_category": {"adversarial": "100%"}}})
-    tasks = plan(60, category="adversarial")
-    rows = share(60, 60, category="adversarial")
-    assert verdict(made, rows[:40], plan=tasks).verdict == "inconclusive"
-    assert verdict(made, rows, plan=tasks).verdict == "pass"
-    lost = [{**rows[0], "passed": False}, *rows[1:30]]
-    assert verdict(made, lost, plan=tasks).verdict == "fail"
-
-
-def test_a_required_scenario_that_is_to_come_is_open_and_one_that_is_not_planned_fails():
-    made = policy({**SURE, "required_scenarios": ["t50"]})
-    rows = share(60, 60)
-    assert verdict(made, rows[:40], plan=plan(60)).verdict == "inconclusive"
-    assert verdict(made, rows, plan=plan(60)).verdict == "pass"
-    assert verdict(made, rows[:40], plan=plan(45)).verdict == "fail"
-
-
-def test_a_comparison_is_decided_task_by_task_too():
-    made = policy({"gates": [{"metric": "pass_rate", "no_worse_than": "10%"}]})
-    before = share(400, 400)
-    found = verdict(made, before[:120], before, plan=plan(400))
-    assert found.verdict == "pass"
-    assert "a difference of −10.0 points or worse" in found.gates[0].why
-    worse = [{**row, "passed": i % 3 > 0} for i, row in enumerate(before)]
-    assert verdict(made, worse[:120], before, plan=plan(400)).verdict == "fail"
+def test_a_suite_that_is_larger_than_needed_keeps_a_reserve():
+    assert spent(500, 500, 2000, 0.05) == pytest.approx(0.045 + 0.005 / 16)
+    assert spent(250, 500, 2000, 0.05) == pytest.approx(0.0225 + 0.005 / 64)
+    assert spent(2000, 500, 2000, 0.05) == pytest.approx(0.05)
+    assert spent(100, 500, 100, 0.05) == pytest.approx(0.05)

@@ -11,15 +11,12 @@ from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
 from pennyweight.gates.policy import Policy
 from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.sequential import FIRST, sizes
 from pennyweight.gates.verdict import Verdict
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
 from pennyweight.store.store import Run, RunSettings, Store
 from pennyweight.suite.values import Suite
-
-FIRST = 10
-GROWTH = 1.13
-"""The factor by which the tasks grow from one verdict to the next: few verdicts, little waste."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +93,3 @@ class GrowingSuite:
         source = [RunSource(run, store)]
         records = read_records(source, needed_metrics(self.policy), self.policy.options)
         return decide(self.policy, records, self.baseline, self.plan)
-
-
-def sizes(tasks: int, first: int = FIRST) -> Iterator[int]:
-    """Yield the numbers of tasks after which the policy is decided.
-
-    >>> list(sizes(20))
-    [10, 12, 14, 16, 18, 20]
-    """
-    size = first
-    while size < tasks:
-        yield size
-        size = max(FIRST, size + 2, int(size * GROWTH))
-    yield tasks

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 from pennyweight.catalogue import METRICS, columns_behind
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
-from pennyweight.gates.early_stopping import EarlyStopPlan, Sequential
+from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.gate_reader import ALIASES
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.pending import settled, waiting
 from pennyweight.gates.policy import NORMALIZED, Gate, Policy
 from pennyweight.gates.records import GateRecords
+from pennyweight.gates.sequential_gate import Sequential
 from pennyweight.gates.threshold_gate import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
 from pennyweight.text.format import plural

@@ -121,6 +121,7 @@ def _one_pair(text: str) -> bool:
 
 Level = Literal["blocking", "warning"]
 On = Literal["value", "confident"]
+INDIFFERENCE = 0.05
 Against = Literal["threshold", "no_worse_than", "better"]
 
 
@@ -177,7 +178,7 @@ class Gate:
     select: tuple[tuple[str, str], ...] = ()
     kind: str = "rate"
     place: Location | None = None
-    indifference: float = 0.05
+    indifference: float | None = None
     """How far below the threshold a value must be for `--until-decided` to be sure to fail it."""
     note: str = ""
     origin: str = ""
@@ -189,6 +190,15 @@ class Gate:
     def paired(self) -> bool:
         """Whether the gate compares with a baseline."""
         return self.against != "threshold"
+
+    @property
+    def zone(self) -> float:
+        """The width of the indifference zone: 5 points, or 5 % of a threshold, unless set."""
+        if self.indifference is not None:
+            return self.indifference
+        if self.kind in FRACTIONS or self.threshold is None:
+            return INDIFFERENCE
+        return INDIFFERENCE * abs(self.threshold.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,124 +1,206 @@
-"""Sequential tests: their error rates hold even if the results are checked after every task.
+"""Group-sequential tests: their error rates hold although the results are checked many times.
 
-Each test is a bet against a claim about a mean. If the claim is true, the capital of the bet is not
-expected to grow, so by Ville's inequality it reaches 1/α with probability at most α, whenever the
-test stops. The values must be between 0 and 1 and in random order. Each is the mean of one task's
-attempts, so repeated attempts do not count as tasks.
+Each look tests at a level of its own, which is stricter than the stated error rate. Together the
+looks spend that rate and no more (Lan and DeMets 1983). In a small suite most of it is kept for the
+last look, which then has nearly the power of a test that looks only once.
 
-On passes and failures the bet is Wald's sequential probability ratio test; on other values its size
-depends on the variance of the earlier tasks.
+For passes and failures the levels are exact. For other means they follow from the joint normal
+distribution of a mean at growing numbers of tasks. The tasks must be in random order.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from pennyweight.gates.verdict import Word
 from pennyweight.stats.interval import Floats
+from pennyweight.stats.quantiles import special
 
-PRIOR = 60
-"""How many tasks the expected variance counts as."""
-CAUTIOUS = 0.9
-GRID = 401
-CHUNK = 500
+FIRST = 10
+GROWTH = 1.13
+"""The factor by which the tasks grow from one look to the next: few looks, little waste."""
+RESERVE = 0.1
+"""The part of the error rate that is kept for the whole suite, if a part of it should suffice."""
+HORIZON = 1.5
+"""How many times the tasks of a test that looks once are planned for."""
+NODES = 120
+"""Intervals of Simpson's rule."""
+FAR = 6.0
+TINY = 1e-18
+
+
+def sizes(tasks: int, first: int = FIRST) -> Iterator[int]:
+    """Yield the numbers of tasks after which the policy is decided.
+
+    >>> list(sizes(20))
+    [10, 12, 14, 16, 18, 20]
+    """
+    size = first
+    while size < tasks:
+        yield size
+        size = max(FIRST, size + 2, int(size * GROWTH))
+    yield tasks
+
+
+def horizon(deviations: tuple[float, float], zone: float, levels: tuple[float, float]) -> float:
+    """Return after how many tasks the error rate is spent, if the suite has enough.
+
+    A test that looks once tells the ends of the zone apart with this number of tasks, divided by
+    HORIZON. `deviations` are the standard deviations at the bad end and at the good end.
+
+    >>> round(horizon((0.357, 0.3), 0.05, (0.05, 0.05)))
+    701
+    """
+    spread = sum(-special.ndtri(x) * s for x, s in zip(levels, deviations, strict=True))
+    return float(HORIZON * (spread / zone) ** 2)
+
+
+def spent(done: float, needed: float, planned: float, level: float) -> float:
+    """Return how much of an error rate may be spent after `done` of the planned tasks.
+
+    If the suite has the tasks that are needed, it is spent evenly up to there, which ends most runs
+    early. Otherwise most of it is kept for the end.
+
+    >>> round(spent(50, 500, 100, 0.05), 4), round(spent(25, 50, 100, 0.05), 5)
+    (0.0125, 0.02281)
+    """
+    late = (min(done, planned) / planned) ** 2
+    if needed >= planned:
+        return level * late
+    soon = min(done, needed) / needed if needed > 0 else 1.0
+    return level * ((1 - RESERVE) * soon + RESERVE * late)
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialState:
-    """The state of a sequential test after some tasks."""
+class Boundary:
+    """For each number of tasks, what rules a claim about a rate out."""
+
+    least: Floats
+    """The least number of passes; more than there are tasks if no number suffices."""
+    levels: Floats
+    """The probability of so many passes in a test that looks once, if the claim is just true."""
+
+
+@lru_cache(maxsize=256)
+def boundary(
+    claim: float, level: float, needed: float, planned: int, tasks: int, *, whole: bool
+) -> Boundary:
+    """Return what rules out that a rate is `claim` or less, when looking after every task.
+
+    Over all looks, a true claim is ruled out with a probability of at most `level`. If the suite
+    is `whole`, the last look spends what is left.
+
+    >>> found = boundary(0.8, 0.05, math.inf, 100, 30, whole=False)
+    >>> [int(found.least[n - 1]) for n in (25, 26, 30)]
+    [26, 26, 31]
+    """
+    least, levels = np.empty(tasks), np.empty(tasks)
+    chances, start, used = np.ones(1), 0, 0.0  # of each number of passes without a decision so far
+    for n in range(1, tasks + 1):
+        grown = np.zeros(len(chances) + 1)
+        grown[:-1] = chances * (1 - claim)
+        grown[1:] += chances * claim
+        free = spent(n, needed, planned, level) - used
+        if whole and n == tasks:
+            free = level - used
+        tails = np.cumsum(grown[::-1])
+        out = int(np.searchsorted(tails, free + 1e-15, side="right"))
+        used += float(tails[out - 1]) if out else 0.0
+        least[n - 1] = start + len(grown) - out if out else n + 1
+        levels[n - 1] = special.bdtrc(least[n - 1] - 1, n, claim) if out else max(free, 0.0)
+        chances = grown[: len(grown) - out] if out else grown
+        if len(chances) and chances[0] < TINY:
+            gone = int(np.argmax(chances >= TINY)) if chances.max() >= TINY else len(chances)
+            chances, start = chances[gone:], start + gone
+        if not len(chances):  # everything is decided
+            chances, start = np.zeros(1), n
+    return Boundary(least, levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The result of a look: the verdict, the tasks, and the levels of both ends."""
 
     verdict: Word
     tasks: int
-    """The number of tasks that decided it; all tasks so far while it is inconclusive."""
-    for_pass: float
-    """The odds against a mean of `bad` or worse, as N in "N to 1"."""
-    for_fail: float
-    """The odds against a mean of `good` or better."""
+    pass_level: float
+    fail_level: float
 
 
-def bets(values: Floats, claim: float, instead: float, *, variance: float | None = None) -> Floats:
-    """Return the log of the capital after each value, betting that the mean is above the claim.
-
-    The bet grows fastest if the mean is `instead`. Without a `variance` the values are passes and
-    failures, and the capital is the likelihood ratio. The last axis holds the tasks.
-    """
-    edge = instead - claim
-    if variance is None:
-        size: Floats | float = edge / (claim * (1 - claim))
-    else:
-        size = edge / (_variances(values, claim, variance) + edge * edge)
-    most = CAUTIOUS / claim if claim > 0 else np.inf
-    capital: Floats = np.cumsum(np.log1p(np.minimum(size, most) * (values - claim)), axis=-1)
-    return capital
-
-
-def _variances(values: Floats, mean: float, variance: float) -> Floats:
-    """Estimate the variance before each value, from earlier values only."""
-    before = np.arange(values.shape[-1]) + PRIOR
-    ones, squares = (np.cumsum(x, axis=-1) - x for x in (values, np.square(values)))
-    middle = (ones + PRIOR * mean) / before
-    spread: Floats = (squares + PRIOR * (mean**2 + variance)) / before - np.square(middle)
-    return np.maximum(spread, 1e-9)
-
-
-def look(
-    values: Floats,
-    good: float,
-    bad: float,
-    pass_level: float,
-    fail_level: float,
+def rate_look(
+    passes: Floats,
+    claims: tuple[float, float],
+    levels: tuple[float, float],
+    planned: int,
     *,
-    variance: float | None = None,
-) -> SequentialState:
-    """Decide if the mean is `good` or better, or `bad` or worse; in between, both are right.
+    whole: bool,
+) -> Look:
+    """Decide if a rate is above the lower claim (pass) or below the higher one (fail).
 
-    >>> found = look(np.ones(40), good=0.9, bad=0.8, pass_level=0.05, fail_level=0.05)
-    >>> found.verdict, found.tasks, round(found.for_pass, 1)
-    ('pass', 26, 21.4)
+    If both are shown by the same task, the rate misses the higher claim, which is the threshold.
+
+    >>> rate_look(np.ones(40), (0.8, 0.9), (0.05, 0.05), 100, whole=False).tasks
+    26
     """
-    if not len(values):
-        return SequentialState("inconclusive", 0, 1.0, 1.0)
-    rises = bets(values, bad, good, variance=variance)
-    falls = bets(1 - values, 1 - good, 1 - bad, variance=variance)
-    first_pass, first_fail = _first(rises, pass_level), _first(falls, fail_level)
-    seen = min(first_pass, first_fail, len(values) - 1) + 1
-    evidence = [math.exp(min(700.0, max(0.0, float(x[:seen].max())))) for x in (rises, falls)]
-    if first_pass == first_fail:
-        return SequentialState("inconclusive", seen, *evidence)
-    return SequentialState("pass" if first_pass < first_fail else "fail", seen, *evidence)
+    bad, good = claims
+    sides = (math.sqrt(bad * (1 - bad)), math.sqrt(good * (1 - good)))
+    needed, n = horizon(sides, good - bad, levels), len(passes)
+    hits, place = np.cumsum(passes), np.arange(1, n + 1)
+    up = boundary(bad, levels[0], needed, planned, n, whole=whole)
+    down = boundary(1 - good, levels[1], needed, planned, n, whole=whole)
+    passed, failed = hits >= up.least, place - hits >= down.least
+    decided = np.flatnonzero(passed | failed)
+    last = int(decided[0]) if len(decided) else n - 1
+    word: Word = "fail" if failed[last] else "pass" if passed[last] else "inconclusive"
+    return Look(word, last + 1, float(up.levels[last]), float(down.levels[last]))
 
 
-def _first(capital: Floats, level: float) -> int:
-    """Return the index at which the capital first reaches 1/level; the length if it never does."""
-    reached = capital >= math.log(1 / level)
-    return int(reached.argmax()) if reached.any() else len(capital)
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The undecided paths of a normal mean after some looks: a density at points, with weights."""
 
+    points: Floats
+    weights: Floats
+    time: float
+    spent: float
 
-def bounds(values: Floats, level: float) -> tuple[float, float]:
-    """Return ends for the mean, each wrong at any time with probability at most `level`.
+    @classmethod
+    def start(cls) -> Walk:
+        """Return the walk before the first look."""
+        return cls(np.zeros(1), np.ones(1), 0.0, 0.0)
 
-    >>> low, high = bounds(np.tile([1.0, 1.0, 1.0, 0.0], 50), 0.05)
-    >>> round(low, 2), round(high, 2)
-    (0.64, 0.86)
-    """
-    if not len(values):
-        return 0.0, 1.0
-    return _lowest(values, level), 1 - _lowest(1 - values, level)
+    def look(self, time: float, total: float) -> tuple[float, Walk]:
+        """Return the level of a look, and the walk after it.
 
+        `time` is proportional to the inverse of the mean's variance; `total` is the error rate that
+        may be spent so far.
 
-def _lowest(values: Floats, level: float) -> float:
-    grid = np.linspace(0, 1, GRID)[1:-1]
-    place = np.arange(1, len(values) + 1)
-    spread = _variances(values, float(np.clip(values.mean(), 0.01, 0.99)), 0.25)
-    size = np.sqrt(2 * math.log(1 / level) / (spread * place * np.log1p(place)))
-    capital, most = np.zeros(len(grid)), np.full(len(grid), -np.inf)
-    for start in range(0, len(values), CHUNK):
-        part = slice(start, start + CHUNK)
-        bet = np.minimum(size[part, None], CAUTIOUS / grid)
-        path = capital + np.cumsum(np.log1p(bet * (values[part, None] - grid)), axis=0)
-        capital, most = path[-1], np.maximum(most, path.max(axis=0))
-    refuted = most >= math.log(1 / level)
-    return float(grid[refuted].max()) if refuted.any() else 0.0
+        >>> first, walk = Walk.start().look(1.0, 0.025)
+        >>> second, _ = walk.look(2.0, 0.05)
+        >>> round(first, 4), round(second, 4)
+        (0.025, 0.0354)
+        """
+        step, root = math.sqrt(time - self.time), math.sqrt(time)
+        free = max(total - self.spent, 0.0)
+
+        def beyond(end: float) -> float:
+            return float(self.weights @ special.ndtr((self.points - end) / step))
+
+        low, high = -FAR * root, 9 * root
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if beyond(middle) > free else (low, middle)
+        end = min(high, FAR * root)
+        points = np.linspace(-FAR * root, end, NODES + 1)
+        simpson = np.where(np.arange(NODES + 1) % 2, 4.0, 2.0)
+        simpson[[0, -1]] = 1.0
+        apart = (points[:, None] - self.points) / step
+        density = np.exp(-np.square(apart) / 2) @ self.weights / (step * math.sqrt(2 * math.pi))
+        weights = density * simpson * (points[1] - points[0]) / 3
+        level = float(special.ndtr(-high / root))
+        return level, Walk(points, weights, time, self.spent + beyond(high))

@@ -56,8 +56,6 @@ class Decision:
     test: TestKind = "rule"
     indifference: tuple[float, float] | None = None
     """Of a sequential test: values between these may pass or fail; on the scale of `value`."""
-    evidence: float | None = None
-    """Of a sequential test that ended: the odds against the other verdict, as N in "N to 1"."""
     planned_tasks: int | None = None
     """Of a sequential test: the most tasks it can use; it used `tasks`."""
 

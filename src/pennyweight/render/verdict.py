@@ -174,12 +174,8 @@ def test_of(gate: Decision) -> str:
     if gate.test != "sequential" or gate.indifference is None:
         return ""
     zone = interval(*gate.indifference, unit_of(gate.kind), signed=_is_paired(gate))
-    parts = [
-        f"Sequential test after {count(gate.tasks)} of {plural(gate.planned_tasks or 0, 'task')}"
-    ]
-    if gate.evidence is not None and math.isfinite(gate.evidence):
-        parts.append(f"evidence {round(gate.evidence):,} to 1")
-    return f"{'; '.join(parts)}; indifference zone {zone}."
+    tasks = f"{count(gate.tasks)} of {plural(gate.planned_tasks or 0, 'task')}"
+    return f"Sequential test after {tasks}; indifference zone {zone}."
 
 
 def amount(gate: Decision, value: float | None, largest: float = 0.0) -> str:
