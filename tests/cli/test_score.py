@@ -63,7 +63,7 @@ def test_json_has_the_structure_that_is_promised(path: Path) -> None:
     (group,) = scores(path)
     names = set(METRICS)
     assert list(group) == [
-        *("group", "records", "errors", "metrics", "intervals", "skipped", "statistics")
+        *("group", "records", "errors", "metrics", "intervals", "skipped", "statistics", "repeats")
     ]
     assert (group["group"], group["records"], group["errors"]) == ({}, 40, 1)
     assert set(group["metrics"]) == set(group["intervals"]) == set(group["skipped"]) == names
@@ -78,6 +78,24 @@ def test_json_has_the_structure_that_is_promised(path: Path) -> None:
     fields = ["median", "mean", "mode", "min", "max", "std_dev", "count"]
     assert sorted(group["statistics"]["cost_usd"]) == sorted(fields)
     assert group["statistics"]["duration_seconds"] is None
+
+
+def test_k_is_an_option_of_metrics_of_repeated_attempts(tmp_path: Path) -> None:
+    rows = [
+        {"task_id": task, "attempt": i, "passed": i <= passes}
+        for task, passes in {"a": 3, "b": 1}.items()
+        for i in (1, 2, 3)
+    ]
+    file = tmp_path / "repeated.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    asked = ("score", file, "--metric", "pass_at_k", "--format", "json")
+    for option in (("--k", "2"), ("--set", "k=2")):
+        (group,) = pennyweight(*asked, *option).json["groups"]
+        assert group["metrics"]["pass_at_k"] == pytest.approx(5 / 6)
+        assert group["repeats"]["k"] == 2
+    (group,) = pennyweight(*asked).json["groups"]
+    assert (group["metrics"]["pass_at_k"], group["repeats"]["k"]) == (1.0, 3)
+    assert pennyweight(*asked, "--k", "0").code == 2
 
 
 def test_json_of_groups_has_one_object_for_each(path: Path) -> None:

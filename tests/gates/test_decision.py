@@ -271,3 +271,37 @@ def test_scores_made_of_others_take_the_weighted_rates_that_are_shown():
     assert {g.name: g.value for g in found.gates} == {"pass_rate": 0.5, "weighted_score": 0.5}
     low, high = gate(found, "weighted_score").low, gate(found, "weighted_score").high
     assert (low, high) == (gate(found, "pass_rate").low, gate(found, "pass_rate").high)
+
+
+REPEATED = [
+    {"task_id": f"t{task}", "attempt": i, "passed": i <= task}
+    for task in range(5)
+    for i in range(1, 5)
+]
+
+
+def test_gates_on_repeated_attempts_have_a_k_of_their_own():
+    gates = [
+        {"metric": "pass_at_k", "k": 1, "threshold": "≥ 50%"},
+        {"metric": "pass_at_k", "k": 4, "threshold": "≥ 80%"},
+        {"metric": "pass_hat_k", "k": 4, "threshold": "≥ 21%"},
+        {"metric": "g_pass_at_k", "k": 4, "tau": 0.75, "threshold": "≥ 40%"},
+        {"metric": "k_of_n", "k": 1, "n": 2, "threshold": "≥ 70%"},
+    ]
+    found = verdict({"gates": gates}, REPEATED)
+    assert [(g.name, g.value, g.verdict) for g in found.gates] == [
+        ("pass_at_k (k = 1)", 0.5, "pass"),
+        ("pass_at_k (k = 4)", 0.8, "pass"),
+        ("pass_hat_k (k = 4)", 0.2, "fail"),
+        ("g_pass_at_k (k = 4, tau = 0.75)", pytest.approx(0.4), "pass"),
+        ("k_of_n (k = 1, n = 2)", pytest.approx(2 / 3), "fail"),
+    ]
+
+
+def test_tasks_with_fewer_attempts_than_k_are_noted_and_do_not_pass_alone():
+    given = {"gates": [{"metric": "pass_at_k", "k": 4, "threshold": 0}]}
+    found = verdict(given, REPEATED[:-1])
+    assert "3 attempts without a verdict, or at tasks with too few, left out" in found.notes[-1]
+    alone = verdict(given, REPEATED[:3])
+    assert alone.verdict == "fail"
+    assert "No task has enough attempts" in alone.gates[0].why

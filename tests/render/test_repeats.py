@@ -41,14 +41,23 @@ def test_equal_values_have_no_sentence():
 
 
 def test_one_group_says_which_k_it_uses():
-    assert list(repeat_lines([("all", REPEATS)])) == ["40 tasks, 3 to 5 attempts at each; k is 3."]
+    assert list(repeat_lines([("all", REPEATS)])) == ["3 to 5 attempts at each task; k is 3."]
     assert list(repeat_lines([("all", None)])) == []
 
 
+def test_several_groups_are_described_once_and_by_their_first_value():
+    found = {**REPEATS, "variance": {"passed": SPLIT, "impl_rate": SPLIT}}
+    lines = list(repeat_lines([("T0", found), ("T1", found)]))
+    assert lines[0] == "3 to 5 attempts at each task; k is 3."
+    assert [line[:21] for line in lines[1:]] == ["T0: Repeats explain 1", "T1: Repeats explain 1"]
+    assert all("passes" in line for line in lines[1:])
+    assert len(list(repeat_lines([("all", found)]))) == 3
+
+
 def test_groups_with_another_k_are_not_comparable():
-    other = {**REPEATS, "k": 2, "attempts": [2, 2], "tasks": 1}
+    other = {**REPEATS, "k": 2, "attempts": [2, 2]}
     assert list(repeat_lines([("T0", REPEATS), ("T1", other), ("T2", None)])) == [
-        "T0: 40 tasks, 3 to 5 attempts at each; k is 3.",
-        "T1: 1 task, 2 attempts at each; k is 2.",
+        "T0: 3 to 5 attempts at each task; k is 3.",
+        "T1: 2 attempts at each task; k is 2.",
         "k differs between the groups; --k 2 makes them comparable.",
     ]

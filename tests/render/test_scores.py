@@ -38,7 +38,7 @@ def test_metrics_of_repeated_attempts_are_shown_where_tasks_were_repeated() -> N
         text = " ".join(render(score(again), format_).replace("\\_", "_").split())
         assert "pass_at_k" in text
         assert "g_pass_at_k" not in text
-        assert "4 tasks, 2 attempts at each; k is 2." in text
+        assert "2 attempts at each task; k is 2." in text
         assert "add tasks, not repeats" in text
     named = render(score(ROWS, metrics=["pass_at_k"]), "table")
     assert "needs several attempts at a task" in named

@@ -8,7 +8,10 @@ import polars as pl
 import pytest
 
 from api.test_digest import SETTINGS
+from pennyweight.api.digest import digest
 from pennyweight.api.digest_cache import compute
+from pennyweight.api.score import score
+from pennyweight.api.sources import resolve
 from pennyweight.catalogue import METRICS
 from pennyweight.define import evaluate
 from pennyweight.render.charts import charts
@@ -106,3 +109,42 @@ def test_the_percentile_of_a_chart_is_that_of_the_metric():
     edges, quantiles = edges_of(pl.LazyFrame({"latency_ms": latencies}), "latency_ms")
     assert quantiles["p95"] == evaluate(METRICS["latency_p95_ms"], latency_ms=latencies) == 19
     assert edges[-1] > 19
+
+
+def repeated(attempts, tiers=("T0",)):
+    dice = random.Random(3)
+    return [
+        {"task_id": f"t{t}", "attempt": i, "tier": tier, "passed": dice.random() < t / 9}
+        for tier in tiers
+        for t in range(10)
+        for i in range(1, attempts + 1)
+    ]
+
+
+def drawn(rows):
+    (chart,) = (c for c in charts(digest(resolve(rows))) if c.name == "repeats")
+    return chart
+
+
+def test_repeated_attempts_have_a_curve_over_k():
+    rows = repeated(4)
+    chart = drawn(rows)
+    scored = [score(rows, k=k) for k in (1, 2, 3, 4)]
+    assert [row[0] for row in chart.rows[1:]] == [1, 2, 3, 4]
+    for row, scores in zip(chart.rows[1:], scored, strict=True):
+        at, hat = scores["pass_at_k"], scores["pass_hat_k"]
+        expected = (at.value, at.low, at.high, hat.value, hat.low, hat.high)
+        assert row[1:] == pytest.approx(expected)
+    assert chart.svg.count('class="band ') == 2
+    assert "k = 2, all k pass" in chart.svg
+    assert "All sides" not in chart.note
+
+
+def test_a_curve_of_many_attempts_has_ten_points_and_names_its_sides():
+    chart = drawn(repeated(60, tiers=("T0", "T1")))
+    assert [row[0] for row in chart.rows[1:]] == [1, 8, 14, 21, 27, 34, 40, 47, 53, 60]
+    assert chart.note.endswith("All sides together.")
+
+
+def test_without_repeats_there_is_no_curve():
+    assert digest(resolve(repeated(1)))["charts"]["repeats"] is None

@@ -20,6 +20,7 @@ from pennyweight.scoring.digest import (
     VERSION,
     ComparisonDigest,
     RecordsDigest,
+    RepeatsCurve,
     RowChart,
     group_digest,
     headline,
@@ -85,6 +86,7 @@ def digest(
                 "latency": data.histogram(frame, "latency_ms"),
                 "tokens": data.histogram(frame, "total_tokens"),
                 "coverage": data.coverage(frame),
+                "repeats": _curve(measured, whole, len(groups) or 1),
             },
             "telling": telling(frame),
             "failures": data.failures(frame),
@@ -140,6 +142,15 @@ def _measured(
         if not path.exists():
             raise UsageError("There are no records yet, so there is nothing to report.")
         yield _MeasuredRecords(work, records), pl.scan_parquet(path)
+
+
+def _curve(measured: _MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve | None:
+    if whole.repeats is None:
+        return None
+    by_k = data.curve_metrics(whole.repeats.fewest)
+    work = replace(measured.work, metrics=[metric for same in by_k.values() for metric in same])
+    (group,), _ = work.score(measured.records.frame, [])
+    return data.repeats_curve(group, by_k, sides)
 
 
 def _categories(

@@ -111,7 +111,7 @@ class _Level:
         """Decide the gates; a verdict that missing attempts could change is inconclusive."""
         tests: list[tuple[Gate, GateRecords, Prepared, GateTest]] = []
         for gate in self.gates:
-            chosen = records.where(gate.select)
+            chosen = records.about(gate)
             prepared = ready(gate, records, self.baseline, self.policy)
             if isinstance(prepared, Decision):
                 yield self.while_running(prepared, gate, chosen)
@@ -186,7 +186,7 @@ class _Level:
         """Count the attempts without a verdict, including those of the baseline."""
         count = waiting(gate.metric, records)
         if gate.paired and self.baseline is not None:
-            count += waiting(gate.metric, self.baseline.where(gate.select))
+            count += waiting(gate.metric, self.baseline.about(gate))
         return count
 
     def settled(
@@ -226,7 +226,7 @@ def ready(
         decision = replace(Decision.of(gate, word, why), value=value)
         return replace(decision, threshold=limit.value, sign=limit.sign) if limit else decision
 
-    every, records = records, records.where(gate.select)
+    every, records = records, records.about(gate)
     if not records.frame.height:
         chosen = ", ".join(f"{c} {v!r}" for c, v in gate.select)
         why = f"no record has {chosen}: what was not measured does not pass."
@@ -244,7 +244,7 @@ def ready(
         return untested("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
-        pair = BaselineTest.of(gate, records, baseline.where(gate.select))
+        pair = BaselineTest.of(gate, records, baseline.about(gate))
         return pair.unfit() or pair
     if gate.threshold is None:
         return untested("inconclusive", f"there is no threshold: {gate.note}.", estimate.value)
@@ -259,6 +259,8 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
     needs = METRICS[gate.metric].inputs
     frame = records.scored
     absent = [n for n in needs if n not in frame.columns or not frame[n].count()]
+    if not absent and METRICS[gate.metric].over == "tasks":
+        return "No task has enough attempts: it needs as many as k, and more than one without k."
     if not absent:
         return f"No record counts for it: {METRICS[gate.metric].summary}" if needs else ""
     return f"It needs {' and '.join(columns_behind(absent))}."
@@ -273,6 +275,11 @@ def notes(policy: Policy, records: GateRecords) -> Iterator[str]:
     for gate in policy.gates:
         if gate.threshold is not None and gate.threshold.vacuous:
             yield f"{gate.name}: any value meets {gate.threshold}."
+        if gate.metric in METRICS and METRICS[gate.metric].over == "tasks":
+            found = records.about(gate).estimate(gate.metric, 0.9)
+            if found.skipped and found.value is not None:
+                what = plural(found.skipped, "attempt")
+                yield f"{gate.name}: {what} without a verdict, or at tasks with too few, left out."
     ids = set(records.frame["task_id"].drop_nulls())
     absent = [name for name in policy.optional if name not in ids]
     if absent and not records.remaining:

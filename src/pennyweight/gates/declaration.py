@@ -25,6 +25,14 @@ _RULES = (
     ),
     Field("better", Flag(), "Whether it must be better than the baseline."),
     Field(
+        "k",
+        Number(1, whole=True),
+        "The k of pass_at_k and other metrics of repeated attempts; by default the number of "
+        "attempts that every task has.",
+    ),
+    Field("n", Number(1, whole=True), "The n of k_of_n; by default as for k."),
+    Field("tau", Number(0, 1), "The share of k attempts that g_pass_at_k is about (default: 0.5)."),
+    Field(
         "indifference",
         Deferred(_LIMIT),
         "How far below the threshold a value must be for --until-decided to be sure to fail it.",

@@ -14,9 +14,12 @@ from pennyweight.gates.threshold import Quantity, Threshold, kind_of
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.scoring.groups import mean_values
+from pennyweight.scoring.repeats import check_repeat_options
 
 ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""
+OPTIONS = ("k", "n", "tau")
+"""The options of metrics that a gate can set."""
 NO_THRESHOLD = "the policy sets none"
 _MEANS = {"latency_p95_ms": "latency_mean_ms", "cost_usd_total": "cost_usd_mean"}
 """Metrics that can be compared task by task, in place of those that cannot."""
@@ -90,9 +93,11 @@ class GateReader:
                 RULE.read(node, name, self.problems)
             table = dict(node.value)
         own_on = table.get("on")
+        options = self._options(metric, table)
         base = Gate(
-            title or _title(metric, more),
+            title or _title(metric, more, options),
             metric,
+            options=options,
             level=level,
             on=own_on.value if own_on else on or self.on,
             kind=self.kind(metric),
@@ -110,6 +115,18 @@ class GateReader:
             what = "needs 'threshold', 'no_worse_than' or 'better: true'."
             self.problems.add(node.line, f"{base.name} {what}")
         yield from gates
+
+    def _options(self, metric: str, table: Mapping[str, Node]) -> tuple[tuple[str, float], ...]:
+        """Read the options that a gate sets; report those that its metric does not have."""
+        given = {name: node for name, node in table.items() if name in OPTIONS}
+        known = METRICS[metric].options if metric in METRICS else {}
+        for name, node in given.items():
+            if name not in known:
+                self.problems.add(node.line, f"{metric} has no option {name!r}; leave it out.")
+        options = {name: node.value for name, node in given.items() if name in known}
+        if {"k", "n"} <= set(options):
+            self.parsed(given["n"], lambda: check_repeat_options(options))
+        return tuple(options.items())
 
     def _threshold(
         self,
@@ -172,9 +189,13 @@ def _unprovable(threshold: Threshold) -> str:
     return f"no number of attempts can show {threshold}" if threshold.extreme else ""
 
 
-def _title(metric: str, more: Mapping[str, Any]) -> str:
+def _title(
+    metric: str, more: Mapping[str, Any], options: tuple[tuple[str, float], ...] = ()
+) -> str:
     values = ", ".join(value for _, value in more.get("select", ()))
-    return f"{metric} of {values}" if values else metric
+    name = f"{metric} of {values}" if values else metric
+    set_to = ", ".join(f"{option} = {value:g}" for option, value in options)
+    return f"{name} ({set_to})" if set_to else name
 
 
 def _entry(path: tuple[str | int, ...], name: str) -> str:

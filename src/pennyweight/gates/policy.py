@@ -176,6 +176,8 @@ class Gate:
     against: Against = "threshold"
     margin: Margin | None = None
     select: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, float], ...] = ()
+    """The options of its metric that the gate sets, such as k."""
     kind: str = "rate"
     place: Location | None = None
     indifference: float | None = None

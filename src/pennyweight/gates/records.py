@@ -13,7 +13,7 @@ import polars as pl
 from pennyweight.catalogue import METRICS
 from pennyweight.define import MEASURES
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.gates.policy import NORMALIZED, Formula, Policy
+from pennyweight.gates.policy import NORMALIZED, Formula, Gate, Policy
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, cluster, mean_values
@@ -82,6 +82,10 @@ class GateRecords:
         """Keep the records with these values, ignoring case and surrounding white space."""
         keys = [_key(column) == value.strip().lower() for column, value in select]
         return replace(self, frame=self.frame.filter(keys)) if keys else self
+
+    def about(self, gate: Gate) -> GateRecords:
+        """Keep the records that a gate is about, with the options that it sets."""
+        return replace(self.where(gate.select), options={**self.options, **dict(gate.options)})
 
     def values_in(self, column: str) -> list[str]:
         """Return the distinct values of a column, in lower case and stripped."""

@@ -12,7 +12,7 @@ from pennyweight.render.format import unit_of
 from pennyweight.render.ranges import categories, differences, sides
 from pennyweight.render.spread import latency, thought, tokens
 from pennyweight.render.svg import CHAR, HEIGHT, Chart, ChartMark, Drawing, Link, cut, middle
-from pennyweight.text.format import count, money, plural, quantity, share, tick
+from pennyweight.text.format import count, estimate, money, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE
 
 STRETCHED = {"latency": latency, "tokens": tokens}
@@ -37,6 +37,7 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         "thought": thought,
         "answers": _answers,
         "coverage": _coverage,
+        "repeats": _repeats,
         **STRETCHED,
     }
     drawn = [make(found[name], link) for name, make in makers.items() if found.get(name)]
@@ -147,6 +148,41 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     note = "No side is both cheaper and better than one on the dashed line."
     note += " Only these are named." if len(rows) > MAX_LABELS else ""
     return drawing.chart("frontier", note + svg.legend(brief), table, ("", DOLLARS, unit, ""))
+
+
+_CURVES = {"pass_at_k": ("trend", "one of k passes"), "pass_hat_k": ("edge", "all k pass")}
+"""The curves over k, with their kind of line and their label."""
+
+
+def _repeats(data: Mapping[str, Any], link: Link) -> Chart:  # noqa: ARG001
+    """Draw the chance that one of k attempts passes, and that all of them do, by k."""
+    points = data["points"]
+    drawing = Drawing("Repeated attempts", left=48, top=24, right=16)
+    x, y = drawing.x(points[0]["k"], points[-1]["k"]), drawing.y(0, 1)
+    percent = partial(tick, unit=SHARE)
+    drawing.y_axis(y, percent, "tasks")
+    for place, (name, (kind, label)) in enumerate(_CURVES.items()):
+        known = [(x(p["k"]), p[name]) for p in points if p[name][1] is not None]
+        ends = [(at, y(e[2])) for at, e in known] + [(at, y(e[1])) for at, e in reversed(known)]
+        if ends:
+            drawing.path(ends, f"band {kind}")
+        drawing.path([(x(p["k"]), y(p[name][0])) for p in points], kind)
+        for row, point in enumerate(points, 1):
+            value, low, high = point[name]
+            facts = quantity(value, SHARE)
+            if low is not None:
+                facts = ", ".join(estimate(value, low, high, SHARE))
+            mark = ChartMark(f"k = {point['k']}, {label}: {facts}", cell=(row, 1 + 3 * place))
+            drawing.dot(x(point["k"]), y(value), "dot" if place == 0 else "dot best", mark, 3)
+        left = drawing.left + 70 + 130 * place
+        drawing.path([(left, 8), (left + 18, 8)], kind)
+        drawing.text(left + 23, 12, label)
+    drawing.x_axis(x, tick, "k, attempts at a task", whole=True)
+    head = [end for name in _CURVES for end in (name, f"{name} low", f"{name} high")]
+    table = [("k", *head), *((p["k"], *p["pass_at_k"], *p["pass_hat_k"]) for p in points)]
+    note = "Where the curves part, the same task passes in one attempt and fails in another."
+    note += " All sides together." if data["sides"] > 1 else ""
+    return drawing.chart("repeats", note, table, ("", *[SHARE] * 6))
 
 
 def _coverage(data: Mapping[str, Any], link: Link) -> Chart:

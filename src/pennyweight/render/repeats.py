@@ -10,24 +10,34 @@ from pennyweight.text.format import count, number, plural, share
 
 VALUES = {"passed": "passes", "judge_scores": "judges' scores", "impl_rate": "implementation rates"}
 """The values whose variance is split, in words."""
+MAX_SIDES = 4
+"""The most sides whose variance is described."""
 
 
 def repeat_lines(groups: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Iterator[str]:
-    """Describe the repeats of named groups, given as `Repeats.to_dict` writes them."""
-    known = [(name, found) for name, found in groups if found]
-    for name, found in known:
-        who = f"{name}: " if len(groups) > 1 else ""
+    """Describe the repeats of named groups, given as `Repeats.to_dict` writes them.
+
+    Of several groups, only the first value that varies is described.
+    """
+    known = [(f"{name}: " if len(groups) > 1 else "", found) for name, found in groups if found]
+    designs = {(*found["attempts"], found["k"]) for _, found in known}
+    for who, found in known if len(designs) > 1 else known[:1]:
         low, high = found["attempts"]
-        each = count(low) if low == high else f"{count(low)} to {count(high)}"
-        attempts = plural(high, "attempt").split(" ", 1)[1]
-        tasks = plural(found["tasks"], "task")
-        yield f"{who}{tasks}, {each} {attempts} at each; k is {count(found['k'])}."
-        for value, split in found["variance"].items():
-            if said := variance_sentence(value, split):
-                yield f"{who}{said}"
-    sizes = sorted({found["k"] for _, found in known})
+        each = plural(high, "attempt") if low == high else f"{count(low)} to {count(high)} attempts"
+        k = count(found["k"])
+        yield f"{who if len(designs) > 1 else ''}{each} at each task; k is {k}."
+    sizes = sorted({k for *_, k in designs})
     if len(sizes) > 1:
         yield f"k differs between the groups; --k {sizes[0]} makes them comparable."
+    for who, found in known[:MAX_SIDES]:
+        said = [variance_sentence(value, split) for value, split in found["variance"].items()]
+        yield from (f"{who}{line}" for line in [s for s in said if s][: 1 if who else None])
+
+
+def repeat_words(digest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what pages and reports say about the repeats of each side."""
+    groups = digest["sides"] or [digest["whole"]]
+    return {"words": list(repeat_lines([(g["name"], g.get("repeats")) for g in groups]))}
 
 
 def variance_sentence(value: str, split: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from pennyweight import __version__
 from pennyweight.render.charts import charts
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
+from pennyweight.render.repeats import repeat_words
 from pennyweight.render.svg import Chart
 from pennyweight.render.view import families, key_figures, metric_cells, side_rows
 from pennyweight.text.format import plural
@@ -47,6 +48,7 @@ def html(report: Report) -> str:
         charts=charts(report.digest),
         families=families(report.digest["whole"]),
         sides=side_rows(report.digest),
+        repeats=repeat_words(report.digest),
         verdicts=report.verdicts,
         runs=report.runs,
         again=report.again,
@@ -74,7 +76,8 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         words = (report.digest["comparison"] or {}).get("words", ())
         lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
         lines.append(markdown_table(_side_cells(report.digest), right=range(1, 40)))
-    lines += ["## All metrics", ""]
+    said = repeat_words(report.digest)["words"]
+    lines += ["## All metrics", "", *(f"{markdown_text(line)}\n" for line in said)]
     rows = [metric_cells(row) for family in families(whole) for row in family["rows"]]
     heads = ("metric", "value", "interval", "records")
     lines.append(markdown_table([heads, *rows], right=(1, 2, 3)))

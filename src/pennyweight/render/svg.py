@@ -335,6 +335,8 @@ MARKS = (
     ".chart .mark{stroke:var(--wrong);stroke-width:1.5;stroke-dasharray:4 3}"
     ".chart .trend{fill:none;stroke:var(--right);stroke-width:1.75}"
     ".chart .edge{fill:none;stroke:var(--third);stroke-width:1.5;stroke-dasharray:5 3}"
+    ".chart .band{stroke:none;opacity:.14}.chart .band.trend{fill:var(--right)}"
+    ".chart .band.edge{fill:var(--third)}"
     ".chart .dot{fill:var(--right)}.chart .dot.best{fill:var(--third)}.chart .hit{fill:transparent}"
     ".chart text.head{font-size:13px;font-weight:600}"
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
+from pennyweight.define import Metric, metric_named
 from pennyweight.scoring.digest import (
     AnswerCount,
     Bin,
@@ -18,6 +20,8 @@ from pennyweight.scoring.digest import (
     Coverage,
     ErrorCount,
     Histogram,
+    RepeatsCurve,
+    RepeatsPoint,
     RowChart,
     group_name,
 )
@@ -214,6 +218,34 @@ def failures(frame: pl.LazyFrame) -> list[ErrorCount]:
 def _most_frequent(counted: pl.LazyFrame, name: str, most: int) -> Any:
     ordered = counted.sort(["n", name], descending=[True, False])
     return ordered.head(most).collect().to_dicts()
+
+
+CURVED = ("pass_at_k", "pass_hat_k")
+MAX_POINTS = 10
+
+
+def curve_metrics(fewest: int) -> dict[int, list[Metric]]:
+    """Return the metrics of the curve over k, for k from 1 to the attempts that every task has."""
+    steps = range(min(fewest, MAX_POINTS))
+    sizes = sorted({round(1 + i * (fewest - 1) / max(1, len(steps) - 1)) for i in steps})
+    return {
+        k: [
+            replace(metric, name=f"{metric.name}/{k}", options={"k": k, "n": None})
+            for metric in map(metric_named, CURVED)
+        ]
+        for k in sizes
+    }
+
+
+def repeats_curve(group: Group, sizes: Iterable[int], sides: int) -> RepeatsCurve | None:
+    """Return pass@k and pass^k by k, from a group scored with the metrics of the curve."""
+    points: list[RepeatsPoint] = []
+    for k in sizes:
+        at, hat = (group[f"{name}/{k}"] for name in CURVED)
+        if isinstance(at.value, float) and isinstance(hat.value, float):
+            ends = ([e.value, e.low, e.high] for e in (at, hat))
+            points.append({"k": k, **dict(zip(CURVED, ends, strict=True)), "n": at.records})  # type: ignore[typeddict-item]
+    return {"points": points, "sides": sides} if len(points) > 1 else None
 
 
 def coverage(frame: pl.LazyFrame) -> Coverage | None:

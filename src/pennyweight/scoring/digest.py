@@ -113,6 +113,22 @@ class ErrorCount(TypedDict):
     n: int
 
 
+class RepeatsPoint(TypedDict):
+    """Values for one k: each the value and the ends of its interval."""
+
+    k: int
+    pass_at_k: list[Value]
+    pass_hat_k: list[Value]
+    n: int
+
+
+class RepeatsCurve(TypedDict):
+    """The chance that one of k attempts passes, and that all of them do, by k."""
+
+    points: list[RepeatsPoint]
+    sides: int
+
+
 class ChartData(TypedDict):
     """The numbers behind each chart; None if there is nothing to draw."""
 
@@ -126,6 +142,7 @@ class ChartData(TypedDict):
     latency: Histogram | None
     tokens: Histogram | None
     coverage: Coverage | None
+    repeats: RepeatsCurve | None
 
 
 class ComparisonDigest(TypedDict):

@@ -20,6 +20,7 @@ from pennyweight.api.suites import ANSWER_RULES
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts import charts
+from pennyweight.render.repeats import repeat_words
 from pennyweight.render.view import families, key_figures, run_facts, side_rows
 from pennyweight.web.addresses import (
     PAGE_SIZE,
@@ -98,6 +99,7 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
         "charts": charts(digest, link),
         "families": families(digest["whole"]),
         "sides": side_rows(digest),
+        "repeats": repeat_words(digest),
     }
     return rendered("digest.html", values)
 
