@@ -56,7 +56,7 @@ class Release:
         if self.ease is None:
             return "costs: a steady baseline, now lognormal σ 1"
         if self.same:
-            return "passes, the same on every task that the candidate does not break"
+            return "passes, the same except on tasks that break"
         return f"passes, ease beta({self.ease[0]:g}, {self.ease[1]:g})"
 
     def right(self, claim: Claim) -> str:

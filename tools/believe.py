@@ -100,7 +100,7 @@ def peer_tables() -> str:
             }
             right = next(iter(found.values()))["right"]
             unit = "%" if world.startswith("costs") else "points"
-            change = -difference if world.startswith("costs") else difference
+            change = 0.0 - difference if world.startswith("costs") else difference
             cells = [_tally(found[gate]) if gate in found else "—" for gate in gates]
             told = f"{100 * change:+.3g} {unit}".replace("-", "−").replace("+0 ", "0 ")
             either = "at the limit" if right == "inconclusive" else right
