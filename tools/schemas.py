@@ -157,6 +157,17 @@ _PAIR: Fields = {
         "How many tasks it takes to find a difference of 0.05 with 80 % power, after the same "
         "correction.",
     ),
+    "ratio": (
+        _NUMBER,
+        "mean_b / mean_a, the ratio of the means over the shared tasks; only for metrics that are "
+        "declared as 0 or more without an upper bound (costs, tokens, times), null if a mean is 0.",
+    ),
+    "ratio_low": (
+        _NUMBER,
+        "The lower end of the confidence interval of the ratio. It is above 1 only if p is at most "
+        "1 - confidence; null for a single task, or if nothing varied.",
+    ),
+    "ratio_high": (_NUMBER, "The upper end of the confidence interval of the ratio."),
 }
 
 _STEP: Fields = {

@@ -101,7 +101,8 @@ def test_words_say_what_to_do(study):
     first, second, last = study["words"]
     assert re.fullmatch(
         r"T1 passes 21\.3 points more often than T0 \(95 %: 11\.9 to 30\.4 points\) and costs "
-        r"1\.8 times as much per attempt; a pass costs \$0\.0944 instead of \$0\.0804\.",
+        r"1\.8 times as much per attempt \(95 %: 1\.73 to 1\.82 times\); "
+        r"a pass costs \$0\.0944 instead of \$0\.0804\.",
         first,
     )
     assert "34 tasks tried by both. Left out: 2 tried only by T0." in second

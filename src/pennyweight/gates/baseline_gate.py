@@ -85,7 +85,7 @@ class BaselineTest:
         if self.weights is not None:
             ends = weighted_interval(paired, self.weights, confidence)
         elif not paired.alike or len(self.tasks) >= self.enough(level):
-            ends = interval(paired, confidence)
+            ends = interval(paired, confidence, one_sided=True)
         moved = self.margin if self.gate.margin and self.gate.margin.relative else 0.0
         return None if ends is None else (ends[0] * unit - moved, ends[1] * unit - moved)
 

@@ -31,6 +31,7 @@ from pennyweight.text.format import (
     points,
     probability,
     quantity,
+    times,
 )
 from pennyweight.text.notation import SHARE, largest_of
 
@@ -59,7 +60,7 @@ def _csv(comparison: Comparison) -> str:
     names = [
         *("a", "b", "metric", "difference", "low", "high", "p", "p_adjusted", "method", "tasks"),
         *("only_a", "only_b", "mean_a", "mean_b", "cliffs_delta", "detectable"),
-        "tasks_for_5_points",
+        *("tasks_for_5_points", "ratio", "ratio_low", "ratio_high"),
     ]
     rows = [[getattr(pair, name) for name in names] for pair in comparison.pairs]
     return csv_table([names, *rows])
@@ -75,13 +76,12 @@ def _markdown(comparison: Comparison) -> str:
         parts.append(f"{markdown_text(across)}\n")
     if comparison.pairs:
         title = ["pair", "metric", "difference", f"{level(comparison.confidence)} interval"]
-        rows = [[*title, "p", "Holm's p", "Cliff's δ", "tasks", "detects"]]
+        rows = [[*title, "p", "Holm's p", "Cliff's δ", "tasks", "detects", "ratio of means"]]
         for pair in comparison.pairs:
             *tested, detects = _cells(comparison, pair, bare=False)
-            delta = difference(pair.cliffs_delta)
-            name = f"{pair.b} − {pair.a}"
-            rows.append([name, pair.metric, *tested, delta, count(pair.tasks), detects])
-        parts.append(markdown_table(rows, right=range(2, 9)))
+            last = [difference(pair.cliffs_delta), count(pair.tasks), detects, _times(pair)]
+            rows.append([f"{pair.b} − {pair.a}", pair.metric, *tested, *last])
+        parts.append(markdown_table(rows, right=range(2, 10)))
     parts += [f"{markdown_text(line)}\n" for line in _legend(comparison, "in brackets")]
     return "\n".join(parts)
 
@@ -225,7 +225,12 @@ def _by_pair(comparison: Comparison) -> Iterator[list[str]]:
         if pair.tasks:
             other = f" ({plural(pair.tasks, 'task')})" if pair.tasks != tasks else ""
             value, ends, *tested = _cells(comparison, pair, bare=True)
-            yield [f"  {pair.metric}{other}", f"{value}\n{ends}" if ends else value, *tested]
+            lines = filter(None, (value, ends, _times(pair)))
+            yield [f"  {pair.metric}{other}", "\n".join(lines), *tested]
+
+
+def _times(pair: Pair) -> str:
+    return times(pair.ratio, pair.ratio_low, pair.ratio_high)
 
 
 def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
@@ -255,7 +260,9 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
         holm = "the same, because there is one comparison"
     else:
         holm = f"corrected for all {comparison.comparisons} comparisons"
+    some = any(pair.ratio is not None for pair in comparison.pairs)
+    ratio = " ×: the mean of the first side divided by that of the second." if some else ""
     yield (
         f"p: paired, by task. Holm's p: {holm}. detects: a true difference this large would be "
-        "found in 80 % of such experiments. --format json has all numbers."
+        f"found in 80 % of such experiments.{ratio} --format json has all numbers."
     )

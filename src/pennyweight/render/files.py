@@ -166,7 +166,7 @@ def _latex_metrics(group: Mapping[str, Any], side: str) -> str:
 
 def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     names = ("a", "b", "metric", "difference")
-    rest = ("p", "p_adjusted", "tasks", "method", "detectable")
+    rest = ("p", "p_adjusted", "tasks", "method", "detectable", "ratio", "ratio_low", "ratio_high")
     rows: list[list[Any]] = [[*names, "low", "high", *rest]]
     for pair in pairs:
         ends = pair["interval"] or (None, None)

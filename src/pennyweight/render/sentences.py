@@ -185,7 +185,9 @@ def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
     clauses = []
     if pair and pair.mean_a and pair.mean_b is not None:
         if pair.shown(comparison.level):
-            text = f"costs {ratio(pair.mean_b / pair.mean_a)} per attempt"
+            text = (
+                f"costs {ratio(pair.mean_b / pair.mean_a)} per attempt{_factor(pair, comparison)}"
+            )
         elif math.isclose(pair.mean_a, pair.mean_b, rel_tol=1e-9):
             text = "costs the same per attempt"
         else:
@@ -197,6 +199,14 @@ def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
         known = ", as far as costs are known" if unpriced else ""
         clauses.append(_Clause(passes + known))
     return clauses
+
+
+def _factor(pair: Pair, comparison: Comparison) -> str:
+    """Write the interval of a ratio; as a ratio, whatever the sentence says before."""
+    if pair.ratio_low is None or pair.ratio_high is None:
+        return ""
+    ends = interval(pair.ratio_low, pair.ratio_high, "")
+    return f" ({level(comparison.confidence)}: {ends} times)"
 
 
 def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> str:

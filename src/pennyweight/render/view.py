@@ -12,7 +12,7 @@ from pennyweight.render.catalogue import by_family, needs, tabled
 from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.store.store import Run
-from pennyweight.text.format import MISSING, count, money
+from pennyweight.text.format import MISSING, count, money, times
 from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
 
@@ -129,6 +129,15 @@ def difference(pair: Mapping[str, Any]) -> tuple[str, str]:
     """
     low, high = pair["interval"] or (None, None)
     return difference_cells(pair["metric"], pair["difference"], low, high)
+
+
+def multiple(pair: Mapping[str, Any]) -> str:
+    """Write the ratio of a pair's means with its interval; nothing for rates and scores.
+
+    >>> multiple({"ratio": 1.774, "ratio_low": 1.733, "ratio_high": 1.816}), multiple({})
+    ('1.77 × (1.73 to 1.82)', '')
+    """
+    return times(*(pair.get(name) for name in ("ratio", "ratio_low", "ratio_high")))
 
 
 def when(seconds: float | None) -> str:

@@ -14,6 +14,7 @@ from pennyweight.define import METRICS
 from pennyweight.scoring.groups import GROUP, mean_values, sums
 from pennyweight.stats.paired import Kind, Paired, Tries, cliffs_delta, compare, holm
 from pennyweight.stats.power import Design
+from pennyweight.stats.ratio import ratio_of
 from pennyweight.stats.resample import CLUSTER
 
 
@@ -136,6 +137,7 @@ MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "nu
 _JSON = (
     *("a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"),
     *("only_a", "only_b", "mean_a", "mean_b", "cliffs_delta", "detectable", "tasks_for_5_points"),
+    *("ratio", "ratio_low", "ratio_high"),
 )
 
 FIVE_POINTS = 0.05
@@ -165,6 +167,10 @@ class Pair:
     cliffs_delta: float | None = None
     detectable: float | None = None
     tasks_for_5_points: int | None = None
+    ratio: float | None = None
+    """`mean_b` / `mean_a`, for values that cannot be negative and are not bounded above."""
+    ratio_low: float | None = None
+    ratio_high: float | None = None
 
     @property
     def interval(self) -> list[float | None] | None:
@@ -192,20 +198,24 @@ class Compared:
     name: str
     values: pl.Expr
     kind: Kind
+    amount: bool = False
+    """Whether values are declared as 0 or more without an upper bound, so that they have ratios."""
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
         """Return the values whose mean is a metric; None if the metric is not a mean."""
         if name in MEASURED:
-            return cls(name, pl.col(name), MEASURED[name])
+            kind = MEASURED[name]
+            return cls(name, pl.col(name), kind, amount=kind == "number")
         metric = METRICS[name]
         values = mean_values(metric, options)
         if values is None:
             return None
-        kind = schema.to_frame().select(values.alias("x")).schema["x"]
-        if kind == pl.Boolean:
+        if schema.to_frame().select(values.alias("x")).schema["x"] == pl.Boolean:
             return cls(name, values, "rate")
-        return cls(name, values, "score" if metric.range == (0, 1) else "number")
+        if metric.range == (0, 1):
+            return cls(name, values, "score")
+        return cls(name, values, "number", amount=metric.range == (0, None))
 
     def by_task(
         self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame, tried: pl.Series
@@ -305,7 +315,7 @@ class Units:
             ]
         how = confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired)
         pairs = [
-            _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), values, *how)
+            _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), one, values, *how)
             for a, b, one, values, only_a, only_b in paired
         ]
         adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
@@ -316,7 +326,9 @@ class Units:
         return [CLUSTER, *(n for n in self.others if _overlapping(n, *tables))]
 
 
-def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparisons: int) -> Pair:
+def _tested(
+    pair: Pair, compared: Compared, paired: Paired, confidence: float, seed: int, comparisons: int
+) -> Pair:
     """Test a pair; the detectable difference takes the number of comparisons into account."""
     if not paired.tasks:
         return pair
@@ -325,6 +337,8 @@ def _tested(pair: Pair, paired: Paired, confidence: float, seed: int, comparison
     design, level = Design.of(paired), (1 - confidence) / comparisons
     bounded = pair.kind != "number" and paired.tasks > 1
     detectable = design.detectable(paired.tasks, level)
+    if compared.amount and (ratio := ratio_of(paired, confidence, found.p)):
+        pair = replace(pair, ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high)
     return replace(
         pair,
         mean_a=float(paired.a.mean()) * unit,

@@ -4,7 +4,7 @@ Each task gives one value per side, the mean of its attempts, so a task counts o
 was attempted. Nothing is assumed about a single task: sides may differ there and be equally good
 overall. If each task passed or failed, the test is McNemar's and the interval Tango's. Otherwise
 the signs of the tasks' differences are flipped, and the interval is Tango's with the effective
-sample size (for shares and scores), or Student's widened for skewness.
+sample size (for shares and scores), or Student's widened for skewness and long tails.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pennyweight.stats.interval import Floats, t_quantile, z_quantile
 from pennyweight.stats.quantiles import special
 from pennyweight.stats.sign_flips import sign_flip
+from pennyweight.stats.skewed import LEAST, LongTail, hall_distance, hall_ends, skewness
 
 Kind = Literal["rate", "score", "number"]
 """The kind of the values: booleans, numbers between 0 and 1, or any numbers."""
@@ -140,6 +141,15 @@ class Paired:
         return found if found > (ROUNDING * scale) ** 2 / self.tasks else 0.0
 
     @property
+    def tail(self) -> LongTail | None:
+        """What the logarithms of numbers show; None if some are negative, or a side is 0."""
+        if self.kind != "number" or self.tasks < LEAST:
+            return None
+        a, b = (self.a, self.b) if self.a[0] >= 0 else (-self.b, -self.a)
+        fits = min(a.min(), b.min()) >= 0 and min(a.max(), b.max()) > 0
+        return LongTail.of(a, b) if fits else None
+
+    @property
     def alike(self) -> bool:
         """Whether all tasks have the same numeric difference, which says nothing about chance."""
         return self.kind == "number" and self.variance == 0
@@ -209,11 +219,11 @@ def touching(paired: Paired) -> float:
         more, less = paired.discordance
         ratios.append(abs(value) / math.sqrt(max(more + less, 1e-300) / worth(paired)))
     if paired.kind != "rate":
-        skew = _skew(paired) if value > 0 else -_skew(paired)
-        ratio = abs(value) / math.sqrt(n * paired.variance)
-        bent = ratio + skew * ratio**2 / 3 + skew**2 * ratio**3 / 27 + skew / (6 * n)
-        ratios += [math.sqrt(n) * ratio, math.sqrt(n) * max(bent, 0.0)]
-    return 2 * float(special.stdtr(max(n - 1, 1), -min(ratios)))
+        spread = math.sqrt(n * paired.variance)
+        skew = skewness(paired.differences, spread)
+        ratios.append(float(hall_distance(np.array(value / spread), np.array(skew), n)))
+    level = 2 * float(special.stdtr(max(n - 1, 1), -min(ratios)))
+    return level if (tail := paired.tail) is None else tail.touching(level)
 
 
 def mcnemar(more: int, less: int) -> float:
@@ -226,12 +236,18 @@ def mcnemar(more: int, less: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def interval(paired: Paired, confidence: float) -> tuple[float, float] | None:
-    """Return the interval of the mean difference; None with one task."""
+def interval(
+    paired: Paired, confidence: float, *, one_sided: bool = False
+) -> tuple[float, float] | None:
+    """Return the interval of the mean difference; None with one task.
+
+    If one tail is long, nearly all errors are at one end. For a decision on one end, `one_sided`
+    also keeps that end wrong in half of 1 − confidence only.
+    """
     if paired.tasks < 2:
         return None
     if paired.kind == "number":
-        return _skewed_interval(paired, confidence)
+        return _skewed_interval(paired, confidence, one_sided=one_sided)
     more, less = paired.discordance
     if paired.once:
         return tango(more, less, paired.tasks, z_quantile(confidence))
@@ -330,26 +346,19 @@ def _score(more: float, less: float, n: float, at: float) -> float:
     return (more - less - at) / math.sqrt(variance / n)
 
 
-def _skewed_interval(paired: Paired, confidence: float) -> tuple[float, float]:
-    """Return Student's interval, or Hall's transformation for skewness where that is wider."""
-    n = paired.tasks
-    mean, spread = float(paired.differences.mean()), math.sqrt(n * paired.variance)
+def _skewed_interval(
+    paired: Paired, confidence: float, *, one_sided: bool = False
+) -> tuple[float, float]:
+    """Return the interval for skewed values; of a single value if nothing varies."""
+    mean, spread = float(paired.differences.mean()), math.sqrt(paired.tasks * paired.variance)
     if spread == 0:
         return mean, mean
-    quantile = float(t_quantile(np.array(n), confidence)) / np.sqrt(n)
-    skew = _skew(paired)
-    steps = [quantile, -quantile]
-    if abs(skew) > 1e-6:
-        bent = [1 + skew * (step - skew / (6 * n)) for step in steps]
-        steps += [3 / skew * float(np.cbrt(x) - 1) for x in bent]
-    return mean - spread * max(steps), mean - spread * min(steps)
-
-
-def _skew(paired: Paired) -> float:
-    """Return the skewness of the tasks' differences, adjusted for few tasks; 0 for two."""
-    values, n = paired.differences, paired.tasks
-    third = float(np.sum((values - values.mean()) ** 3)) * n / ((n - 1) * max(n - 2, 1))
-    return third / math.sqrt(n * paired.variance) ** 3
+    skew = skewness(paired.differences, spread)
+    low, high = hall_ends(mean, spread, skew, paired.tasks, confidence)
+    if (tail := paired.tail) is not None:
+        ends = tail.difference((1 - confidence) / (2 if one_sided else 1))
+        low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+    return low, high
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:

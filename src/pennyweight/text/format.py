@@ -124,6 +124,20 @@ def ratio(quotient: float) -> str:
     return f"{share(abs(quotient - 1))} {'more' if quotient >= 1 else 'less'}"
 
 
+def times(quotient: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Write a ratio of two amounts with its interval.
+
+    >>> times(1.774, 1.733, 1.816), times(12.3, 9.876, 15.2), times(2), times(None)
+    ('1.77 × (1.73 to 1.82)', '12.3 × (9.9 to 15.2)', '2.00 ×', '')
+    """
+    if quotient is None:
+        return ""
+    places = significant_places(quotient, 3)
+    if low is None or high is None:
+        return f"{fixed(quotient, places)} ×"
+    return f"{fixed(quotient, places)} × ({fixed(low, places)} to {fixed(high, places)})"
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """Write a number with this many significant digits, or all digits of its whole part.
 

@@ -53,7 +53,7 @@ def environment(*folders: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
     from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
-    from pennyweight.render.view import difference, when  # noqa: PLC0415
+    from pennyweight.render.view import difference, multiple, when  # noqa: PLC0415
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -64,7 +64,7 @@ def environment(*folders: Path) -> Environment:
         auto_reload=False,
     )
     filters = (
-        *(visible, when, difference, cell, column, count, level, money, declared, plural),
+        *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
         *(probability, share, heading, unbroken),
     )
     made.filters.update({function.__name__: function for function in filters})
