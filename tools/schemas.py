@@ -169,6 +169,31 @@ _PAIR: Fields = {
     ),
     "ratio_high": (_NUMBER, "The upper end of the confidence interval of the ratio."),
 }
+_HELD: Fields = {
+    "margin": ({"type": "number"}, "The margin, as a share or in the metric's unit."),
+    "margin_of": (
+        {"enum": ["difference", "ratio"]},
+        "Whether the difference is held against ± margin, or the ratio of means against 1 ± it.",
+    ),
+    "margin_interval": (
+        {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+        "The interval of the difference or ratio at 1 - 2 * level, as equivalence tests use it.",
+    ),
+    "p_no_worse": (
+        _NUMBER,
+        "The one-sided test that b is no worse than a by more than the margin; null if the metric "
+        "has no better direction.",
+    ),
+    "p_no_worse_adjusted": (_NUMBER, "p_no_worse, corrected by Holm's method."),
+    "no_worse": ({"type": ["boolean", "null"]}, "Whether p_no_worse_adjusted is small enough."),
+    "p_equivalent": (
+        {"type": "number"},
+        "The larger p of two one-sided tests (TOST) that a and b differ by less than the margin.",
+    ),
+    "p_equivalent_adjusted": ({"type": "number"}, "p_equivalent, corrected by Holm's method."),
+    "equivalent": ({"type": "boolean"}, "Whether p_equivalent_adjusted is small enough."),
+}
+"""Only with --margin, and where something varied."""
 
 _STEP: Fields = {
     "from": ({"type": "string"}, "The cheaper side."),
@@ -226,7 +251,7 @@ def comparison_schema() -> dict[str, Any]:
             "tasks that two sides both tried.",
         },
         "comparisons": {**_COUNT, "description": "How many tests Holm's method corrects for."},
-        "pairs": _list(_described(_PAIR)),
+        "pairs": _list(_described(_PAIR), _described(_HELD)),
         "words": {"type": "array", "items": {"type": "string"}},
     }
     return {
@@ -244,5 +269,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _list(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": _object(properties)}
+def _list(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    item = _object(properties)
+    item["properties"] = properties | (optional or {})
+    return {"type": "array", "items": item}

@@ -1,3 +1,5 @@
+import pytest
+
 import pennyweight
 from pennyweight.render.comparison import as_table
 from pennyweight.render.sentences import sentences
@@ -198,3 +200,30 @@ def test_one_comparison_needs_no_correction():
         "it never passed, so a pass costs more than $0.36 (95 % confidence); a pass of T0 costs"
         in first
     )
+
+
+def with_margin(margin, metric, worse=0, tasks=200):
+    rows = [
+        {"task_id": task, "tier": f"T{side}", "passed": task >= worse * side, "cost_usd": cost}
+        for task in range(tasks)
+        for side, cost in ((0, 1 + task % 3), (1, (1 + task % 3) * (1 + 0.01 * (task % 2))))
+    ]
+    return sentences(pennyweight.compare(rows, metrics=metric, margin=margin))
+
+
+@pytest.mark.parametrize(
+    ("margin", "metric", "worse", "sentence"),
+    [
+        ("4%", "pass_rate", 0, "T1 and T0 are equivalent in pass rate within ±4.0 points (p"),
+        (
+            "10%",
+            "pass_rate",
+            15,
+            "It is not shown that T1 is no worse than T0 in pass rate",
+        ),
+        ("2%", "cost_usd_mean", 0, "T1 and T0 are equivalent in cost usd mean within ±2.0 % (p"),
+    ],
+)
+def test_what_is_shown_about_a_margin_is_a_sentence(margin, metric, worse, sentence):
+    told = with_margin(margin, metric, worse)
+    assert any(line.startswith(sentence) for line in told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.score import rescored, rules
 from pennyweight.api.sources import Given, resolve
+from pennyweight.errors import UsageError
 from pennyweight.scoring import comparison
 from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.pipeline import ScoreRequest
@@ -24,6 +27,7 @@ def compare(
     baseline: str | None = None,
     all_pairs: bool = False,
     metrics: str | Sequence[str] | None = None,
+    margin: str | float | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     map: Mapping[str, str] | None = None,  # noqa: A002
@@ -40,7 +44,9 @@ def compare(
     `source` is what `score` takes. `by` names what tells the sides apart: `tier`, `subject`, `run`
     or any column; by default several sources are sides, else tiers, else subjects. Each side is
     compared with the `baseline` (`T0`, else the first), or with `all_pairs` each with each other.
-    `metrics` names metrics to report; those that are means are tested too.
+    `metrics` names metrics to report; those that are means are tested too. With a `margin` such as
+    `"2%"`, each is also tested for being no worse by more than that, and for being equivalent
+    within it: points for rates and scores, a share of the baseline's mean for costs and times.
 
     >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
     >>> (pair,) = compare(rows).pairs
@@ -51,5 +57,24 @@ def compare(
     sources, unpriced = rescored(resolve(source, store), columns, prices=prices)
     options |= rules(answer, match)
     request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
-    compared = comparison.compare(sources, request, columns, baseline, all_pairs=all_pairs)
+    allowed = None if margin is None else _margin(margin)
+    compared = comparison.compare(
+        sources, request, columns, baseline, all_pairs=all_pairs, margin=allowed
+    )
     return replace(compared, unpriced=unpriced)
+
+
+def _margin(written: str | float) -> float:
+    """Read a margin as a share.
+
+    >>> _margin("2%"), _margin("2 points"), _margin(0.02)
+    (0.02, 0.02, 0.02)
+    """
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%|points?)?\s*", str(written))
+    share = float(found[1]) / (100 if found[2] else 1) if found else math.nan
+    if not 0 < share < 1:
+        raise UsageError(
+            f"--margin {written}: write how much worse is still acceptable, above 0 and below "
+            "100 %, such as 2% or 0.02."
+        )
+    return share

@@ -13,6 +13,7 @@ EPILOG = """\b
 Examples:
   pennyweight compare latest --by subject --baseline ours
   pennyweight compare before.jsonl after.jsonl --metric accuracy
+  pennyweight compare before.jsonl after.jsonl --metric pass_rate --margin 2%
   pennyweight compare log.csv --map subject=agent --map task_id=suite,question
 """
 
@@ -27,6 +28,7 @@ Examples:
 @option("--baseline", "Side to compare with (default: T0, else the first).", "NAME")
 @option("--all-pairs", "Compare every side with every other.", is_flag=True)
 @names_option("--metric", "Compare these metrics.")
+@option("--margin", "Test if a side is no worse by more than this, or equivalent.", "2%")
 @record_options
 def command(
     sources: tuple[str, ...],
@@ -34,6 +36,7 @@ def command(
     baseline: str | None,
     all_pairs: bool,
     metric: list[str],
+    margin: str | None,
     store: str | None,
     format: str,
     **scoring: Any,
@@ -51,9 +54,8 @@ def command(
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)
-    compared = compare(
-        resolved, by=by, baseline=baseline, all_pairs=all_pairs, metrics=metric, **options
-    )
+    sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
+    compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)
     note_reading(compared, options["prices"])
     click.echo(render(compared, format), nl=False)
     note_unfinished(resolved)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pennyweight.render.format import difference_cells, unit_of
+from pennyweight.render.format import difference_cells, heading, unit_of
 from pennyweight.render.plain import one_line
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.estimates import Estimate
@@ -68,7 +68,7 @@ def sentences(comparison: Comparison) -> list[str]:
         )
     elif not pairs:
         lines.append("The sides have no tasks in common, so they are not compared task by task.")
-    lines += _overall(comparison)
+    lines += [_margin(p) for p in comparison.pairs if p.held] + _overall(comparison)
     if comparison.without_side:
         have, belong = ("has", "belongs") if comparison.without_side == 1 else ("have", "belong")
         lines.append(
@@ -177,6 +177,21 @@ def _about(number: int) -> str:
     """
     step = 10 ** max(len(str(number)) - 2, 0)
     return count(-(-number // step) * step)
+
+
+def _margin(pair: Pair) -> str:
+    """Write whether a side is shown to be no worse by more than a margin, or equivalent."""
+    held = pair.held
+    assert held is not None
+    a, b, metric = one_line(pair.a), one_line(pair.b), heading(pair.metric)
+    unit = SHARE if held.margin_of == "ratio" else unit_of(pair.metric)
+    size = quantity(held.margin, unit) if held.margin_of == "ratio" else _size(held.margin, unit)
+    shown, p = held.no_worse, held.p_no_worse_adjusted
+    told = f"{b} is no worse than {a} in {metric} by more than {size}"
+    if held.equivalent or p is None:
+        shown, p = held.equivalent, held.p_equivalent_adjusted
+        told = f"{b} and {a} are equivalent in {metric} within ±{size}"
+    return f"{'' if shown else 'It is not shown that '}{told} ({p_value(p)})."
 
 
 def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:

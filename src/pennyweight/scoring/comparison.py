@@ -252,6 +252,7 @@ def compare(
     baseline: str | None = None,
     *,
     all_pairs: bool = False,
+    margin: float | None = None,
     titles: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Compare sides on common tasks; `api.compare` documents the parameters.
@@ -298,7 +299,7 @@ def compare(
         across=_across(scored),
         steps=tuple(further),
         dominated=tuple(dominated),
-        pairs=tuple(units.pairs(names, which, overlaps, request.confidence, request.seed)),
+        pairs=tuple(units.pairs(names, which, overlaps, request.confidence, request.seed, margin)),
         tested=tuple(one.name for one in compared),
         asked=tuple(dict.fromkeys(metrics or ())),
         overlaps=tuple(overlaps.values()),

@@ -12,6 +12,7 @@ import polars as pl
 
 from pennyweight.define import METRICS
 from pennyweight.scoring.groups import GROUP, mean_values, sums
+from pennyweight.scoring.margins import HeldMargin, adjusted, held
 from pennyweight.stats.paired import Kind, Paired, Tries, cliffs_delta, compare, holm
 from pennyweight.stats.power import Design
 from pennyweight.stats.ratio import ratio_of
@@ -171,6 +172,8 @@ class Pair:
     """`mean_b` / `mean_a`, for values that cannot be negative and are not bounded above."""
     ratio_low: float | None = None
     ratio_high: float | None = None
+    held: HeldMargin | None = None
+    """What it shows about a margin, if one was given and something varied."""
 
     @property
     def interval(self) -> list[float | None] | None:
@@ -188,7 +191,8 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one entry of `pairs` in what `pennyweight compare --format json` prints."""
-        return {name: getattr(self, name) for name in _JSON}
+        margin = {} if self.held is None else self.held.to_dict()
+        return {**{name: getattr(self, name) for name in _JSON}, **margin}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,22 +204,24 @@ class Compared:
     kind: Kind
     amount: bool = False
     """Whether values are declared as 0 or more without an upper bound, so that they have ratios."""
+    better: str | None = "higher"
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
         """Return the values whose mean is a metric; None if the metric is not a mean."""
         if name in MEASURED:
             kind = MEASURED[name]
-            return cls(name, pl.col(name), kind, amount=kind == "number")
+            amount = kind == "number"
+            return cls(name, pl.col(name), kind, amount, "lower" if amount else "higher")
         metric = METRICS[name]
         values = mean_values(metric, options)
         if values is None:
             return None
         if schema.to_frame().select(values.alias("x")).schema["x"] == pl.Boolean:
-            return cls(name, values, "rate")
+            return cls(name, values, "rate", better=metric.better)
         if metric.range == (0, 1):
-            return cls(name, values, "score")
-        return cls(name, values, "number", amount=metric.range == (0, None))
+            return cls(name, values, "score", better=metric.better)
+        return cls(name, values, "number", metric.range == (0, None), metric.better)
 
     def by_task(
         self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame, tried: pl.Series
@@ -301,6 +307,7 @@ class Units:
         overlaps: Mapping[tuple[int, int], Overlap],
         confidence: float,
         seed: int,
+        margin: float | None = None,
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in every value that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
@@ -318,8 +325,14 @@ class Units:
             _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), one, values, *how)
             for a, b, one, values, only_a, only_b in paired
         ]
-        adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-        return [p if p.p is None else replace(p, p_adjusted=next(adjusted)) for p in pairs]
+        if margin is not None:
+            tests = [
+                held(values, margin, confidence, amount=one.amount, better=one.better)
+                for _, _, one, values, *_ in paired
+            ]
+            pairs = [replace(p, held=t) for p, t in zip(pairs, adjusted(tests), strict=True)]
+        p_adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+        return [p if p.p is None else replace(p, p_adjusted=next(p_adjusted)) for p in pairs]
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
         """Return the columns in which compared tries must agree."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pennyweight.stats.amounts import Amounts
 from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.paired import Paired, worth
 from pennyweight.stats.quantiles import special
@@ -50,6 +51,8 @@ class Design:
     """The pass rate."""
     step: float = 0.0
     """The step size of a task's difference; coarse steps reduce the power of sign flips."""
+    amounts: Amounts | None = None
+    """How values above 0 vary that a factor tells apart; None for other values."""
 
     @classmethod
     def of(cls, paired: Paired) -> Design:
@@ -57,10 +60,14 @@ class Design:
         tasks = paired.tasks
         spread = math.sqrt(tasks * paired.variance)
         if paired.kind == "number" or (paired.kind == "score" and spread > 0):
-            return cls(False, None, spread, tasks)
+            amounts = Amounts.of(paired.a, paired.b) if paired.kind == "number" and spread else None
+            return cls(False, None, spread, tasks, amounts=amounts)
         pairs = worth(paired)
         more, less = paired.discordance
-        alike = max(more + less - (more - less) ** 2 / 2, 1 / pairs)
+        alike = more + less - (more - less) ** 2 / 2
+        if paired.once:
+            alike = _without_improvement(alike, more, less, float(paired.a.mean()))
+        alike = max(alike, 1 / pairs)
         middle = float(paired.a.mean() + paired.b.mean()) / 2
         vary = max(middle * (1 - middle) - alike / 2, 0.0)
         least = alike * tasks / pairs  # what varies less than single tries must is partly luck
@@ -75,6 +82,8 @@ class Design:
         """
         if 2.0 ** (1 - tasks) > level:
             return 0.0
+        if self.amounts is not None:
+            return self.amounts.power(tasks, difference, level)
         if self.once:
             assert self.discordance is not None
             likely = special.betaincinv(
@@ -138,6 +147,19 @@ class Design:
             else:
                 high = middle
         return high
+
+
+def _without_improvement(alike: float, more: float, less: float, rate: float) -> float:
+    """Return how often single attempts of equal sides end differently, where one side is better.
+
+    A side may have kept all that the other passes, and passed more. Then nothing but the difference
+    itself was different. How far that holds shows in how seldom the better side failed alone,
+    compared with sides that know nothing of each other.
+    """
+    rate = rate if more > less else 1 - rate
+    alone = rate * (1 - min(rate + abs(more - less), 1.0))
+    unrelated = min(1.0, math.sqrt(min(more, less) / alone)) if alone > 0 else 1.0
+    return unrelated * alike + (1 - unrelated) * 2 * min(more, less)
 
 
 def _likely(seen: int) -> Floats:

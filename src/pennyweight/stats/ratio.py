@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pennyweight.stats.paired import Paired
-from pennyweight.stats.skewed import hall_ends, skewness
+from pennyweight.stats.paired import ROUNDING, Paired
+from pennyweight.stats.skewed import LARGEST, hall_ends, skewness
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +36,46 @@ def ratio_of(paired: Paired, confidence: float, p: float) -> Ratio | None:
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
     (2.5, 2.27, 2.76)
     """
-    a, b = paired.a, paired.b
-    first, second = float(a.mean()), float(b.mean())
-    if not paired.tasks or min(a.min(), b.min()) < 0 or not min(first, second) > 0:
-        return None
-    value = second / first
-    if not 0 < value < math.inf:
-        return None
-    relative = b / second - a / first
-    if paired.tasks < 2 or paired.variance == 0 or np.ptp(relative) < 1e-9:
-        return Ratio(value)
-    single = float(paired.differences.var(ddof=1)) / paired.tasks
-    spread = float(relative.std(ddof=1)) * math.sqrt(paired.variance / single)
-    log = math.log(value)
-    low, high = hall_ends(log, spread, skewness(relative, spread), paired.tasks, confidence)
-    if (tail := paired.tail) is not None:
-        ends = tail.ratio(1 - confidence)
-        low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+    ends = log_ratio_ends(paired, confidence)
+    first, second = float(paired.a.mean()), float(paired.b.mean())
+    if ends is None:
+        return Ratio(second / first) if _has_ratio(paired) else None
+    log, (low, high) = math.log(second / first), ends
     if p > 1 - confidence:
         low, high = min(low, 0.0), max(high, 0.0)
     elif log > 0:
         low = max(low, 0.0)
     else:
         high = min(high, 0.0)
-    return Ratio(value, math.exp(max(low, -600)), math.exp(min(high, 600)))
+    return Ratio(second / first, math.exp(low), math.exp(high))
+
+
+def log_ratio_ends(
+    paired: Paired, confidence: float, *, one_sided: bool = False
+) -> tuple[float, float] | None:
+    """Return the interval of the logarithm of the ratio; None if nothing varies.
+
+    `one_sided` is that of `interval`.
+    """
+    if not _has_ratio(paired) or paired.tasks < 2 or paired.variance == 0:
+        return None
+    first, second = float(paired.a.mean()), float(paired.b.mean())
+    relative = paired.b / second - paired.a / first
+    if np.ptp(relative) < ROUNDING:
+        return None
+    single = float(paired.differences.var(ddof=1)) / paired.tasks
+    spread = float(relative.std(ddof=1)) * math.sqrt(paired.variance / single)
+    skew, log = skewness(relative, spread), math.log(second / first)
+    low, high = hall_ends(log, spread, skew, paired.tasks, confidence)
+    if (tail := paired.tail) is not None:
+        ends = tail.ratio((1 - confidence) / (2 if one_sided else 1))
+        low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+    return max(low, -LARGEST), min(high, LARGEST)
+
+
+def _has_ratio(paired: Paired) -> bool:
+    """Whether no value is negative and both means are above 0."""
+    a, b = paired.a, paired.b
+    if not paired.tasks or min(a.min(), b.min()) < 0 or min(a.max(), b.max()) <= 0:
+        return False
+    return 0 < float(b.mean()) / float(a.mean()) < math.inf

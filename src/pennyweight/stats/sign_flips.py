@@ -50,7 +50,7 @@ def sign_flip(differences: Floats, seed: int, bar: float = 0.05) -> tuple[float,
         moved = _in_blocks(moved, seed)
     values, own = moved.astype(np.float32), abs(float(moved.sum())) - 1e-5 * len(moved)
     if exact:
-        signs = _all_signs(len(moved))
+        signs = all_signs(len(moved))
         return int((np.abs(signs @ values) >= own).sum()) / len(signs), ALL_FLIPS
     return _drawn(moved, values, own, seed, bar), SOME_FLIPS
 
@@ -118,7 +118,7 @@ def _in_blocks(values: Floats, seed: int) -> Floats:
 
 
 @lru_cache(maxsize=EXACT)
-def _all_signs(count: int) -> NDArray[np.float32]:
+def all_signs(count: int) -> NDArray[np.float32]:
     """Return half of all sign patterns; the other half are their mirror images."""
     patterns = np.arange(2 ** (count - 1))[:, None] >> np.arange(count) & 1
     return (1 - 2 * patterns).astype(np.float32)

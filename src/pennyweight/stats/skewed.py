@@ -168,7 +168,7 @@ def _lightness(logs: Floats, n: Floats) -> Floats:
     """
     spread = np.sqrt(np.square(logs).sum(axis=-1) / n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        skew = np.nan_to_num((logs**3).sum(axis=-1) / n / spread**3)
+        skew = np.nan_to_num((logs * logs * logs).sum(axis=-1) / n / spread**3)
     by_chance = np.sqrt(6 / n) / 2
     skew = np.sign(skew) * np.maximum(np.abs(skew) - by_chance, 0.0)
     light: Floats = np.maximum(LIGHTEST, 1 + skew * spread / 3)
