@@ -121,3 +121,9 @@ def test_the_interval_of_the_correlation_holds_for_rates():
         split = variance_split((rng.random(500) < chance[task]).astype(float), task)
         held.append(split.low <= 0.85 <= split.high)
     assert np.mean(held) > 0.92
+
+
+def test_fewer_agreements_than_by_chance_leave_the_correlation_open():
+    values = np.tile([1.0, 0.0], 20)
+    split = variance_split(values, np.repeat(np.arange(20), 2))
+    assert (split.icc, split.low, split.high) == (0.0, None, None)

@@ -147,7 +147,7 @@ def _icc_interval(
     half = student_quantile(tasks - 1.0, 0.5 + confidence / 2) * error
     ends = np.exp(ratio.item() + np.array([-half, half]))
     low, high = np.clip((ends - 1) / (ends + size.item() - 1), 0, 1).tolist()
-    return low, high
+    return (low, high) if high > 0 else None  # fewer agreements than by chance: it tells nothing
 
 
 def _mean_squares(sums: Floats, tasks: int) -> tuple[Floats, Floats]:
