@@ -160,11 +160,12 @@ def test_a_baseline_of_values_says_so():
 
 
 def test_the_ratchet_raises_what_passed(records, policy):
-    made = policy("thresholds:\n  pass_rate: 85  # at least\n")
+    made = policy("thresholds:\n  pass_rate: 55  # at least\n")
     done = pennyweight("gate", records, "--policy", made, "--ratchet", "--margin", "2%")
     assert done.code == 0
-    assert "line 2: pass_rate 85 → 88" in done.err
-    assert made.read_text() == "thresholds:\n  pass_rate: 88  # at least\n"
+    (new,) = re.findall("line 2: pass_rate 55 → ([0-9.]+)", done.err)
+    assert 70 < float(new) < 80  # 90 of 100 passed; the next release may be less lucky
+    assert made.read_text() == f"thresholds:\n  pass_rate: {new}  # at least\n"
     again = pennyweight("gate", records, "--policy", made, "--ratchet", "--margin", "2%")
     assert "none was exceeded" in again.err
     fails = policy("thresholds: {pass_rate: 95}", "fails.yaml")

@@ -110,7 +110,7 @@ def test_a_horizon_is_the_size_of_a_fixed_test_and_a_half_more():
 
 
 def test_a_suite_that_is_larger_than_needed_keeps_a_reserve():
-    assert spent(500, 500, 2000, 0.05) == pytest.approx(0.045 + 0.005 / 16)
-    assert spent(250, 500, 2000, 0.05) == pytest.approx(0.0225 + 0.005 / 64)
+    assert spent(500, 500, 2000, 0.05) == pytest.approx(0.0475 + 0.0025 / 16)
+    assert spent(250, 500, 2000, 0.05) == pytest.approx(0.02375 + 0.0025 / 64)
     assert spent(2000, 500, 2000, 0.05) == pytest.approx(0.05)
     assert spent(100, 500, 100, 0.05) == pytest.approx(0.05)

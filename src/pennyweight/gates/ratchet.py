@@ -1,4 +1,10 @@
-"""The ratchet: thresholds in a policy file rise to the values reached, and never fall."""
+"""The ratchet: thresholds in a policy file rise to what was reached, and never fall.
+
+The best value of many releases is partly luck, so a threshold at that value would fail the next
+release of the same system more often than not. A threshold therefore rises only to what a system
+this good stays above: in twenty releases of a system that does not change, each fails with a
+probability of at most 6 %.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from pennyweight.catalogue import METRICS
@@ -18,7 +25,12 @@ from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.gates.policy import Gate
 from pennyweight.gates.threshold import FRACTIONS, MILLISECONDS, Quantity, Threshold, version_key
 from pennyweight.gates.verdict import Decision, Verdict
+from pennyweight.stats.interval import wilson_interval
+from pennyweight.stats.quantiles import normal_quantile
 
+RATE, NUMBER = 3.7, 2.33
+"""How many standard errors below its value a new threshold is: of a rate that is decided on its
+value, and of a number that is decided on its interval, which allows for chance once more."""
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _PLAIN = {None: "", "'": "'", '"': '"'}
 """The ways of quoting a scalar that can be rewritten."""
@@ -56,25 +68,27 @@ class _Edit:
 
 
 def ratchet(verdict: Verdict, margin: float) -> RatchetResult:
-    """Raise the thresholds of passed gates to the values reached, less a margin.
+    """Raise the thresholds of passed gates to the values reached, less chance and a margin.
 
-    The margin is in points for a rate, and a share of other values. For a gate on an interval, the
-    value reached is the worse end. Only the numbers in the files change, and only if the file, read
-    again, is stricter.
+    The margin is in points for a rate, and a share of other values. Only the numbers in the files
+    change, and only if the file, read again, is stricter.
     """
     files: dict[str, list[Decision]] = {}
     for decision in verdict.gates:
         rule = decision.rule
         if decision.verdict == "pass" and rule and rule.threshold and rule.place:
             files.setdefault(rule.place.file, []).append(decision)
-    results = [_raise_in(file, decisions, margin) for file, decisions in files.items()]
+    rate = verdict.error_rate
+    results = [_raise_in(file, decisions, margin, rate) for file, decisions in files.items()]
     return RatchetResult(
         tuple(raised for result in results for raised in result.raised),
         tuple(left for result in results for left in result.left),
     )
 
 
-def _raise_in(file: str, decisions: Sequence[Decision], margin: float) -> RatchetResult:
+def _raise_in(
+    file: str, decisions: Sequence[Decision], margin: float, error_rate: float
+) -> RatchetResult:
     path = Path(file).resolve()
     whole = path.read_bytes().decode("utf-8")
     text = whole.removeprefix("\ufeff")
@@ -84,10 +98,10 @@ def _raise_in(file: str, decisions: Sequence[Decision], margin: float) -> Ratche
     for decision in decisions:
         rule = decision.rule
         assert rule is not None
-        new = risen(decision, margin)
-        if new is None:
-            continue
         try:
+            new = risen(decision, margin, error_rate)
+            if new is None:
+                continue
             for at, gate in _places(root, rule, new):
                 edit, older = _edit(text, root, at, gate, new), edits.get(at)
                 if edit and (older is None or _stricter(edit.value, older.value, gate)):
@@ -113,19 +127,43 @@ def _composed(file: str, text: str) -> Any:
         raise InputError([what], hint="Indent it with spaces.") from None
 
 
-def risen(decision: Decision, margin: float) -> float | None:
+def risen(decision: Decision, margin: float, error_rate: float) -> float | None:
     """Return the new threshold, in the metric's unit; None if it would not rise."""
     assert decision.rule is not None
-    threshold = decision.rule.threshold
+    threshold, value = decision.rule.threshold, decision.value
     assert threshold is not None
-    reached = decision.value
-    if decision.on == "confident":
-        reached = decision.low if threshold.upwards else decision.high
-    if reached is None or not math.isfinite(reached) or threshold.sign == "=":
+    if value is None or not math.isfinite(value) or threshold.sign == "=":
         return None
+    if threshold.effect(value) <= 0:
+        return None
+    reached = _reached(decision, threshold, value, normal_quantile(1 - error_rate))
     less = margin if threshold.kind in FRACTIONS else margin * abs(reached)
     new = reached - less if threshold.upwards else reached + less
     return new if threshold.effect(new) > 0 else None
+
+
+def _reached(decision: Decision, threshold: Threshold, value: float, quantile: float) -> float:
+    """Return what a system with this value stays above, or below if lower is better.
+
+    Values from 0 to 1 vary no more than a rate does, so they get the error of one. How much other
+    numbers vary is estimated by each release anew, and the lucky ones seem to vary least.
+    """
+    if decision.on == "value" and threshold.kind not in FRACTIONS:
+        raise UsageError(
+            "the best value of several releases is partly luck, and a threshold there fails the "
+            "next one; write 'on: confident', or compare with a baseline by 'no_worse_than'."
+        )
+    end = decision.low if threshold.upwards else decision.high
+    if end is None or not math.isfinite(end):
+        raise UsageError("its interval has no end; more tasks are needed to raise it.")
+    steady = value - NUMBER * (value - end) / quantile
+    if threshold.kind not in FRACTIONS:
+        return steady
+    ends = wilson_interval(np.array([value]), np.array([max(decision.tasks, 1)]), quantile)
+    rate = float(ends[0 if threshold.upwards else 1][0])
+    if decision.on == "value":
+        return value - RATE * (value - rate) / quantile
+    return max(steady, min(end, rate)) if threshold.upwards else min(steady, max(end, rate))
 
 
 def _places(root: Any, rule: Gate, new: float) -> Iterator[tuple[Path_, Gate]]:

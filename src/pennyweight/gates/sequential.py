@@ -24,7 +24,7 @@ from pennyweight.stats.quantiles import special
 FIRST = 10
 GROWTH = 1.13
 """The factor by which the tasks grow from one look to the next: few looks, little waste."""
-RESERVE = 0.1
+RESERVE = 0.05
 """The part of the error rate that is kept for the whole suite, if a part of it should suffice."""
 HORIZON = 1.5
 """How many times the tasks of a test that looks once are planned for."""
@@ -67,7 +67,7 @@ def spent(done: float, needed: float, planned: float, level: float) -> float:
     early. Otherwise most of it is kept for the end.
 
     >>> round(spent(50, 500, 100, 0.05), 4), round(spent(25, 50, 100, 0.05), 5)
-    (0.0125, 0.02281)
+    (0.0125, 0.02391)
     """
     late = (min(done, planned) / planned) ** 2
     if needed >= planned:
