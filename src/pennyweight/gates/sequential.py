@@ -26,8 +26,9 @@ GROWTH = 1.13
 """The factor by which the tasks grow from one look to the next: few looks, little waste."""
 RESERVE = 0.05
 """The part of the error rate that is kept for the whole suite, if a part of it should suffice."""
-HORIZON = 1.5
-"""How many times the tasks of a test that looks once are planned for."""
+HORIZON, SCORES = 1.5, 1.1
+"""How many times the tasks of a test that looks once are planned for; less for scores and costs,
+whose intervals have wide tails at the strict levels of early looks."""
 NODES = 120
 """Intervals of Simpson's rule."""
 FAR = 6.0
@@ -47,17 +48,22 @@ def sizes(tasks: int, first: int = FIRST) -> Iterator[int]:
     yield tasks
 
 
-def horizon(deviations: tuple[float, float], zone: float, levels: tuple[float, float]) -> float:
+def horizon(
+    deviations: tuple[float, float],
+    zone: float,
+    levels: tuple[float, float],
+    times: float = HORIZON,
+) -> float:
     """Return after how many tasks the error rate is spent, if the suite has enough.
 
-    A test that looks once tells the ends of the zone apart with this number of tasks, divided by
-    HORIZON. `deviations` are the standard deviations at the bad end and at the good end.
+    It is a multiple of what a test that looks once takes to tell the ends of the zone apart.
+    `deviations` are the standard deviations at the bad end and at the good end.
 
     >>> round(horizon((0.357, 0.3), 0.05, (0.05, 0.05)))
     701
     """
     spread = sum(-special.ndtri(x) * s for x, s in zip(levels, deviations, strict=True))
-    return float(HORIZON * (spread / zone) ** 2)
+    return float(times * (spread / zone) ** 2)
 
 
 def spent(done: float, needed: float, planned: float, level: float) -> float:

@@ -20,7 +20,16 @@ from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.policy import Gate
 from pennyweight.gates.records import GateRecords
-from pennyweight.gates.sequential import Look, Walk, horizon, rate_look, sizes, spent
+from pennyweight.gates.sequential import (
+    HORIZON,
+    SCORES,
+    Look,
+    Walk,
+    horizon,
+    rate_look,
+    sizes,
+    spent,
+)
 from pennyweight.gates.threshold import shown, unit_of
 from pennyweight.gates.threshold_gate import ThresholdTest, rate_ends
 from pennyweight.gates.verdict import Decision, Word
@@ -166,7 +175,8 @@ class Sequential:
         variance = float(part.values.var(ddof=1))
         if isinstance(self.test, BaselineTest) and self.test.kind == "rate":
             variance = max(variance, 1 / len(part.values))  # the next task may differ
-        return horizon((math.sqrt(variance),) * 2, good - bad, levels)
+        times = HORIZON if self.test.gate.paired or self.passes else SCORES
+        return horizon((math.sqrt(variance),) * 2, good - bad, levels, times)
 
     def ends(self, part: Part, levels: Ends) -> Ends | None:
         """Return the interval at the levels of a look; None if nothing shows how values vary."""
