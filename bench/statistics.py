@@ -36,7 +36,8 @@ def sections(seed: int) -> dict[str, list[Row]]:
         "intervals": [*coverage.rows()],
         "comparisons": [*differences.rows()],
         "gates": [*limits.rows()],
-        "releases": [*early_stops.rows(), *ratchets.rows()],
+        "early-stops": [*early_stops.rows()],
+        "ratchet": [*ratchets.rows()],
         "drawn": [*coverage.drawn(seed), *differences.drawn(seed), *limits.drawn(seed)],
     }
 
