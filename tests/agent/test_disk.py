@@ -90,7 +90,7 @@ class TestLimited:
             os.symlink("made/deep/tool", "link")
             os.mkdir("empty")
             os.remove("old")
-            os.truncate(os.open("sparse", os.O_WRONLY | os.O_CREAT), 1 << 40)
+            os.truncate(os.open("sparse", os.O_WRONLY | os.O_CREAT), 1 << 30)
         """
         verify = "test -d empty && test ! -e old && test -L link && test ! -e sparse && ./link"
         work = Workspace(files={"old": b"x", "same": b"y"}, verify=(("sh", "-c", verify),))

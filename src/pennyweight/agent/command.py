@@ -165,7 +165,7 @@ class CommandAgent(Model):
         stdin: Path | None = None,
     ) -> ProcessResult:
         """Run a command in its sandbox; `output` is the number of bytes kept of each output."""
-        agent = self.agent
+        agent, caps = self.agent, self.agent.caps
         groups = self._groups(folders)
         return await run(
             sandbox.wrapped(agent, self._with_full_path(words), folders, tuple(environment)),
@@ -174,13 +174,13 @@ class CommandAgent(Model):
             limits=ProcessLimits(
                 agent.timeout,
                 output,
-                -1 if folders.disk else agent.caps.disk_mb * 1_000_000,
-                agent.caps.memory_mb * 1_000_000,
-                agent.caps.processes,
-                agent.caps.cpu_seconds,
+                max(caps.disk_mb, caps.memory_mb if folders.disk else 0) * 1_000_000,
+                caps.memory_mb * 1_000_000,
+                caps.processes,
+                caps.cpu_seconds,
             ),
             stdin=stdin,
-            watch=lambda watcher: folders.exceeded(agent.caps, watcher),
+            watch=lambda watcher: folders.exceeded(caps, watcher),
             status=sandbox.status_of(agent),
             files=sandbox.files_of(agent, folders),
             disk=folders.disk.holder if folders.disk else 0,

@@ -34,13 +34,16 @@ class MemoryDisk:
         self._size = size + SPARE_BYTES
         if not _MEMORY.reserve(self._size):
             raise OSError("there is not enough memory")
-        self._holder = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", HOLDER, folder, str(self._size), str(files + SPARE_FILES)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
+        words = [sys.executable, "-I", "-S", HOLDER]
+        words += [str(folder), str(self._size), str(files + SPARE_FILES)]
+        pipe = subprocess.PIPE
+        try:
+            self._holder = subprocess.Popen(  # noqa: S603
+                words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
+            )
+        except OSError:
+            _MEMORY.release(self._size)
+            raise
         assert self._holder.stdout
         said = self._holder.stdout.readline().decode("utf-8", "replace").strip()
         if said != "ready":

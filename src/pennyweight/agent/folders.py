@@ -79,7 +79,7 @@ class AttemptFolders:
         if len(running) > caps.processes:
             return processes_exceeded(caps.processes)
         most = caps.memory_mb * 1_000_000
-        if memory_of(running) > most:
+        if memory_of(running) + memory_files(running) > most:
             return memory_exceeded(most)
         if caps.cpu_seconds and cpu_of([watcher, *running]) > caps.cpu_seconds:
             return cpu_exceeded(caps.cpu_seconds)
@@ -178,6 +178,19 @@ def memory_of(pids: Iterable[int]) -> int:
         with contextlib.suppress(OSError, IndexError):
             pages += int(process_stat(pid)[21])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_files(pids: Iterable[int]) -> int:
+    """Count the bytes of files in memory (memfd) that processes hold open."""
+    found: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    if os.readlink(entry).startswith("/memfd:"):  # noqa: PTH115
+                        kind = entry.stat()
+                        found[kind.st_ino] = kind.st_blocks * 512
+    return sum(found.values())
 
 
 def cpu_of(pids: Iterable[int]) -> float:

@@ -81,7 +81,7 @@ class ProcessLimits:
     output: int
     """Bytes kept of each output."""
     largest: int
-    """The maximum size of a file in bytes; -1 if the disk itself is limited."""
+    """The maximum size of a file in bytes."""
     memory: int
     """Bytes of memory that each process may use."""
     processes: int
