@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing takes longer to load than Python to start; Ctrl-C must work then
 if TYPE_CHECKING:
+    from typing import Any
+
     from pennyweight.api.compare import compare as compare
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
@@ -62,6 +62,8 @@ def __getattr__(name: str) -> Any:
     """Import what is public when it is used: `pennyweight --help` must not load Polars."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'pennyweight' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
     value = getattr(import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value

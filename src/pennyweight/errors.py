@@ -99,6 +99,10 @@ class StoreError(PennyweightError):
         """Whether the problem may disappear by itself, such as a server that restarts."""
 
 
+class DamagedError(StoreError):
+    """A value in the store is none that Pennyweight writes."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
     """Return the message for an unknown name, with the closest known one.
 

@@ -162,3 +162,13 @@ def test_a_cost_that_no_run_can_have_is_refused_where_it_is(folder):
     assert done.returncode == 2
     assert "line 1" in done.stderr
     assert "cost_usd is 1e+110; it must not be above 1e+30" in done.stderr
+
+
+def test_ctrl_c_is_handled_before_anything_is_loaded():
+    source = Path(__file__).parents[2] / "src"
+    code = f"import sys; sys.path.insert(0, {str(source)!r}); import pennyweight.cli; "
+    code += "print([n for n in ('typing', 'importlib', 'click') if n in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -359,3 +359,9 @@ def test_a_complete_run_has_nothing_left_to_make(folder: Path) -> None:
     said = run("--resume").err
     assert "Nothing was left to do. Run " in said
     assert "of 0 attempts" not in said
+
+
+def test_force_without_resume_is_refused(tmp_path):
+    said = refused("run", tmp_path / "suite.yaml", "--force")
+    assert "--force requires --resume" in said
+    assert not list(tmp_path.iterdir())

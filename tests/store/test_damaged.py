@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pennyweight.api.digest_cache import compute
+from pennyweight.api.digest_cache import DigestCache, compute
 from pennyweight.api.records import remark_on_record, remark_on_run
+from pennyweight.api.run_list import listing
+from pennyweight.api.runs import status_of
 from pennyweight.cli.group import cli
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.record import AttemptKey
 from pennyweight.store.cache import save_decision
 from pennyweight.store.store import JUDGMENT_COLUMNS, Store
-from pennyweight.store.tables import METADATA, RUN
+from pennyweight.store.tables import DIGEST, METADATA, RECORD, RUN
 from pennyweight.store.verdicts import BehaviourVerdict, save_scenarios, save_verdicts
 from store.samples import RUN as ID
 from store.samples import call, record
@@ -102,6 +105,83 @@ def test_a_wrong_cost_is_named(store, tmp_path):
         connection.commit()
     with pytest.raises(StoreError, match="cost_usd of a record is 'abc', which is not a number"):
         list(store.records(ID))
+
+
+def damage(store, query):
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"UPDATE pennyweight_run SET settings = 'abc' WHERE id = '{ID}'",
+        f"UPDATE pennyweight_run SET created = -1 WHERE id = '{ID}'",
+        f"UPDATE pennyweight_remark SET tags = '[1]' WHERE run = '{ID}'",
+        f"UPDATE pennyweight_decision SET verdict = 'abc' WHERE run = '{ID}'",
+    ],
+)
+def test_a_damaged_run_does_not_hide_the_others(store, query):
+    filled(store.address)
+    store.add_run(stored_run("other", created=2.0, settings=SETTINGS))
+    damage(store, query)
+    done = CliRunner().invoke(cli, ["runs", "--store", store.address])
+    assert done.exit_code == 0, done.output
+    assert "other" in done.stdout
+    digests = DigestCache(store)
+    found = listing(store, digests, lambda run: status_of(run, store))
+    while digests.waiting:
+        time.sleep(0.01)
+    assert [row.id for row in found.runs()] == ["other"]
+    ((run, problem),) = ((one.id, one.problem) for one in found.damaged)
+    assert run == ID
+    assert problem.startswith("The store is damaged: ")
+    assert found.damaged[0].advice.startswith(f"Delete it with 'pennyweight rm {ID}'")
+    if "remark" not in query and "decision" not in query:  # the command shows neither
+        assert f"Run {ID} cannot be read. {problem} {found.damaged[0].advice}" in done.stderr
+        data = CliRunner().invoke(cli, ["runs", "--store", store.address, "--format", "json"])
+        assert json.loads(data.stdout)["damaged"][0]["id"] == ID
+
+
+def test_the_list_leaves_out_a_damaged_digest_and_computes_it_again(store):
+    filled(store.address)
+    if store.engine.dialect.name != "sqlite":
+        pytest.skip("PostgreSQL has types")
+    digests = DigestCache(store)
+    damage(store, "UPDATE pennyweight_digest SET records = 'abc', value = 'x'")
+    (row,) = listing(store, digests, lambda run: run.status).runs()
+    assert (row.id, row.records, row.value) == (ID, None, None)
+    while digests.waiting:
+        time.sleep(0.01)
+    (row,) = listing(store, digests, lambda run: run.status).runs()
+    assert row.records == 2
+
+
+@pytest.mark.parametrize("place", [("whole", "estimates"), ("charts", "answers"), ("by",)])
+def test_a_digest_of_another_form_is_computed_again(store, place):
+    filled(store.address)
+    digests, run = DigestCache(store), store.find(ID)
+    whole = digests.get(run).digest
+    wrong = json.loads(json.dumps(whole))
+    inner = wrong
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = {"accuracy": [7]}
+    with store.engine.begin() as connection:
+        connection.execute(DIGEST.update().values(data=json.dumps(wrong)))
+    again = DigestCache(store).get(run).digest
+    assert {**again, "seconds": 0} == {**json.loads(json.dumps(whole)), "seconds": 0}
+
+
+@pytest.mark.parametrize("cell", ["[1", '[["a"]]', '[["a", "b"]]', "[[1, 2]]", '{"a": 1}', "7"])
+def test_malformed_logprobs_are_named(store, cell):
+    filled(store.address)
+    store.set_run(ID, settings={**SETTINGS, "confidence": "logprobs"})
+    with store.engine.begin() as connection:
+        connection.execute(RECORD.update().values(logprobs=cell))
+    done = CliRunner().invoke(cli, ["score", ID, "--store", store.address], standalone_mode=False)
+    assert isinstance(done.exception, StoreError)
+    assert "logprobs of a record is " in str(done.exception)
 
 
 def test_a_damaged_run_is_told_and_can_be_deleted_and_others_stay_usable(store):

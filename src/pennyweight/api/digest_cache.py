@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,11 @@ import polars as pl
 from pennyweight.api.digest import digest
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.runs.source import RunSource
-from pennyweight.scoring.digest import VERSION
+from pennyweight.schema.typed_values import fits
+from pennyweight.scoring.digest import VERSION, RecordsDigest
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
-from pennyweight.store.cells import Whole, json_cell
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Run, Spending, Store
 from pennyweight.store.tables import MEASURED
 
 MAX_INLINE_ATTEMPTS = 20_000
@@ -35,21 +36,19 @@ SHARES = {
     "keep": (0.8, 1.0),
 }  # fmt: skip
 """The share of the work at which each step begins and ends, roughly."""
-DIGEST = {
-    "by": [str],
-    "confidence": float,
-    "headline": str | None,
-    "whole": Whole(estimates=dict, records=int, errors=int),
-    "sides": [Whole(group=dict, name=str, estimates=dict)],
-    "charts": dict,
-    "statuses": dict,
-    "spent": dict,
-}
-"""The shape of a stored digest, as far as pages rely on it; another one is computed again."""
 MIN_PAUSE = 3.0
 """Seconds between two digests of a run in progress."""
 PAUSE_FACTOR = 10
 """The pause is at least this multiple of the time a digest took, to leave the CPU to the run."""
+
+
+class StoredDigest(RecordsDigest):
+    """The digest of a run as it is stored; one of another form is computed again."""
+
+    categories: list[str]
+    statuses: dict[str, int]
+    spent: Spending
+    seconds: float
 
 
 def compute(
@@ -143,12 +142,10 @@ class DigestCache:
             if place in self._memory:
                 self._memory.move_to_end(place)
                 return self._memory[place]
-        try:
-            text = cache.digest(self.store, run) or "{}"
-            data: dict[str, Any] = json_cell(text, DIGEST, f"the digest of run {run}")
-        except StoreError:  # it is computed again
-            return None
-        if data.get("version") != VERSION:
+        data: dict[str, Any] = {}
+        with suppress(ValueError, RecursionError):
+            data = json.loads(cache.digest(self.store, run) or "{}")
+        if not fits(data, StoredDigest) or data["version"] != VERSION:
             return None
         with self._lock:
             self._memory[place] = data

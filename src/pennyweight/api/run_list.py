@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from pennyweight.api.digest_cache import DigestCache
 from pennyweight.api.runs import INTERRUPTED
-from pennyweight.errors import NotFoundError
+from pennyweight.errors import DamagedError, NotFoundError
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import PolicyVerdict, RunState
 from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: PLC0414
-from pennyweight.store.cells import SETTINGS, json_cell
+from pennyweight.store.cells import DamagedRun, checked, json_cell, sound
+from pennyweight.store.cells import damaged as damaged_cell
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Run, Store
+from pennyweight.store.tables import DECISION, REMARK
 
 __all__ = ["Run", "RunState", "Store"]
 
@@ -80,6 +84,8 @@ class RunListing:
     interrupted: frozenset[str] = frozenset()
     outdated: frozenset[str] = frozenset()
     """Runs that changed since their metrics were computed; those metrics are not shown."""
+    damaged: tuple[DamagedRun, ...] = ()
+    """Runs that cannot be read."""
 
     @property
     def running(self) -> bool:
@@ -89,11 +95,7 @@ class RunListing:
     def runs(self) -> list[RunRow]:
         """Return the runs, the newest first."""
         notes = {run: note for run, note, _ in self.remarks if note}
-        tags = {
-            run: json_cell(tags, [str], f"tags of run {run}")
-            for run, _, tags in self.remarks
-            if tags is not None
-        }
+        tags = {run: json.loads(tags) for run, _, tags in self.remarks if tags is not None}
         decided: dict[str, list[PolicyVerdict]] = {}
         for decision in self.decisions:
             decided.setdefault(decision.run, []).append(decision)
@@ -102,7 +104,7 @@ class RunListing:
         for values in self.rows:
             row = dict(zip(cache.LISTED, values, strict=True))
             run = row["id"]
-            settings = json_cell(row["settings"], SETTINGS, f"settings of run {run}")
+            settings = json.loads(row["settings"])
             if run in self.interrupted:
                 row["status"] = INTERRUPTED
             if run in self.outdated:
@@ -128,9 +130,10 @@ def _worst_first(found: Sequence[PolicyVerdict]) -> Iterator[SavedVerdict]:
 
 def listing(store: Store, digests: DigestCache, status: Callable[[Run], str]) -> RunListing:
     """Read all runs and what is cached of them; missing metrics are computed in the background."""
-    rows = cache.listed(store)
+    rows, damaged = cache.readable(cache.listed(store))
     if not rows:
-        return RunListing(())
+        return RunListing((), damaged=damaged)
+    unread: list[DamagedRun] = []
     problems: list[tuple[str, str]] = []
     interrupted: set[str] = set()
     outdated = cache.outdated(rows)
@@ -139,20 +142,51 @@ def listing(store: Store, digests: DigestCache, status: Callable[[Run], str]) ->
         settled = row[_RECORDS] is not None and row[0] not in outdated
         if settled and row[_STATUS] != "running":
             continue
-        now = cache.state(store, row[0])
+        try:
+            now = cache.state(store, row[0])
+            current = status(now.run) if now else ""
+        except DamagedError as error:
+            unread.append(DamagedRun(row[0], error.problem))
+            continue
         if now is None:  # it was removed in the meantime
             continue
-        current = status(now.run)
         if current == INTERRUPTED:
             interrupted.add(row[0])
         if current != "running" and now.digest_stamp != now.stamp:
             old.add(row[0])
             problem = digests.get(now.run, wait=False, state=now).problem
             problems += [(row[0], problem)] if problem else []
-    return RunListing(
-        *(rows, of_runs(store), cache.policy_verdicts(store)),
-        *(tuple(problems), frozenset(interrupted), frozenset(old)),
+        elif current != "running" and row[_RECORDS] is None:  # a damaged digest
+            digests.ask(now.run)
+    remarks, bad_remarks = sound(of_runs(store), itemgetter(0), _check_remark)
+    verdicts, bad_verdicts = sound(
+        cache.policy_verdicts(store), attrgetter("run"), _check_policy_verdict
     )
+    unread += (*bad_remarks, *bad_verdicts)
+    hidden = {one.id for one in unread}
+    return RunListing(
+        tuple(row for row in rows if row[0] not in hidden),
+        remarks,
+        verdicts,
+        tuple(problems),
+        frozenset(interrupted),
+        frozenset(old),
+        (*damaged, *unread),
+    )
+
+
+def _check_remark(remark: tuple[str, str | None, str | None]) -> None:
+    run, note, tags = remark
+    checked(REMARK, {"run": run, "note": note, "tags": tags})
+    if tags is not None:
+        json_cell(tags, [str], f"tags of run {run}")
+
+
+def _check_policy_verdict(found: PolicyVerdict) -> None:
+    values = {"run": found.run, "policy": found.policy, "side": found.side}
+    checked(DECISION, values)
+    if found.verdict not in WORST_FIRST:
+        raise damaged_cell(f"a verdict on run {found.run} is {found.verdict!r:.60}")
 
 
 def state(store: Store, run: str) -> RunState:

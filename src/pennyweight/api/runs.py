@@ -13,6 +13,7 @@ from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError, unknown
 from pennyweight.runs.source import RunSource
 from pennyweight.store import lease
+from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.store import Run, Spending, Store
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
@@ -45,9 +46,19 @@ class RunSummary:
 
 
 def list_runs(store: str | Store | None = None) -> list[RunSummary]:
-    """List the runs of a store, the newest first."""
+    """List the runs of a store, the newest first, except damaged ones."""
+    return all_runs(store)[0]
+
+
+def all_runs(
+    store: str | Store | None = None,
+) -> tuple[list[RunSummary], tuple[DamagedRun, ...]]:
+    """List the runs of a store, the newest first, and those that cannot be read."""
     at = open_store(store)
-    return [summary(run, at) for run in at.runs()]
+    runs, damaged = at.all_runs()
+    found: list[RunSummary] = []
+    _, more = sound(runs, lambda run: run.id, lambda run: found.append(summary(run, at)))
+    return found, damaged + more
 
 
 def find_run(name: str = "latest", store: str | Store | None = None) -> Run:

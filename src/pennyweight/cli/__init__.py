@@ -18,7 +18,10 @@ import io
 import os
 import signal
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # as in `pennyweight`: this is loaded before Ctrl-C is handled
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def main() -> None:

@@ -77,8 +77,12 @@ def command(
         raise click.UsageError(
             "--baseline and --version require --until-decided; --record excludes it."
         )
-    if file and not resume:
-        raise click.UsageError("--suite requires --resume; without it, name the suite itself.")
+    if (file or force) and not resume:
+        raise click.UsageError(
+            "--suite requires --resume; without it, name the suite itself."
+            if file
+            else "--force requires --resume: it takes over a run from another process."
+        )
     if suite is None and not resume:
         raise click.UsageError(
             "Name a suite: pennyweight run suite.yaml ('pennyweight init' writes one)."

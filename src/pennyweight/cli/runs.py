@@ -15,13 +15,18 @@ def command(store: str | None, format: str) -> None:
 
     'made' counts the answered attempts; 'errors' counts those that failed.
     """
-    from pennyweight.api.runs import list_runs
+    from pennyweight.api.runs import all_runs
     from pennyweight.render.runs import render
+    from pennyweight.text.safe import clean
 
-    runs = list_runs(store)
-    if not runs and format == "table":
+    runs, damaged = all_runs(store)
+    if not runs and not damaged and format == "table":
         click.echo(
             "No runs yet. 'pennyweight init' writes a first suite, 'pennyweight run' runs it."
         )
         return
-    click.echo(render([(one.run, one.records, one.spent) for one in runs], format), nl=False)
+    entries = [(one.run, one.records, one.spent) for one in runs]
+    if runs or format != "table":
+        click.echo(render(entries, format, damaged), nl=False)
+    for one in damaged:
+        click.echo(clean(f"Run {one.id} cannot be read. {one.problem} {one.advice}"), err=True)

@@ -131,17 +131,9 @@ class Budget:
 
     async def reserve(self, payer: Payer, one: Amount, calls: int = 1) -> Reservation:
         """Reserve the maximum of some calls; wait for others to end if there is not enough."""
-        if too_large := self._too_large(one.times(calls)):
-            raise CallTooLargeError(too_large)
-        while True:
-            most = self.maximum(payer, one).times(calls)
-            limit = self._short(most)
-            if limit is None and not self._must_wait(payer):
-                break
-            if limit is not None and (not self._in_flight or limit is Limit.SECONDS):
-                raise ExhaustedError(self.reached(limit, most))
-            self._settled.clear()
-            await self._settled.wait()
+        most = one.times(calls)
+        if self.is_limited or self.limits.seconds is not None:
+            most = await self._available(payer, one, calls)
         reservation = Reservation(payer, one, calls, most.usd or 0.0, most.tokens or 0)
         self.held_usd += reservation.usd
         self.held_tokens += reservation.tokens
@@ -155,6 +147,20 @@ class Budget:
                 self.settle(reservation, Amount(0.0, 0))
                 raise
         return reservation
+
+    async def _available(self, payer: Payer, one: Amount, calls: int) -> Amount:
+        """Wait until the limits allow some calls; return their maximum."""
+        if too_large := self._too_large(one.times(calls)):
+            raise CallTooLargeError(too_large)
+        while True:
+            most = self.maximum(payer, one).times(calls)
+            limit = self._short(most)
+            if limit is None and not self._must_wait(payer):
+                return most
+            if limit is not None and (not self._in_flight or limit is Limit.SECONDS):
+                raise ExhaustedError(self.reached(limit, most))
+            self._settled.clear()
+            await self._settled.wait()
 
     def maximum(self, payer: Payer, one: Amount) -> Amount:
         """Return the maximum of one call: as computed, or as the largest call so far."""
@@ -172,7 +178,8 @@ class Budget:
         if used.tokens is not None:
             self.tokens += used.tokens
             self.held_tokens -= reservation.tokens
-        self._learn(reservation.payer, used)
+        if self.is_limited:
+            self._learn(reservation.payer, used)
         self._settled.set()
 
     def release(self, reservation: Reservation) -> None:

@@ -63,6 +63,8 @@ class PreparedSide:
     """The maximum number of tokens sent besides the messages: tools, a schema, extra fields."""
     mark: str
     price: Price | None
+    payer: Payer
+    """Whose largest call counts for the reservations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,6 @@ class Call:
     conversation: Conversation | None = None
     rows: list[Row] = field(default_factory=list)
     """The ledger rows of a conversation's calls that are not written yet."""
-
-    @property
-    def payer(self) -> Payer:
-        """Whose largest call counts for its reservation."""
-        return "attempt", self.attempt.subject.name
 
     def take_rows(self, last: Row | None = None) -> list[Row]:
         """Return the rows to write, once."""
@@ -194,7 +191,7 @@ class Engine:
 
         def paid(reply: Reply) -> None:
             used = used_of(self.prices, attempt.subject, reply)
-            self.budget.spend(call.payer, one, used)
+            self.budget.spend(side.payer, one, used)
             rows.append(self._ledger_row(call, CallResult(used, reply.latency_ms or 0.0, reply)))
 
         room = tokens - side.sent if self.budget.is_limited else None
@@ -220,6 +217,7 @@ class Engine:
             ceiling((), [*chosen.tools, *filter(None, (chosen.schema, chosen.extra))]),
             side_mark(attempt, options),
             self.prices.of(subject),
+            ("attempt", subject.name),
         )
         return side
 
@@ -268,7 +266,14 @@ class Engine:
         model = conversation or call.side.model
         try:
             result = await call_once(
-                model, call.request, call.payer, call.one, self.budget, self.tally, used, call.calls
+                model,
+                call.request,
+                call.side.payer,
+                call.one,
+                self.budget,
+                self.tally,
+                used,
+                call.calls,
             )
         except (CutError, LateError) as cut:
             self.workforce.cut += call.take_rows(self._ledger_row(call, cut.result))
@@ -281,7 +286,7 @@ class Engine:
 
     def _ledger_row(self, call: Call, result: CallResult) -> Row:
         key = key_of(self.run, call.attempt)
-        most = self.budget.maximum(call.payer, call.one)
+        most = self.budget.maximum(call.side.payer, call.one)
         return call_row("attempt", key, call.side.model.name, result, most)
 
     def _row(self, call: Call, start: float, began: float, tries: int, result: CallResult) -> Row:

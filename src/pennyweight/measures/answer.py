@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import polars as pl
 
 from pennyweight.define import measure
-from pennyweight.text.confidence import from_logprobs, stated
+from pennyweight.text.confidence import from_logprobs, read_logprobs, stated
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.extraction import answer as find_answer
 from pennyweight.text.matching import MatchRule, matches
@@ -118,7 +116,7 @@ def prob_correct(
 
 def _of_logprobs(rows: pl.Series) -> pl.Series:
     values = [
-        from_logprobs(json.loads(row["logprobs"]), row["answer"])
+        from_logprobs(read_logprobs(row["logprobs"]) or (), row["answer"])
         if row["logprobs"] and row["answer"]
         else None
         for row in rows

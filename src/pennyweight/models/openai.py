@@ -61,9 +61,11 @@ def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str
 
 def most_output(body: Mapping[str, Any]) -> int | None:
     """Return the maximum number of output tokens of a request; None if it sets no limit."""
-    limits = [count(body.get(name)) for name in ("max_completion_tokens", "max_tokens")]
-    highest = max((limit for limit in limits if limit), default=None)
-    return highest and highest * (count(body.get("n")) or 1)
+    first, second = body.get("max_completion_tokens"), body.get("max_tokens")
+    if first is None and second is None:
+        return None
+    highest = max(count(first) or 0, count(second) or 0)
+    return highest * (count(body.get("n")) or 1) or None
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -40,11 +40,18 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         "repeats": _repeats,
         **STRETCHED,
     }
-    drawn = [make(found[name], link) for name, make in makers.items() if found.get(name)]
+    drawn = [
+        make(found[name], link) for name, make in makers.items() if _is_filled(found.get(name))
+    ]
     more = -len(drawn) % COLUMNS
     if more and len(drawn) > COLUMNS and drawn[-1].name in STRETCHED:
         drawn[-1] = _stretched(drawn[-1], found, more + 1)
     return drawn
+
+
+def _is_filled(data: Any) -> bool:
+    """Whether a chart has data; a stored digest may also have empty lists."""
+    return bool(data) and (isinstance(data, list) or all(v != [] for v in data.values()))
 
 
 def _stretched(chart: Chart, found: Mapping[str, Any], span: int) -> Chart:
@@ -132,7 +139,7 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     brief = svg.short_names([r["name"] for r in rows], 24)
     labels = svg.Places(drawing, [(a - 6, b - 6, a + 6, b + 6) for a, b in places])
     for index, (row, place) in enumerate(zip(rows, places, strict=True), 1):
-        if row["low"] is not None:
+        if None not in (row["low"], row["high"]):
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker")
         text = f"{row['name']}: {quantity(row['value'], unit)}, {money(row['cost'])} per attempt"
         mark = ChartMark(text, link(row["filter"]), (index, 0))
@@ -227,7 +234,7 @@ def trend(rows: Sequence[Mapping[str, Any]], metric: str, width: int = 1240) -> 
     drawing.y_axis(y, partial(tick, unit=unit))
     drawing.path([(x(i), y(r["value"])) for i, r in enumerate(rows)], "trend")
     for index, row in enumerate(rows):
-        if row["low"] is not None:
+        if None not in (row["low"], row["high"]):
             drawing.line(x(index), y(row["low"]), x(index), y(row["high"]), "whisker")
         text = f"{row['id']}: {quantity(row['value'], unit)}"
         drawing.dot(x(index), y(row["value"]), "dot", ChartMark(text, row["href"]), 4.5)

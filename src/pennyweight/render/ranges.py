@@ -47,7 +47,7 @@ def _draw_rows(
     for index, (row, name) in enumerate(zip(rows, names, strict=True)):
         y = drawing.top + spare / 2 + height * (index + 0.5)
         number, title, href = write(row)
-        if row["low"] is not None:
+        if None not in (row["low"], row["high"]):
             drawing.line(scale(row["low"]), y, scale(row["high"]), y, "whisker")
         hit = (0.0, y - height / 2, float(drawing.width), height)
         drawing.dot(scale(row["value"]), y, "dot", ChartMark(title, href, (index + 1, 0), hit), 4.5)
@@ -73,7 +73,7 @@ def _estimates(
 
     def write(row: Row) -> tuple[str, str, str | None]:
         value, ends = quantity(row["value"], unit), ""
-        if row["low"] is not None:
+        if None not in (row["low"], row["high"]):
             value, ends = estimate(row["value"], row["low"], row["high"], unit)
         facts = ", ".join(filter(None, (value, ends, plural(row["n"], "record"))))
         return value, f"{cut(row['name'], 80)}: {facts}", link_of(row)
@@ -100,7 +100,8 @@ def categories(data: Mapping[str, Any], link: Link) -> Chart:
 
 def differences(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw paired differences around zero; each leads to the tasks that changed."""
-    rows, unit = data["rows"], unit_of(data["metric"])
+    rows = [row for row in data["rows"] if None not in (row["low"], row["high"])]
+    unit = unit_of(data["metric"])
     in_points = unit == SHARE
     brief = svg.short_names([name for row in rows for name in row["pair"]], 12)
     names = [" − ".join(brief[name] for name in row["pair"]) for row in rows]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.render.format import heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
+from pennyweight.store.cells import DamagedRun
 from pennyweight.store.store import Run, Spending
 from pennyweight.text.format import MISSING, count, declared, money, share
 
@@ -46,10 +47,15 @@ def _made(statuses: dict[str, int]) -> int:
     return sum(statuses.values()) - statuses.get("error", 0)
 
 
-def render(entries: Sequence[RunEntry], format: str) -> str:  # noqa: A002
-    """Write a list of runs."""
+def render(
+    entries: Sequence[RunEntry],
+    format: str,  # noqa: A002
+    damaged: Sequence[DamagedRun] = (),
+) -> str:
+    """Write a list of runs; `damaged` ones only as JSON."""
     if format == "json":
-        return json_text({"runs": [facts(*entry) for entry in entries]})
+        unread = [{**asdict(one), "advice": one.advice} for one in damaged]
+        return json_text({"runs": [facts(*entry) for entry in entries], "damaged": unread})
     if format == "csv":
         head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]
         rows = (

@@ -46,6 +46,10 @@ class Chart:
     """How many of three columns the wide picture takes."""
 
 
+MIN_SPAN = 1e-300
+"""Values that are closer to each other are drawn in one place."""
+
+
 def nowhere(_: Mapping[str, Any]) -> None:
     """Return no address, as in a report that is one file."""
 
@@ -60,7 +64,7 @@ def ticks(low: float, high: float, about: int = 5, *, whole: bool = False) -> li
     """
     if not high > low:
         return [low]
-    step = _step((high - low) / about, whole=whole)
+    step = _step(max(MIN_SPAN, high / about - low / about), whole=whole)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(float(i * step), 12) for i in range(first, last + 1)]
@@ -98,8 +102,8 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """Return the place of a value; values outside the scale are placed at its edge."""
-        span = (self.high - self.low) or 1.0
-        share = min(1.0, max(0.0, (value - self.low) / span))
+        span = (self.high / 2 - self.low / 2) or 1.0  # half of it, so that nothing overflows
+        share = min(1.0, max(0.0, (value / 2 - self.low / 2) / span))
         return round(self.start + share * (self.end - self.start), 1)
 
 

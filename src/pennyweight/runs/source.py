@@ -16,6 +16,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
+from pennyweight.text.confidence import read_logprobs
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
@@ -114,9 +115,20 @@ class RunSource(Source):
         first = 1
         wanted = None if names.all else frozenset((*names, "extra")) if self.task_columns else names
         for read in self.frames(wanted):
+            self._check_logprobs(read)
             frame = self._with_task_columns(read)
             yield Rows(self.name, frame.lazy(), range(first, first + frame.height))
             first += frame.height
+
+    def _check_logprobs(self, frame: pl.DataFrame) -> None:
+        """Raise an error for log-probabilities of another form, if the suite scores by them."""
+        if self.run.settings.get("confidence") != "logprobs" or "logprobs" not in frame.columns:
+            return
+        from pennyweight.store.cells import damaged  # noqa: PLC0415
+
+        for text in frame["logprobs"].drop_nulls():
+            if read_logprobs(text) is None:
+                raise damaged(f"logprobs of a record is {text!r:.60}, which is no list of pairs")
 
     def _with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the further columns of the tasks, which records store as JSON."""

@@ -122,12 +122,13 @@ def row(group: Group, metric: str) -> ChartRow | None:
     e = group[metric]
     if not isinstance(e.value, float):
         return None
+    ends = [x if isinstance(x, float) and math.isfinite(x) else None for x in (e.low, e.high)]
     return {
         "name": group_name(group),
         "filter": {k: v for k, v in group.group.items() if v is not None},
         "value": e.value,
-        "low": e.low,
-        "high": e.high,
+        "low": ends[0],
+        "high": ends[1],
         "n": e.records,
     }
 

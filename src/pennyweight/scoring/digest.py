@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, Required, TypedDict, cast
 
 import polars as pl
 
@@ -27,7 +27,7 @@ class GroupDigest(TypedDict):
     name: str
     records: int
     errors: int
-    estimates: dict[str, list[Value | int]]
+    estimates: dict[str, tuple[Value, Value, Value, int, int]]
     """By metric: value, low, high, records, skipped."""
     statistics: dict[str, Any]
     repeats: dict[str, Any] | None
@@ -39,8 +39,8 @@ class ChartRow(TypedDict):
 
     name: str
     value: float
-    low: Value
-    high: Value
+    low: float | None
+    high: float | None
     n: int
     filter: NotRequired[dict[str, Any]]
     pair: NotRequired[list[str]]
@@ -145,12 +145,48 @@ class ChartData(TypedDict):
     repeats: RepeatsCurve | None
 
 
+class PairDigest(TypedDict):
+    """One metric of two sides on the tasks that both tried."""
+
+    a: str
+    b: str
+    metric: str
+    difference: float | None
+    interval: list[float | None] | None
+    p: float | None
+    p_adjusted: float | None
+    method: str | None
+    tasks: int
+
+
 class ComparisonDigest(TypedDict):
     """The sides compared on the same tasks, in sentences and numbers."""
 
     words: list[str]
-    pairs: list[dict[str, Any]]
+    pairs: list[PairDigest]
     by: list[str]
+
+
+class TellingRecord(TypedDict, total=False):
+    """A noteworthy record, and the reason; it has only the columns that the records have."""
+
+    why: Required[str]
+    task_id: str | None
+    subject: str | None
+    tier: str | None
+    attempt: int | None
+    correct: bool | None
+    passed: bool | None
+    prob_correct: float | None
+    total_tokens: int | None
+    latency_ms: float | None
+    cost_usd: float | None
+    input: str | None
+    response: str | None
+    cot: str | None
+    answer: str | None
+    target: str | None
+    error: str | None
 
 
 class RecordsDigest(TypedDict):
@@ -165,7 +201,7 @@ class RecordsDigest(TypedDict):
     left_out: int
     comparison: ComparisonDigest | None
     charts: ChartData
-    telling: list[dict[str, Any]]
+    telling: list[TellingRecord]
     failures: list[ErrorCount]
 
 
@@ -183,7 +219,7 @@ def group_digest(group: Group) -> GroupDigest:
         "records": group.records,
         "errors": group.errors,
         "estimates": {
-            n: [json_value(e.value), json_value(e.low), json_value(e.high), e.records, e.skipped]
+            n: (json_value(e.value), json_value(e.low), json_value(e.high), e.records, e.skipped)
             for n, e in group.estimates.items()
         },
         "statistics": scores["statistics"],
@@ -208,7 +244,7 @@ _SEARCHED = 100_000
 """The number of rows searched for a task that was solved in some attempts only."""
 
 
-def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
+def telling(frame: pl.LazyFrame) -> list[TellingRecord]:
     """Choose noteworthy records, each with the reason; no record twice."""
     there = set(frame.collect_schema().names())
     texts = [pl.col(n).cast(pl.String).str.slice(0, LONGEST) for n in TEXTS if n in there]
@@ -222,7 +258,7 @@ def telling(frame: pl.LazyFrame) -> list[dict[str, Any]]:
         return []
     picked = numbered.filter(pl.col("row").is_in(list(chosen))).select("row", *values, *texts)
     found = {row.pop("row"): row for row in picked.collect().to_dicts()}
-    return [{"why": why, **found[n]} for n, why in chosen.items()]
+    return [cast("TellingRecord", {"why": why, **found[n]}) for n, why in chosen.items()]
 
 
 def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[int]]]:

@@ -9,12 +9,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import BindParameter, Connection, Table, bindparam, func, select
 
+from pennyweight.errors import DamagedError
 from pennyweight.store.bulk_insert import insert
-from pennyweight.store.cells import SETTINGS, json_cell
+from pennyweight.store.cells import SETTINGS, DamagedRun, checked, json_cell, sound
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import Row, fetch
 from pennyweight.store.store import RUN_COLUMNS, Run, Store, now
@@ -90,6 +92,29 @@ def stamp(store: Store, run: Run) -> str:
     return found.stamp if found else ""
 
 
+def _check_listed(row: Row) -> None:
+    """Raise DamagedError for a row of `listed` whose run is damaged."""
+    cells = dict(zip(LISTED, row, strict=True))
+    checked(RUN, {name: cells[name] for name in LISTED if name in RUN.c})
+    json_cell(cells["settings"], SETTINGS, f"settings of run {cells['id']}")
+
+
+@lru_cache(4)
+def readable(rows: tuple[Row, ...]) -> tuple[tuple[Row, ...], tuple[DamagedRun, ...]]:
+    """Separate the rows of `listed` from damaged runs; damaged digests are left out."""
+    good, bad = sound(rows, itemgetter(0), _check_listed)
+    return tuple(map(_without_damage, good)), bad
+
+
+def _without_damage(row: Row) -> Row:
+    digest = {n: v for n, v in zip(LISTED, row, strict=True) if n not in RUN.c}
+    try:
+        checked(DIGEST, {name: value for name, value in digest.items() if value is not None})
+    except DamagedError:
+        return tuple(None if n in digest else v for n, v in zip(LISTED, row, strict=True))
+    return row
+
+
 LISTED = tuple(_LISTED.selected_columns.keys())
 """The columns of the rows that `listed` returns."""
 
@@ -105,7 +130,7 @@ def listed(store: Store) -> tuple[Row, ...]:
 def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
     """Return the runs that ended, or whose rules changed, after their digest was computed.
 
-    It works on the rows of `listed`, so that a list does not need a query for each of its runs.
+    It works on readable rows of `listed`, so that a list does not need a query for each run.
     """
     names = ("id", "status", "ended", "settings", "stamp")
     places = [LISTED.index(name) for name in names]
@@ -113,9 +138,7 @@ def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
     for row in rows:
         run, status, ended, settings, stamp = (row[at] for at in places)
         if stamp:
-            first, last = _stamped(
-                status, ended, json_cell(settings, SETTINGS, f"settings of {run}")
-            )
+            first, last = _stamped(status, ended, json.loads(settings))
             if not (stamp.startswith(first) and stamp.endswith(last)):
                 found.add(run)
     return frozenset(found)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from sqlalchemy import Column, Table
 
-from pennyweight.errors import PennyweightError, StoreError
+from pennyweight.errors import DamagedError, PennyweightError
 from pennyweight.text.extraction import AnswerRule
 
+T = TypeVar("T")
 MAX_TIME = 253_402_300_800.0
 """The year 10000 in Unix seconds; no date can be shown after it."""
 TIMES = ("created", "ended", "at")
@@ -75,10 +78,38 @@ SETTINGS: dict[str, Any] = {
 """The shape of a run's settings, as far as code relies on it."""
 
 
-def damaged(what: str) -> StoreError:
+@dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A run with a value that no version of Pennyweight has written."""
+
+    id: str
+    problem: str
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        command = f"pennyweight rm {shlex.quote(self.id)}"
+        return f"Delete it with {command!r}, or restore the store from a backup."
+
+
+def sound(
+    items: Iterable[T], run_of: Callable[[T], Any], check: Callable[[T], object]
+) -> tuple[tuple[T, ...], tuple[DamagedRun, ...]]:
+    """Separate what can be read from the runs whose part of it is damaged."""
+    good, bad = [], []
+    for item in items:
+        try:
+            check(item)
+            good.append(item)
+        except DamagedError as error:
+            bad.append(DamagedRun(str(run_of(item)), error.problem))
+    return tuple(good), tuple(bad)
+
+
+def damaged(what: str) -> DamagedError:
     """Return the error for a value that no version of Pennyweight has written."""
     advice = "Restore the store from a backup, or delete the run with 'pennyweight rm RUN'."
-    return StoreError(f"The store is damaged: {what}.", advice)
+    return DamagedError(f"The store is damaged: {what}.", advice)
 
 
 def checked(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +163,7 @@ def _fits(column: Column[Any], value: Any) -> bool:
     return isinstance(value, int | float if kind is float else int if kind is bool else kind)
 
 
-def _wrong(table: Table, column: Column[Any], value: Any) -> StoreError:
+def _wrong(table: Table, column: Column[Any], value: Any) -> DamagedError:
     kind = _NAMES[column.type.python_type]
     what = table.name.removeprefix("pennyweight_")
     return damaged(f"{column.name} of a {what} is {value!r:.60}, which is not {kind}")

@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -27,7 +28,7 @@ from sqlalchemy import (
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
-from pennyweight.store.cells import SETTINGS, checked, frame, json_cell
+from pennyweight.store.cells import SETTINGS, DamagedRun, checked, frame, json_cell, sound
 from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
 from pennyweight.store.lease import Lease, shared_clock
 from pennyweight.store.tables import CALL, JUDGMENT, METADATA, RECORD, RUN
@@ -184,14 +185,19 @@ class Store:
         self._change(change, patience)
 
     def runs(self) -> list[Run]:
-        """List the runs, newest first."""
+        """List the runs, newest first, except damaged ones."""
+        return self.all_runs()[0]
+
+    def all_runs(self) -> tuple[list[Run], tuple[DamagedRun, ...]]:
+        """List the runs, newest first, and those that cannot be read."""
         if not self.exists:
-            return []
+            return [], ()
+        query = select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
         with guarded(self.address), self.engine.connect() as connection:
-            rows = connection.execute(
-                select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
-            ).mappings()
-            return [Run.of({**row}) for row in rows]
+            rows = [{**row} for row in connection.execute(query).mappings()]
+        runs: list[Run] = []
+        _, damaged = sound(rows, itemgetter("id"), lambda row: runs.append(Run.of(row)))
+        return runs, damaged
 
     def find(self, name: str) -> Run:
         """Find a run by its id, an unambiguous prefix of it, or `latest`."""
@@ -346,12 +352,14 @@ class Store:
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
             assert rows.cursor is not None
-            part: Sequence[Any] = rows.fetchmany(READ_BATCH)  # includes what was buffered
-            while part:
-                yield frame(RECORD, chosen, part)
-                # past SQLAlchemy, because creating a Row for each record is slow
-                part = rows.cursor.fetchmany(READ_BATCH) if rows.cursor else ()
-            rows.close()
+            try:
+                part: Sequence[Any] = rows.fetchmany(READ_BATCH)  # includes what was buffered
+                while part:
+                    yield frame(RECORD, chosen, part)
+                    # past SQLAlchemy, because creating a Row for each record is slow
+                    part = rows.cursor.fetchmany(READ_BATCH) if rows.cursor else ()
+            finally:
+                rows.close()
 
     def _order(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
         """Order text by code points on every server, as SQLite does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, isfinite
 
+import orjson
 import polars as pl
 
 from pennyweight.text.thinking import spoken
@@ -54,6 +55,28 @@ def _stated(text: pl.Series) -> pl.Series:
     return pl.select(pl.when(value.is_between(0, 1)).then(value)).to_series()
 
 
+def read_logprobs(text: str) -> list[tuple[str, float | None]] | None:
+    """Read a JSON list of tokens with their log-probabilities; None for anything else.
+
+    >>> read_logprobs('[["4", -0.1], ["2", null]]'), read_logprobs('[["4"]]'), read_logprobs("[1")
+    ([['4', -0.1], ['2', None]], None, None)
+    """
+    try:
+        pairs = orjson.loads(text)
+    except ValueError:
+        return None
+    return pairs if isinstance(pairs, list) and all(map(_is_pair, pairs)) else None
+
+
+def _is_pair(pair: object) -> bool:
+    return (
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and (pair[1] is None or isinstance(pair[1], int | float))
+    )
+
+
 def from_logprobs(tokens: Sequence[tuple[str | bytes, float | None]], answer: str) -> float | None:
     """Multiply the probabilities of the tokens that make up the answer's last occurrence.
 
@@ -77,4 +100,4 @@ def from_logprobs(tokens: Sequence[tuple[str | bytes, float | None]], answer: st
             if logprob is None or not isfinite(logprob):
                 return None
             total += logprob
-    return min(1.0, exp(total))
+    return exp(min(0.0, total))

@@ -74,11 +74,19 @@ class RunAnswer(RunRow):
     decided: bool | None = None
 
 
+class DamagedAnswer(BaseModel):
+    """A run that cannot be read, and why. `pennyweight rm` deletes it."""
+
+    id: str
+    problem: str
+
+
 class RunsAnswer(BaseModel):
     """All runs, the newest first. The metrics of the runs in `waiting` are being computed."""
 
     runs: list[RunAnswer]
     waiting: list[str]
+    damaged: list[DamagedAnswer]
 
 
 class RecordsAnswer(BaseModel):

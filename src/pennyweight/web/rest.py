@@ -61,8 +61,10 @@ def session(site: Here, request: Request) -> forms.SessionAnswer:
 @api.get("/runs", summary="List runs", tags=["runs"])
 def runs(site: Here) -> forms.RunsAnswer:
     """List all runs, the newest first."""
-    found = [_listed(row) for row in site.listing().runs()]
-    return forms.RunsAnswer(runs=found, waiting=site.digests.waiting)
+    listing = site.listing()
+    found = [_listed(row) for row in listing.runs()]
+    damaged = [forms.DamagedAnswer(id=d.id, problem=d.problem) for d in listing.damaged]
+    return forms.RunsAnswer(runs=found, waiting=site.digests.waiting, damaged=damaged)
 
 
 def _listed(row: RunRow) -> forms.RunAnswer:

@@ -33,6 +33,7 @@ def runs(request: Request, site: Site) -> Shown:
     listing = site.listing()
     waiting = frozenset(site.digests.waiting)
     values = {"total": len(listing.rows), "waiting": waiting, "running": listing.running}
+    values["damaged"] = listing.damaged
     return "runs.html", {**values, "listed": _listed(listing, asked, waiting)}
 
 

@@ -319,8 +319,10 @@ def gates(request: Request, site: Site) -> Shown:
 
 def new(request: Request, site: Site) -> Shown:
     """Show the suites that can be run."""
-    known = site.suites.known(site.store.runs())
+    runs, damaged = site.store.all_runs()
+    known = site.suites.known(runs)
     return "new.html", {
+        "damaged": damaged,
         "suites": known,
         "chosen": request.query_params.get("suite", ""),
         "answers": ANSWER_RULES,
