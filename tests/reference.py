@@ -325,7 +325,7 @@ def _repeated(
             scores = _having(task, "composite_score")
             for name, value, own in (
                 *((name, value, passed) for name, value in _drawn(passed, k, n, tau).items()),
-                ("majority_accuracy", _majority(task), _having(task, "correct")),
+                ("majority_accuracy", _majority(task, k or n), _having(task, "correct")),
                 ("best_of_k", _best([r["composite_score"] for r in scores], k or n), scores),
             ):
                 if value is not None:
@@ -351,15 +351,22 @@ def _drawn(rows: list[Record], k: int | None, n: int, tau: float) -> dict[str, f
     }
 
 
-def _majority(rows: list[Record]) -> float | None:
+def _majority(rows: list[Record], drawn: int) -> float | None:
     voters = [
         row
         for row in _having(rows, "correct")
         if row["normalized_answer"] is not None or row["normalized_target"] is not None
     ]
-    votes = Counter(row["normalized_answer"] for row in voters)
-    top = max(votes.values(), default=0)
-    return _mean(row["correct"] for row in voters if votes[row["normalized_answer"]] == top)
+    return _mean(_most_frequent(draw) for draw in combinations(voters, drawn))
+
+
+def _most_frequent(rows: Iterable[Record]) -> float | None:
+    votes = Counter(row["normalized_answer"] for row in rows)
+    groups: dict[Any, list[bool]] = {}
+    for row in rows:
+        groups.setdefault(row["normalized_answer"], []).append(row["correct"])
+    top = max(votes.values())
+    return _mean(_mean(groups[answer]) for answer, n in votes.items() if n == top)
 
 
 def _best(scores: list[float], drawn: int) -> float | None:

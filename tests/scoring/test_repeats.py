@@ -1,6 +1,7 @@
 """Metrics of repeated attempts against scorio and by hand, and the split of the variance."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scorio import eval as scorio
 
 import pennyweight
 from pennyweight.errors import UsageError
-from pennyweight.metrics.repeats import above_half, at_least
+from pennyweight.metrics.repeats import above_half, at_least, vote
 
 OF_PASSES = ("pass_at_k", "pass_hat_k", "g_pass_at_k", "mg_pass_at_k", "k_of_n")
 
@@ -35,6 +36,8 @@ def test_values_are_those_of_scorio(k):
     assert scores["pass_at_k"].value == pytest.approx(scorio.pass_at_k(table, k))
     assert scores["pass_hat_k"].value == pytest.approx(scorio.pass_hat_k(table, k))
     assert scores["g_pass_at_k"].value == pytest.approx(scorio.g_pass_at_k_tau(table, k, 0.6))
+    over_half = pennyweight.score(rows_of(results.tolist()), metrics="k_of_n", n=k)
+    assert over_half["k_of_n"].value == pytest.approx(scorio.maj_at_k(table, k))
     if k > 1:
         assert scores["mg_pass_at_k"].value == pytest.approx(scorio.mg_pass_at_k(table, k))
     else:
@@ -123,13 +126,41 @@ def test_each_group_has_its_own_k():
     ]
 
 
-def test_equally_frequent_answers_count_in_equal_parts():
-    rows = [
-        {"task_id": t, "attempt": i, "target": "4", "answer": answer}
-        for t, answers in {"a": ["4", "4.0", "5"], "b": ["4", "5"], "c": [None, None, "4"]}.items()
+def answered(**tasks):
+    return [
+        {"task_id": task, "attempt": i, "target": "4", "answer": answer}
+        for task, answers in tasks.items()
         for i, answer in enumerate(answers, 1)
     ]
-    assert pennyweight.score(rows)["majority_accuracy"].value == pytest.approx((1 + 0.5 + 0) / 3)
+
+
+def test_equally_frequent_answers_count_in_equal_parts():
+    rows = answered(a=["4", "4.0", "5", "5"], b=["4", "4", "4", "5"], c=[None, None, "4", "5"])
+    assert pennyweight.score(rows)["majority_accuracy"].value == pytest.approx((0.5 + 1 + 0) / 3)
+
+
+def test_a_majority_of_fewer_attempts_is_expected_over_all_draws():
+    rows = answered(a=["4", "4.0", "5", "6", "4"], b=["5", "5", "4"])
+    for k in (1, 2, 3):
+        found = pennyweight.score(rows, k=k)["majority_accuracy"].value
+        by_hand = [
+            np.mean([most_frequent(draw) for draw in combinations(answers, k)])
+            for answers in (["4", "4", "5", "6", "4"], ["5", "5", "4"])
+        ]
+        assert found == pytest.approx(np.mean(by_hand))
+    one = pennyweight.score(rows, k=5)["majority_accuracy"]
+    assert (one.value, one.records, one.skipped) == (1.0, 5, 3)
+
+
+def most_frequent(answers):
+    top = max(map(answers.count, answers))
+    tied = {answer for answer in answers if answers.count(answer) == top}
+    return ("4" in tied) / len(tied)
+
+
+def test_a_vote_of_many_attempts_is_exact():
+    assert vote(1, ((600, 1.0), (400, 0.0))) == 0.6
+    assert vote(3, ((500, 1.0), (500, 0.0))) == pytest.approx(0.5)
 
 
 def test_verdicts_without_answers_cannot_vote():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache, partial
 
 import numpy as np
@@ -170,28 +171,82 @@ def k_of_n(passed: pl.Expr, *, k: int | None = None, n: int | None = None) -> pl
     return _of_counts(passed, partial(at_least, k or drawn // 2 + 1, drawn))
 
 
+@lru_cache(maxsize=65_536)
+def vote(drawn: int, answers: tuple[tuple[int, float], ...]) -> float:
+    """Return the expected correctness of the most frequent of `drawn` answers.
+
+    `answers` has for each answer how often it was given, and its correctness. Answers that are
+    equally frequent count in equal parts.
+
+    >>> vote(3, ((2, 1.0), (2, 0.0))), vote(1, ((3, 1.0), (1, 0.0)))
+    (0.5, 0.75)
+    """
+    total = Fraction(0)
+    for most in range(1, drawn + 1):
+        # by the number of attempts drawn and of answers given `most` times: the ways to draw them,
+        # and the sum of the correctness of these answers over all ways
+        ways: dict[tuple[int, int], tuple[int, Fraction]] = {(0, 0): (1, Fraction(0))}
+        for count, right in answers:
+            more: dict[tuple[int, int], tuple[int, Fraction]] = {}
+            for (size, tied), (number, correct) in ways.items():
+                for taken in range(min(count, most, drawn - size) + 1):
+                    place, times = (size + taken, tied + (taken == most)), math.comb(count, taken)
+                    own = number * Fraction(right) if taken == most else 0
+                    before = more.get(place, (0, Fraction(0)))
+                    more[place] = before[0] + times * number, before[1] + times * (correct + own)
+            ways = more
+        total += sum(sums[1] / tied for (n, tied), sums in ways.items() if n == drawn and tied)
+    return float(total / math.comb(sum(count for count, _ in answers), drawn))
+
+
 @over_tasks(
-    formula="mean over tasks of the correctness of the most frequent normalised answer",
+    formula="mean over tasks of the correctness of the most frequent of k normalised answers",
     needs=("correct",),
     spec="Wang et al. 2023, self-consistency",
 )
 def majority_accuracy(
-    correct: pl.Expr, normalized_answer: pl.Expr, normalized_target: pl.Expr
+    correct: pl.Expr,
+    normalized_answer: pl.Expr,
+    normalized_target: pl.Expr,
+    *,
+    k: int | None = None,
+    n: int | None = None,
 ) -> pl.Expr:
-    """Share of tasks whose most frequent answer is correct.
+    """Chance that the most frequent answer of k attempts at a task is correct.
 
-    All attempts at a task vote, and an attempt without an answer votes for none. If several answers
-    are equally frequent, each counts in equal parts, as if one were drawn.
+    An attempt without an answer votes for none. If several answers are equally frequent, each
+    counts in equal parts, as if one were drawn. Unless `k` is set, it is the number of attempts
+    that every task has. A task with fewer than k attempts is left out.
 
     >>> answers = ["4", "4.0", "5", "7", "8"]
     >>> tasks, targets = ["a", "a", "a", "b", "b"], ["4", "4", "4", "8", "8"]
-    >>> evaluate(majority_accuracy, task_id=tasks, answer=answers, target=targets)
-    0.75
+    >>> round(evaluate(majority_accuracy, task_id=tasks, answer=answers, target=targets), 6)
+    0.583333
     """
+    size = _size(k, n)
+
+    def draw(tasks: pl.Series) -> pl.Series:
+        table = tasks.struct.unnest()
+        found = table["all"].to_list()
+        for i, attempts in enumerate(table["n"]):
+            if attempts != size:
+                found[i] = vote(size, _answers(table["each"][i])) if attempts > size else None
+        return pl.Series(found, dtype=pl.Float64)
+
     can_vote = normalized_answer.is_not_null() | normalized_target.is_not_null()
-    vote = pl.when(can_vote).then(correct)
-    votes = vote.count().over(normalized_answer)
-    return vote.filter(votes == votes.max()).mean()
+    voted = pl.when(can_vote).then(correct)
+    votes = voted.count().over(normalized_answer)
+    each = (2 * votes + voted.mean().over(normalized_answer)).filter(voted.is_not_null())
+    most = voted.filter(votes == votes.max()).mean()
+    task = pl.struct(most.alias("all"), voted.count().alias("n"), each.implode().alias("each"))
+    return task.map_batches(draw, return_dtype=pl.Float64, is_elementwise=True)
+
+
+def _answers(each: pl.Series) -> tuple[tuple[int, float], ...]:
+    """Return the answers of a task, from twice the votes of each attempt's plus its correctness."""
+    kinds = sorted(each.value_counts().iter_rows())
+    split = ((int(kind // 2), kind % 2, number) for kind, number in kinds)
+    return tuple((votes, right) for votes, right, number in split for _ in range(number // votes))
 
 
 @lru_cache(maxsize=4_096)
