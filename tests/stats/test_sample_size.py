@@ -30,15 +30,23 @@ def test_a_difference_of_rates_is_near_the_textbook():
     assert plain < found < 1.12 * plain
 
 
-@pytest.mark.parametrize("runs", [1, 3, 10])
-def test_a_ratio_of_costs_is_near_the_textbook(runs):
-    apart = math.log(1 / 0.9)
-    plain = COST.of_difference(runs) * (Z / apart) ** 2
-    assert tasks_for_difference(COST, apart, runs, 0.05, 0.8) == pytest.approx(plain + 2, rel=0.01)
-    one_sided = COST.of_difference(runs) * ((1.6449 + 0.8416) / apart) ** 2
-    assert tasks_for_margin(COST, apart, runs, 0.05, 0.8) == pytest.approx(
-        one_sided + 1.5, rel=0.01
-    )
+def test_a_ratio_of_many_costs_is_near_the_textbook():
+    """The difference of means, with the variance of log-normal differences."""
+    a, b = drawn(COST, 400_000, 1)
+    found = tasks_for_difference(COST, 0.1, 1, 0.05, 0.8)
+    plain = (1.1 * b - a).var() * (Z / (0.1 * COST.mean)) ** 2
+    assert found == pytest.approx(plain, rel=0.06)
+
+
+@pytest.mark.parametrize("runs", [1, 5])
+def test_a_ratio_of_costs_is_shown_as_often_as_planned(runs):
+    tasks = tasks_for_difference(COST, 0.5, runs, 0.05, 0.8)
+    tries = np.full(tasks, float(runs))
+    shown = 0
+    for seed in range(200):
+        a, b = drawn(COST, tasks, runs, seed)
+        shown += paired.tested(Paired(a, 1.5 * b, tries, tries, "number"), 0, 0.05)[0] <= 0.05
+    assert shown / 200 == pytest.approx(0.8, abs=0.08)
 
 
 def test_more_power_more_certainty_and_smaller_differences_need_more_tasks():

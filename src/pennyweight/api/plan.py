@@ -180,9 +180,8 @@ class _Goal:
             wanted = size * variation.mean if number else size
             return lambda runs: tasks_for_width(variation, wanted, runs, 1 - level)
         if self.question == "no_worse":
-            margin = math.log1p(size) if number else size
-            return lambda runs: tasks_for_margin(variation, margin, runs, level, power)
-        apart = abs(math.log(ratio_of(size))) if number else size
+            return lambda runs: tasks_for_margin(variation, size, runs, level, power)
+        apart = max(ratio_of(size), 1 / ratio_of(size)) - 1 if number else size
         return lambda runs: tasks_for_difference(variation, apart, runs, level, power)
 
     def for_policy(

@@ -217,8 +217,8 @@ def basis(plan: SamplePlan) -> Iterator[str]:
         yield f"Width of the {level(plan.confidence)} interval, on average."
     if plan.question == "no_worse":
         yield (
-            f"Assumes that the sides are equal. A side that is worse by the margin is shown to be "
-            f"no worse in at most {level(1 - plan.confidence)} of the cases."
+            "Assumes that the sides are equal. A side that is worse by the margin is shown to be "
+            f"no worse in at most {level(1 - plan.confidence)} of the cases: compare --margin."
         )
 
 

@@ -36,15 +36,17 @@ def fewest(enough: Callable[[int], bool], most: int = MAX_TASKS) -> int | None:
 def tasks_for_difference(
     variation: Variation, difference: float, runs: int, level: float, power: float
 ) -> int | None:
-    """Return how many tasks show a difference between two sides.
-
-    The difference of numbers is that of their logarithms.
+    """Return how many tasks show a difference between two sides; of numbers, relative to the less.
 
     >>> tasks_for_difference(Variation.of_rate(0.8, 0.7, 0.7), 0.05, 1, 0.05, 0.8)
     559
     """
-    design = variation.design(runs, difference)
-    return fewest(lambda tasks: design.power(tasks, difference, level) >= power)
+    design, apart = variation.design(runs, difference), _amount(variation, difference)
+    return fewest(lambda tasks: design.power(tasks, apart, level) >= power)
+
+
+def _amount(variation: Variation, difference: float) -> float:
+    return difference * variation.mean if variation.kind == "number" else difference
 
 
 def tasks_for_margin(
@@ -55,8 +57,9 @@ def tasks_for_margin(
     `level` is the probability of showing it wrongly, of a side that is worse by the margin.
     """
     if variation.kind != "rate":
-        design = variation.design(runs)
-        return fewest(lambda tasks: design.power(tasks, margin, 2 * level) >= power)
+        design, apart = variation.design(runs), _amount(variation, margin)
+        strict = level if variation.kind == "number" else 2 * level  # as `log_ratio_ends` is
+        return fewest(lambda tasks: design.power(tasks, apart, strict) >= power)
     once = runs == 1 or variation.task_share == 1
     spread, apart = variation.of_difference(runs), variation.discordance
 

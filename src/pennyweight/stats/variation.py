@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pennyweight.stats.amounts import Amounts
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.paired import Kind
 from pennyweight.stats.power import Design
@@ -80,7 +81,7 @@ class Variation:
     def of_difference(self, runs: int) -> float:
         """Return the variance of a task's difference between two equal sides.
 
-        Of numbers, it is that of the logarithm of their ratio.
+        Of numbers, it is that of the logarithm of their ratio at one task.
         """
         apart = 1 - self.correlation
         if self.kind != "number":
@@ -101,7 +102,8 @@ class Variation:
         """
         if self.kind == "number":
             spread = math.sqrt(self.of_difference(runs))
-            return Design(once=False, discordance=None, spread=spread, seen=self.seen)
+            amounts = self._amounts(runs)
+            return Design(False, None, spread=spread, seen=self.seen, amounts=amounts)
         low, high = (self.at(self.mean + half) for half in (-difference / 2, difference / 2))
         shared = self._shared(low, high)
         whole = low.sd**2 + high.sd**2
@@ -121,6 +123,13 @@ class Variation:
             middle=self.mean,
             step=1 / runs,
         )
+
+    def _amounts(self, runs: int) -> Amounts:
+        """Return how the logarithms of two sides' tasks vary."""
+        between, within = self._log_parts
+        ratios = self.of_difference(runs)
+        each = between + math.log1p(math.expm1(within) / runs)
+        return Amounts(self.mean, 4 * each - ratios, ratios, 0.0, self.seen)
 
     def _shared(self, low: Variation, high: Variation) -> float:
         """Return the covariance of two sides' tasks: a share of them is as hard for both."""
