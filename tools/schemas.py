@@ -168,6 +168,11 @@ _PAIR: Fields = {
         "1 - confidence; null for a single task, or if nothing varied.",
     ),
     "ratio_high": (_NUMBER, "The upper end of the confidence interval of the ratio."),
+    "long_tail": (
+        {"type": "boolean"},
+        "Whether there are few tasks for the long tail of one side: tasks that were not tried may "
+        "double the ratio.",
+    ),
 }
 _HELD: Fields = {
     "margin": ({"type": "number"}, "The margin, as a share or in the metric's unit."),

@@ -277,3 +277,24 @@ def test_latencies_and_durations_that_are_the_same_are_compared_once():
     same[0]["duration_seconds"] = 9.0
     metrics = [pair.metric for pair in pennyweight.compare(same).pairs]
     assert metrics == ["pass_rate", "latency_mean_ms", "duration_seconds"]
+
+
+def test_costs_have_a_ratio_and_passes_have_none():
+    rows = [
+        {
+            "task_id": t,
+            "tier": f"T{side}",
+            "passed": t % 3 == 0,
+            "cost_usd": (1 + t % 5) * (1 + side),
+        }
+        | {"latency_ms": 10.0 if side else 10 * 8 ** (t % 4)}
+        for t in range(12)
+        for side in (0, 1)
+    ]
+    found = {pair.metric: pair.to_dict() for pair in pennyweight.compare(rows).pairs}
+    assert found["cost_usd_mean"]["ratio"] == 2
+    assert found["accuracy" if "accuracy" in found else "pass_rate"]["ratio"] is None
+    times = found["latency_mean_ms"]
+    assert times["ratio_low"] < times["ratio"] < times["ratio_high"]
+    assert times["long_tail"]
+    assert not found["cost_usd_mean"]["long_tail"]

@@ -130,3 +130,11 @@ def test_zeros_and_mixed_signs_have_finite_intervals(tasks):
         ends = interval(values, 0.95)
         assert all(math.isfinite(end * unit) for end in ends)
         assert 0 <= compare(values, 0.95, 0).p <= 1
+
+
+def test_few_tasks_with_a_long_tail_are_doubtful():
+    tail = np.exp(1.5 * stats.norm.ppf((np.arange(200) + 0.5) / 200))
+    few = LongTail.of(np.ones(10), tail[::20])
+    assert few.doubtful(0.05)
+    assert not LongTail.of(np.ones(200), tail).doubtful(0.05)
+    assert not LongTail.of(tail[::20], 2 * tail[::20]).doubtful(0.05)

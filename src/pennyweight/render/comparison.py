@@ -260,6 +260,11 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
         holm = "the same, because there is one comparison"
     else:
         holm = f"corrected for all {comparison.comparisons} comparisons"
+    if unsure := dict.fromkeys(pair.metric for pair in comparison.pairs if pair.long_tail):
+        yield (
+            f"{', '.join(unsure)}: few tasks for such a long tail. Tasks that were not tried may "
+            "change the ratio by a factor of 2."
+        )
     some = any(pair.ratio is not None for pair in comparison.pairs)
     ratio = " ×: the mean of the first side divided by that of the second." if some else ""
     yield (

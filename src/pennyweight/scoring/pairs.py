@@ -138,7 +138,7 @@ MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "nu
 _JSON = (
     *("a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"),
     *("only_a", "only_b", "mean_a", "mean_b", "cliffs_delta", "detectable", "tasks_for_5_points"),
-    *("ratio", "ratio_low", "ratio_high"),
+    *("ratio", "ratio_low", "ratio_high", "long_tail"),
 )
 
 FIVE_POINTS = 0.05
@@ -172,6 +172,8 @@ class Pair:
     """`mean_b` / `mean_a`, for values that cannot be negative and are not bounded above."""
     ratio_low: float | None = None
     ratio_high: float | None = None
+    long_tail: bool = False
+    """Whether the tasks are few for the tail of a side: unseen tasks may double the ratio."""
     held: HeldMargin | None = None
     """What it shows about a margin, if one was given and something varied."""
 
@@ -350,6 +352,7 @@ def _tested(
     design, level = Design.of(paired), (1 - confidence) / comparisons
     bounded = pair.kind != "number" and paired.tasks > 1
     detectable = design.detectable(paired.tasks, level)
+    tail = paired.tail
     if compared.amount and (ratio := ratio_of(paired, confidence, found.p)):
         pair = replace(pair, ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high)
     return replace(
@@ -363,6 +366,7 @@ def _tested(
         method=found.method,
         cliffs_delta=cliffs_delta(paired.a, paired.b),
         detectable=None if detectable is None else detectable * unit,
+        long_tail=tail is not None and tail.doubtful(1 - confidence),
         tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.quantiles import special
 from pennyweight.stats.sign_flips import all_signs
-from pennyweight.stats.skewed import LongTail, hall_distance
+from pennyweight.stats.skewed import LongTail, hall_distance, lightness
 
 DRAWS = 450
 MOST_TASKS = 300
@@ -48,9 +48,11 @@ class Amounts:
         of_sizes, of_ratios = float(sizes.var(ddof=1)), float(ratios.var(ddof=1))
         if of_ratios < 1e-12:
             return None
+        logs = np.stack([np.log(a), np.log(b)])
+        light = float(lightness(logs - logs.mean(axis=1, keepdims=True), np.array(len(a))).mean())
         both = float(np.cov(sizes, ratios)[0, 1])
         related = max(-1.0, min(1.0, both / math.sqrt(max(of_sizes * of_ratios, 1e-300))))
-        return cls(float(a.mean()), of_sizes, of_ratios, related, len(a))
+        return cls(float(a.mean()), light * of_sizes, light * of_ratios, related, len(a))
 
     def power(self, tasks: int, difference: float, level: float) -> float:
         """Return the probability that so many tasks show that the second side costs more."""
@@ -128,8 +130,11 @@ def _drawn(amounts: Amounts, tasks: int) -> _Drawn:
     related = np.tanh(math.atanh(bounded) + around)
     covered = related * np.sqrt(sizes * ratios)
     first, second = (sizes + ratios - 2 * covered) / 4, (sizes + ratios + 2 * covered) / 4
-    error = np.sqrt(first / amounts.seen + np.square(first) / (2 * free))
-    means = amounts.mean * np.exp(error * special.ndtri(rng.permutation(share)))
+    seen = (
+        amounts.sizes + amounts.ratios - 2 * bounded * math.sqrt(amounts.sizes * amounts.ratios)
+    ) / 4
+    error = np.sqrt(first / amounts.seen) * special.ndtri(rng.permutation(share))
+    means = amounts.mean * np.exp((first - seen) / 2 + error)
     z = rng.standard_normal((2, DRAWS, min(tasks, MOST_TASKS)))
     apart = np.sqrt(ratios)[:, None] * (
         related[:, None] * z[0] + np.sqrt(1 - np.square(related))[:, None] * z[1]

@@ -101,7 +101,7 @@ class LongTail:
             relative = b / means[1][..., None] - a / means[0][..., None]
             seen = np.nan_to_num(relative.var(axis=-1, ddof=1) / of_ratios, nan=1.0, posinf=1.0)
             log_ratio = np.log(means[1] / means[0])
-        light = (1 - second) * _lightness(logs[0], n) + second * _lightness(logs[1], n)
+        light = (1 - second) * lightness(logs[0], n) + second * lightness(logs[1], n)
         light = light * np.sqrt(np.clip(seen, LIGHTEST, 1.0))
         slope = np.sqrt(np.maximum(left, 0.0) * of_sizes * of_ratios / np.maximum(n - 2, 1)) / 2
         apart, excess = np.minimum(light, 1.0) * of_ratios / n, light * (of_b - of_a) / 2
@@ -127,6 +127,12 @@ class LongTail:
             np.where(known, np.sqrt(mean + np.square(self.excess * by)), 0.0) for by in (down, up)
         )
         return below, above
+
+    def doubtful(self, level: float) -> bool:
+        """Whether the tail of one result is so little known that it may double the ratio."""
+        free = max(float(self.tasks) - 1, 1.0)
+        longer = free / (2 * float(special.gammaincinv(free / 2, level / 2))) - 1
+        return bool(abs(float(self.excess)) * longer > math.log(2))
 
     def ratio(self, level: float) -> tuple[Floats, Floats]:
         """Return the ends of the logarithm of the ratio of means."""
@@ -161,7 +167,7 @@ class LongTail:
         return bool(-above < self.log_ratio < below)
 
 
-def _lightness(logs: Floats, n: Floats) -> Floats:
+def lightness(logs: Floats, n: Floats) -> Floats:
     """Return how large a side's tail is, compared with a log-normal one.
 
     Logarithms that are skewed to the left, as those of exponential times are, have a lighter tail.
