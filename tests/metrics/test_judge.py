@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from pennyweight import score
 from pennyweight.define import evaluate
@@ -90,6 +91,22 @@ def test_both_have_intervals_that_hold_the_value():
         assert found.low < found.value < found.high
         assert found.high - found.low < 0.5
         assert found.skipped == sum(len(row["judge_scores"]) < 2 for row in rows)
+
+
+def test_the_interval_of_alpha_leaves_out_one_task_at_a_time():
+    units = lists(ratings(2))
+    units = [u for u in units if len(u) > 1][:12]
+    e = score([{"task_id": str(i), "judge_scores": u} for i, u in enumerate(units)])["judge_alpha"]
+    others = [1 - plain_alpha(units[:i] + units[i + 1 :]) for i in range(len(units))]
+    t, rest = stats.t.ppf(0.975, len(units) - 1), 1 - plain_alpha(units)
+
+    def half(values):
+        return t * np.sqrt((len(values) - 1) * np.var(values))
+
+    lows = 1 - rest - half(others), 1 - rest * np.exp(half(np.log(others)))
+    highs = 1 - rest + half(others), 1 - rest * np.exp(-half(np.log(others)))
+    assert e.low == pytest.approx(min(lows))
+    assert e.high == pytest.approx(min(1.0, max(highs)))
 
 
 def test_one_judge_or_one_opinion_says_nothing_about_agreement():

@@ -8,6 +8,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from pennyweight.stats.interval import (
+    binomial_interval,
     bounded_interval,
     quantile_ranks,
     rate_interval,
@@ -110,3 +111,13 @@ def test_intervals_of_repeated_tasks_hold_whatever_the_tasks_are_like(tasks, tri
     middle = ends([tries // 2] * tasks, tries)
     single = proportion_confint(tasks / 2, tasks, method="wilson")
     assert middle[1] - middle[0] <= single[1] - single[0] + 0.15 * (tasks == 5)
+
+
+@pytest.mark.parametrize("n", [5, 20, 50, 200])
+def test_a_binomial_interval_holds_for_every_rate(n):
+    hits = np.arange(n + 1.0)
+    low, high = binomial_interval(hits, np.full(n + 1, float(n)), 0.95)
+    rates = np.linspace(0.001, 0.999, 999)
+    chance = stats.binom.pmf(hits[:, None], n, rates)
+    held = (low[:, None] <= rates) & (rates <= high[:, None])
+    assert (chance * held).sum(axis=0).min() >= 0.93

@@ -6,6 +6,7 @@ from scipy import special, stats
 
 from pennyweight.stats.quantiles import (
     beta_share,
+    binomial_low,
     binomial_quantile,
     normal_quantile,
     student_quantile,
@@ -43,3 +44,13 @@ def test_beta():
         x = draw.random()
         expected = special.betainc(a, b, x)
         assert beta_share(a, b, x, 1 - x) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("own", [0.5, 2 / 3, 1.0])
+@pytest.mark.parametrize(("hits", "n"), [(1, 2), (9, 10), (48, 50), (500, 1000), (99_990, 100_000)])
+def test_a_lower_end_of_a_rate_has_the_probability_it_is_asked_for(hits, n, own):
+    at = binomial_low(hits, n, 0.025, own)
+    found = stats.binom.sf(hits, n, at) + own * stats.binom.pmf(hits, n, at)
+    assert found == pytest.approx(0.025, rel=1e-6)
+    assert binomial_low(0, n, 0.025, own) == 0
+    assert binomial_low(n, n, 0.025, own) == pytest.approx((0.025 / own) ** (1 / n))

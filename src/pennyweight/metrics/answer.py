@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import polars as pl
 
 from pennyweight.define import share
-from pennyweight.stats.interval import bounded_interval
-from pennyweight.stats.resample import Ends, Linearised, Sample, smoothed_variance
+from pennyweight.stats.interval import binomial_interval
+from pennyweight.stats.resample import CLUSTER, Ends, Linearised, Sample
 from pennyweight.text.normalize import normalize
 
 Labels = Callable[[pl.Expr, pl.Expr], pl.Expr]
@@ -112,30 +111,34 @@ def _terms(labels: Labels, target: pl.Expr, answer: pl.Expr, *, positive: str | 
 
 @dataclass(frozen=True, slots=True)
 class MacroShare:
-    """Interval of a share of hits averaged over labels; for a single label, Wilson's interval."""
+    """Interval of a share of hits averaged over labels; for a single label that of a rate.
+
+    The squared distances of each label's share from the ends of its own interval add up (MOVER,
+    Zou and Donner). Repeated attempts widen it as they widen the standard error.
+    """
 
     labels: Labels
-    text: str = "Wilson, clustered by task"
+    text: str = "from the binomial intervals of the labels, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
-        """Return both ends. A label whose records all agree still contributes some variance."""
+        """Return both ends, or None with one task."""
         linear = Linearised(partial(_terms, self.labels), rate=True)
         if sample.options["positive"] is not None:
             return linear(sample)
         target, answer = map(pl.col, sample.inputs)
         hit, label = _hit(target, answer), self.labels(target, answer)
-        rows = sample.frame.select(hit.alias("hit"), label.alias("label")).drop_nulls("label")
-        labels = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len())
-        share, n = pl.col("hit") / pl.col("n"), pl.col("n")
-        own = share * (1 - share) / (n - 1).clip(lower_bound=1)
-        least = smoothed_variance(pl.col("hit"), n) / n
-        summed = labels.select(_ordered_sum(pl.max_horizontal(own, least))).item()
-        variance = summed / labels.height**2
-        if sample.clustered:
-            return replace(linear, least=lambda *_, **__: pl.lit(variance))(sample)
-        error, tasks = np.array([math.sqrt(variance)]), np.array([float(sample.clusters)])
-        low, high = bounded_interval(np.array([sample.value]), error, tasks, sample.confidence)
-        return (low.item(), high.item()) if tasks > 1 else None
+        rows = sample.frame.select(CLUSTER, hit.alias("hit"), label.alias("label"))
+        rows = rows.drop_nulls("label")
+        tasks = rows[CLUSTER].n_unique()
+        if tasks < 2:
+            return None
+        labels = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len()).sort("hit", "n")
+        hits, n = (labels[c].cast(pl.Float64).to_numpy() for c in ("hit", "n"))
+        ends = binomial_interval(hits, n, sample.confidence)
+        down, up = (np.linalg.norm(hits / n - end) / len(n) for end in ends)
+        wider = linear.widening(sample) if sample.clustered else 1.0
+        low, high = sample.value - wider * down, sample.value + wider * up
+        return max(0.0, float(low)), min(1.0, float(high))
 
 
 @share(

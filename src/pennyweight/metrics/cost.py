@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import polars as pl
 
 from pennyweight.define import amount, metric, share
-from pennyweight.stats.interval import wilson_interval, z_quantile
-from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, percentiles
+from pennyweight.stats.ratio_of_sums import RatioOfSums
+from pennyweight.stats.resample import Linearised
 
 GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 """The grades with the lowest score that earns each; below the last it is F."""
@@ -77,35 +76,22 @@ def ratio_or_infinity(spent: pl.Expr, passes: pl.Expr, records: pl.Expr) -> pl.E
     return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 
 
-def cost_per_pass(draws: Draws) -> Ends:
-    """Return percentiles of the resampled cost per pass, widened by the pass rate's interval.
+def cost_against_passes(cost_usd: pl.Expr, passed: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the cost and the passes of the records that have both."""
+    both = cost_usd.is_not_null() & passed.is_not_null()
+    return pl.when(both).then(cost_usd), pl.when(both).then(passed)
 
-    If all attempts passed, or none did, every resample has the same pass rate, which does not make
-    the rate certain. The interval therefore covers at least the rates in the Wilson interval.
-    """
-    spent, passes, _ = draws.resampled.T
-    cost = np.full(len(spent), math.inf)
-    np.divide(spent, passes, out=cost, where=passes > 0)
-    ends = percentiles(cost, draws)
-    if ends is None:
-        return None
-    total, passed, records = draws.totals
-    rate, tasks = np.array([passed / records]), np.array([min(draws.tasks, records)])
-    low, high = wilson_interval(rate, tasks, z_quantile(draws.confidence))
-    mean = total / records
-    least = mean / high.item() if high.item() > 0 else math.inf
-    most = mean / low.item() if low.item() > 0 else math.inf
-    return min(ends[0], least), max(ends[1], most)
+
+COST_METHOD = (
+    "t, corrected for skewness, of cost − ratio · passes, clustered by task; "
+    "if none passed, from a lower bound to ∞"
+)
 
 
 @amount(
     formula="Σ cost_usd_i / Σ passed_i",
     unit="US$",
-    interval=ResampledSums(
-        cost_and_passes,
-        cost_per_pass,
-        text="bootstrap over tasks of cost and passes; if none passed, from a lower bound to ∞",
-    ),
+    interval=RatioOfSums(cost_against_passes, "bottom", COST_METHOD),
     spec="ProjectScylla, cost of pass",
 )
 def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:

@@ -5,20 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from pennyweight.define import amount, metric
-from pennyweight.stats.resample import Linearised, ratio_terms, smoothed_variance
+from pennyweight.stats.ratio_of_sums import RatioOfSums
 
 
 def _used(quality: pl.Expr, total_tokens: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     both = quality.is_not_null() & total_tokens.is_not_null()
     return pl.when(both).then(quality), pl.when(both).then(total_tokens)
-
-
-def _least_variance(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:
-    """Return the lower bound of the variance, used when all attempts score 1 or all score 0."""
-    gained, spent = _used(quality, total_tokens)
-    extreme = (gained.min() == gained.max()) & gained.max().is_in([0.0, 1.0])
-    least = smoothed_variance(gained.sum(), spent.count()) / spent.count() / spent.mean() ** 2
-    return pl.when(extreme).then(least)
 
 
 @amount(formula="(1/M) Σ prompt_tokens_i", unit="tokens", spec="Zeta Reason 6.1")
@@ -82,7 +74,7 @@ def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     unit="per token",
     range=(0, None),
     better="higher",
-    interval=Linearised(lambda *inputs: ratio_terms(*_used(*inputs)), least=_least_variance),
+    interval=RatioOfSums(_used, "top"),
     spec="Metrics Guide, token efficiency",
 )
 def token_efficiency(quality: pl.Expr, total_tokens: pl.Expr) -> pl.Expr:

