@@ -148,9 +148,11 @@ def fixed(value: float, places: int) -> str:
 def _clock(milliseconds: float) -> str:
     """Write a long time in its two largest units.
 
-    >>> _clock(125_000), _clock(7_200_000)
-    ('2 min 5 s', '2 h 0 min')
+    >>> _clock(125_000), _clock(7_200_000), _clock(1e300), _clock(float("inf"))
+    ('2 min 5 s', '2 h 0 min', '2.78e+293 h', '∞ h')
     """
+    if milliseconds >= HUGE * 3_600_000:
+        return f"{fixed(milliseconds / 3_600_000, 0)} h"
     seconds = round(milliseconds / 1_000)
     if seconds < 60:
         return f"{seconds} s"
