@@ -10,8 +10,10 @@ from dataclasses import replace
 from socket import socket
 
 import pytest
+from click.testing import CliRunner
 
 from cli.command import pennyweight
+from pennyweight.cli.group import cli
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store import connection
 from pennyweight.store.connection import again, shown
@@ -223,3 +225,17 @@ def test_a_lock_is_waited_for_once(tmp_path, monkeypatch):
             assert time.monotonic() - began < 1.5 + 4 * connection.SHORT_WAIT
             other.rollback()
         store.set_run(RUN, status="done")
+
+
+@pytest.mark.parametrize("words", [("runs",), ("score", "latest"), ("rm", "latest", "--yes")])
+def test_a_lock_on_the_whole_store_ends_every_command(tmp_path, monkeypatch, words):
+    address = str(tmp_path / "store.db")
+    with closing(Store(address)) as store:
+        store.add_run(run())
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0.2)
+    with closing(sqlite3.connect(address, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        done = CliRunner().invoke(cli, [*words, "--store", address], standalone_mode=False)
+    assert isinstance(done.exception, StoreError)
+    assert "locked" in str(done.exception)
