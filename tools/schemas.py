@@ -211,6 +211,49 @@ _STEP: Fields = {
     "cost_of_further_pass": ({"type": "number"}, "cost_difference / pass_rate_difference."),
 }
 
+_RANK: Fields = {
+    "name": ({"type": "string"}, "The side."),
+    "rank": (_COUNT, "Its rank on the common tasks, 1 for the best."),
+    "low": (_COUNT, "The best rank that the data leave open."),
+    "high": (_COUNT, "The worst rank that the data leave open."),
+    "frontier": (
+        _NUMBER,
+        "How often it is on the cost frontier when tasks are resampled; null without costs.",
+    ),
+}
+
+_RANKING: Fields = {
+    "metric": ({"type": "string"}, "The metric that the sides are ranked by."),
+    "tasks": (_COUNT, "The number of tasks that all sides tried."),
+    "groups": (
+        {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        "Sides that cannot be told apart, best first; a side can be in several groups.",
+    ),
+}
+
+_TASK: Fields = {
+    "task": ({"type": "string"}, "The task."),
+    "values": ({"type": "object"}, "The mean value of each side."),
+    "mean": ({"type": "number"}, "The mean of the sides."),
+    "difficulty": (_NUMBER, "Its difficulty in logits (Rasch); null with fewer than 8 sides."),
+    "discrimination": (
+        _NUMBER,
+        "Its correlation with the other tasks over the sides; null with fewer than 3 sides.",
+    ),
+    "influence": (
+        {"type": "number"},
+        "How far it moves the difference between 'side' and the baseline.",
+    ),
+    "side": ({"type": "string"}, "The side that it moves most."),
+}
+
+_TASKS: Fields = {
+    "metric": ({"type": "string"}, "The metric that the values are of."),
+    "common": (_COUNT, "The number of tasks that all sides tried."),
+    "solved_by_all": (_COUNT, "The number of tasks that every side solves in every attempt."),
+    "solved_by_none": (_COUNT, "The number of tasks that no side solves."),
+}
+
 _DOMINATED: Fields = {
     "name": ({"type": "string"}, "A side that another one dominates."),
     "by": ({"type": "string"}, "A side that costs no more and passes at least as often."),
@@ -245,6 +288,8 @@ def comparison_schema() -> dict[str, Any]:
         "marginal": _list(_described(_STEP)),
         "dominated": _list(_described(_DOMINATED)),
     }
+    ranking = {**_described(_RANKING), "sides": _list(_described(_RANK))}
+    tasks = {**_described(_TASKS), "most_influential": _list(_described(_TASK))}
     whole = {
         "baseline": {"type": "string"},
         "by": {"type": "array", "items": {"type": "string"}},
@@ -257,6 +302,15 @@ def comparison_schema() -> dict[str, Any]:
         },
         "comparisons": {**_COUNT, "description": "How many tests Holm's method corrects for."},
         "pairs": _list(_described(_PAIR), _described(_HELD)),
+        "ranking": {
+            "anyOf": [{"type": "null"}, _object(ranking)],
+            "description": "The ranks of three or more sides.",
+        },
+        "tasks": {
+            "anyOf": [{"type": "null"}, _object(tasks)],
+            "description": "What the tasks that all sides tried contribute, the ten that move "
+            "the differences most; 'compare --tasks' lists all.",
+        },
         "words": {"type": "array", "items": {"type": "string"}},
     }
     return {

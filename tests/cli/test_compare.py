@@ -98,7 +98,7 @@ def test_json_has_what_is_promised(study):
 
 
 def test_words_say_what_to_do(study):
-    first, second, last = study["words"]
+    first, second, last, ranks = study["words"]
     assert re.fullmatch(
         r"T1 passes 21\.3 points more often than T0 \(95 %: 11\.9 to 30\.4 points\) and costs "
         r"1\.8 times as much per attempt \(95 %: 1\.73 to 1\.82 times\); "
@@ -106,6 +106,7 @@ def test_words_say_what_to_do(study):
         first,
     )
     assert "34 tasks tried by both. Left out: 2 tried only by T0." in second
+    assert ranks == "Ranked by pass rate, the data do not separate T1 and T2."
     assert last.startswith("The cheapest pass: T0, $0.0804 (each over its own tasks). Going ")
     few = compared(EXAMPLES / "records.jsonl")["words"][0]
     assert few.startswith("No difference in accuracy was shown between T1 and T0 (+12.5 points;")

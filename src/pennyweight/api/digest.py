@@ -13,7 +13,7 @@ import polars as pl
 
 from pennyweight.catalogue import chosen
 from pennyweight.errors import InputError, UsageError
-from pennyweight.render.sentences import sentences
+from pennyweight.render.comparison import words
 from pennyweight.scoring import chart_data as data
 from pennyweight.scoring.comparison import compare
 from pennyweight.scoring.digest import (
@@ -109,7 +109,7 @@ def compared(
     """
     found = compare(sources, ScoreRequest(confidence=confidence), by, titles=titles)
     pairs = found.to_dict()["pairs"]
-    return {"words": list(sentences(found)), "pairs": pairs, "by": list(found.by)}
+    return {"words": words(found), "pairs": pairs, "by": list(found.by)}
 
 
 @dataclass(frozen=True, slots=True)

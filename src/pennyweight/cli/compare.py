@@ -14,6 +14,7 @@ Examples:
   pennyweight compare latest --by subject --baseline ours
   pennyweight compare before.jsonl after.jsonl --metric accuracy
   pennyweight compare before.jsonl after.jsonl --metric pass_rate --margin 2%
+  pennyweight compare latest --tasks
   pennyweight compare log.csv --map subject=agent --map task_id=suite,question
 """
 
@@ -29,6 +30,7 @@ Examples:
 @option("--all-pairs", "Compare every side with every other.", is_flag=True)
 @names_option("--metric", "Compare these metrics.")
 @option("--margin", "Test if a side is no worse by more than this, or equivalent.", "2%")
+@option("--tasks", "List what each task contributes, the most influential first.", is_flag=True)
 @record_options
 def command(
     sources: tuple[str, ...],
@@ -37,6 +39,7 @@ def command(
     all_pairs: bool,
     metric: list[str],
     margin: str | None,
+    tasks: bool,
     store: str | None,
     format: str,
     **scoring: Any,
@@ -50,12 +53,12 @@ def command(
     """
     from pennyweight.api.compare import compare
     from pennyweight.api.sources import resolve
-    from pennyweight.render.comparison import render
+    from pennyweight.render.comparison import render, render_tasks
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)
     sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
     compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)
     note_reading(compared, options["prices"])
-    click.echo(render(compared, format), nl=False)
+    click.echo((render_tasks if tasks else render)(compared, format), nl=False)
     note_unfinished(resolved)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from rich.table import Table
 from rich.text import Text
 
+from pennyweight.errors import UsageError
 from pennyweight.render.format import difference_cells, estimate_cells, heading, unit_of
 from pennyweight.render.plain import (
     csv_table,
@@ -17,10 +19,11 @@ from pennyweight.render.plain import (
     one_line,
     wrapped,
 )
-from pennyweight.render.sentences import sentences
+from pennyweight.render.sentences import MAX_LISTED_NAMES, QUALITY, listed, sentences
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.pairs import Pair
+from pennyweight.scoring.ranking import SideRank
 from pennyweight.text.format import (
     MISSING,
     count,
@@ -50,9 +53,38 @@ COLUMNS = {
 def render(comparison: Comparison, format: str) -> str:  # noqa: A002
     """Write a comparison in one of the formats."""
     if format == "json":
-        return json_text({**comparison.to_dict(), "words": sentences(comparison)})
+        return json_text({**comparison.to_dict(), "words": words(comparison)})
     ways = {"csv": _csv, "markdown": _markdown, "table": as_table}
     return ways[format](comparison)
+
+
+def words(comparison: Comparison) -> list[str]:
+    """Write a comparison in sentences, those about ranks and tasks at the end."""
+    ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
+    return [*sentences(comparison), *([ranks] if ranks else [])]
+
+
+def _ranks(comparison: Comparison) -> Iterator[str]:
+    """Say which of several sides cannot be told apart."""
+    if ranking := comparison.ranking:
+        noun = QUALITY[ranking.metric].noun if ranking.metric in QUALITY else ranking.metric
+        alike = [listed(group) for group in ranking.groups if len(group) > 1]
+        if not alike:
+            yield f"All sides differ in {noun}, in this order: {listed(sum(ranking.groups, ()))}."
+        elif len(alike) <= MAX_LISTED_NAMES:
+            yield f"Ranked by {noun}, the data do not separate {'; nor '.join(alike)}."
+
+
+def _tasks(comparison: Comparison) -> Iterator[str]:
+    """Say how many tasks do not tell the sides apart."""
+    common = comparison.common
+    if common and (same := common.solved_by_all + common.solved_by_none):
+        rest = count(len(common.tasks) - same)
+        yield (
+            f"Every side solves {count(common.solved_by_all)} of the "
+            f"{plural(len(common.tasks), 'common task')} in every attempt, and none solves "
+            f"{count(common.solved_by_none)}: {rest} can tell them apart."
+        )
 
 
 def _csv(comparison: Comparison) -> str:
@@ -68,7 +100,7 @@ def _csv(comparison: Comparison) -> str:
 
 def _markdown(comparison: Comparison) -> str:
     """Write the sentences as a list, then the sides and the pairs as tables."""
-    parts = ["".join(f"- {markdown_text(line)}\n" for line in sentences(comparison))]
+    parts = ["".join(f"- {markdown_text(line)}\n" for line in words(comparison))]
     head, *body = _sides(comparison, narrow=False)
     rows = [[cell.replace("\n", " (") + ")" * ("\n" in cell) for cell in row] for row in body]
     parts.append(markdown_table([head, *rows], right=range(1, len(head))))
@@ -90,10 +122,14 @@ def as_table(comparison: Comparison) -> str:
     """Write for the terminal: the sentences, then the sides, then the pairs."""
     terminal = Terminal()
     width = min(terminal.width, TEXT_WIDTH)
-    for text in sentences(comparison):
+    for text in words(comparison):
         terminal.print("\n".join(wrapped(text, width=width)))
     terminal.print()
-    for head, *body in _fitting(_sides(comparison, narrow=True), terminal.width):
+    tables = list(_fitting(_sides(comparison, narrow=True), terminal.width))
+    if comparison.ranking and len(tables) > 1:
+        without = _sides(replace(comparison, ranking=None), narrow=True)
+        tables = list(_fitting(without, terminal.width))
+    for head, *body in tables:
         terminal.print(_sides_table(head, body))
     if across := _across(comparison):
         terminal.print("\n".join(wrapped(across, width=width)), style="dim")
@@ -171,21 +207,71 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
         names.remove("impl_rate_mean")
     graded = not comparison.asked and any(s["grade"].value is not None for s in sides)
     grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
+    ranks = comparison.ranking
     rows = [
         [
             ", ".join(comparison.by),
             "records",
+            *(["rank"] if ranks else []),
             *(COLUMNS.get(n) or heading(n) for n in names),
             *grade,
         ]
     ]
     for side in sides:
-        cells = [_estimate(n, side, narrow=narrow) for n in names]
+        cells = [_rank(ranks[side.name])] if ranks else []
+        cells += [_estimate(n, side, narrow=narrow) for n in names]
         if graded:
             cells += [] if narrow else [str(side["grade"].value or MISSING)]
             cells.append(_uplift(side, comparison))
         rows.append([one_line(side.name, 24), count(side.group.records), *cells])
     return rows
+
+
+def _rank(side: SideRank) -> str:
+    """Write the ranks that the data leave open."""
+    return f"{side.low}–{side.high}" if side.low < side.high else str(side.low)
+
+
+def render_tasks(comparison: Comparison, format: str) -> str:  # noqa: A002
+    """Write what each common task contributes, the most influential first."""
+    common = comparison.common
+    if not common:
+        raise UsageError("The sides have no tasks in common, so there are no tasks to list.")
+    effects = common.effects(comparison.baseline)
+    if format == "json":
+        return json_text({"tasks": common.to_dict(comparison.baseline, len(effects))})
+    head = ["task", *common.sides, "mean", "difficulty", "discrimination", "influence", "on"]
+    rows = [
+        [e.task, *e.values, e.mean, e.difficulty, e.discrimination, e.influence, e.side]
+        for e in effects
+    ]
+    if format == "csv":
+        return csv_table([head, *rows])
+    unit = unit_of(common.metric)
+    keep = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
+    shown = [
+        [
+            one_line(e.task, 40),
+            *(quantity(v, unit) for v in (*e.values, e.mean)),
+            difference(e.difficulty),
+            difference(e.discrimination),
+            points(e.influence) if unit == SHARE else difference(e.influence),
+            one_line(e.side, 24),
+        ]
+        for e in effects
+    ]
+    cells = [[row[i] for i in keep] for row in (head, *shown)]
+    if format == "markdown":
+        return markdown_table(cells, right=range(1, len(keep) - 1))
+    terminal = Terminal()
+    terminal.print(_sides_table(cells[0], cells[1:]))
+    text = (
+        f"{common.metric} of each side and their mean. discrimination: correlation with the other "
+        "tasks. influence: how far the task moves the difference between the side in the last "
+        f"column and {comparison.baseline}."
+    )
+    terminal.print("\n".join(wrapped(text, width=min(terminal.width, TEXT_WIDTH))), style="dim")
+    return terminal.text()
 
 
 def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
@@ -256,6 +342,8 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     yield f"{level(comparison.confidence)} confidence intervals are shown {where}."
     if not comparison.comparisons:
         return
+    if comparison.ranking:
+        yield "rank: the ranks that the data leave open, tested for all sides at once."
     if comparison.comparisons == 1:
         holm = "the same, because there is one comparison"
     else:

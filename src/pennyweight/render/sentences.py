@@ -278,12 +278,12 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
     for common in overlap.common if overlap else ():
         left = _joined(
             [
-                f"{_listed(one.values)} ({plural(one.records, 'record')} of {one_line(one.side)})"
+                f"{listed(one.values)} ({plural(one.records, 'record')} of {one_line(one.side)})"
                 for one in common.alone
             ]
         )
         noun = common.column if len(common.values) == 1 else f"{common.column}s"
-        lines.append(f"(Compared: {noun} {_listed(common.values)}. Left out: {left}.)")
+        lines.append(f"(Compared: {noun} {listed(common.values)}. Left out: {left}.)")
     return lines
 
 
@@ -309,11 +309,11 @@ def _cheapest(comparison: Comparison, best: Frontier) -> str:
     unknown = [s.name for s in comparison.sides if s.name not in known]
     if best.name is None:
         if any(comparison[name].number("pass_rate") for name in unknown):
-            return f"The cost of a pass is not known for {_listed(unknown)}; nothing else passed."
+            return f"The cost of a pass is not known for {listed(unknown)}; nothing else passed."
         return "Nothing passed on any side, so a pass has no price."
     name, price = one_line(best.name), money(best.cost_of_pass)
     if len(known) == 1:
-        return f"A pass of {name} costs {price}; the cost is not known for {_listed(unknown)}."
+        return f"A pass of {name} costs {price}; the cost is not known for {listed(unknown)}."
     tied = [
         other
         for other, cost in known.items()
@@ -321,11 +321,11 @@ def _cheapest(comparison: Comparison, best: Frontier) -> str:
     ]
     text = f"The cheapest pass: {name}, {price}"
     if tied:
-        text += f", tied with {_listed(tied)}"
+        text += f", tied with {listed(tied)}"
     if comparison[best.name].unpriced:
         text += ", as far as costs are known"
     if unknown:
-        text += f"; not known for {_listed(unknown)}"
+        text += f"; not known for {listed(unknown)}"
     return f"{text}{_own_tasks(comparison)}."
 
 
@@ -388,7 +388,7 @@ def _joined(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Join names; a long list is cut."""
     shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
     if len(names) > MAX_LISTED_NAMES:

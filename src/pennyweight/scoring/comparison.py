@@ -18,6 +18,7 @@ from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.ranking import CommonTasks, Ranking
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.source import Source
@@ -180,6 +181,10 @@ class Comparison:
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
     unpriced: tuple[str, ...] = ()
+    ranking: Ranking | None = None
+    """The ranks of three or more sides."""
+    common: CommonTasks | None = field(default=None, repr=False)
+    """The tasks that all sides tried."""
 
     def __getitem__(self, name: str) -> ComparedSide:
         for side in self.sides:
@@ -242,6 +247,8 @@ class Comparison:
             },
             "comparisons": self.comparisons,
             "pairs": [pair.to_dict() for pair in self.pairs],
+            "ranking": self.ranking.to_dict() if self.ranking else None,
+            "tasks": self.common.to_dict(self.baseline) if self.common else None,
         }
 
 
@@ -291,6 +298,7 @@ def compare(
     for a, b in ((names.index(a), names.index(b)) for a, b in related):
         if (a, b) not in overlaps and (b, a) not in overlaps:
             overlaps[a, b] = units.overlap(names, a, b)
+    common = CommonTasks.of(units, names)
     return Comparison(
         by=columns,
         baseline=base,
@@ -307,6 +315,8 @@ def compare(
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,
+        ranking=common.ranking(request.confidence, request.seed) if common else None,
+        common=common,
     )
 
 

@@ -1,0 +1,112 @@
+"""Ranks against plain references, and how often their ranges are right."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pennyweight.stats.ranks import (
+    discriminations,
+    frontier_shares,
+    in_blocks,
+    rank_ranges,
+    rasch_difficulties,
+    shown_better,
+)
+
+
+def passes(rng, ease, sides):
+    return (rng.random((len(ease), sides)) < ease[:, None]).astype(float)
+
+
+def test_equal_sides_are_rarely_told_apart():
+    rng = np.random.default_rng(1)
+    wrong = [
+        shown_better(passes(rng, rng.beta(2, 1, 20), 4), 0.95, seed).any() for seed in range(150)
+    ]
+    assert np.mean(wrong) <= 0.08
+
+
+def test_ranges_contain_the_true_rank_and_narrow_with_more_tasks():
+    rng = np.random.default_rng(2)
+    widths = {}
+    for tasks in (20, 400):
+        found = [
+            rank_ranges((rng.random((tasks, 3)) < (0.8, 0.6, 0.4)).astype(float), 0.95, seed)
+            for seed in range(40)
+        ]
+        held = [all(a <= i + 1 <= b for i, (a, b) in enumerate(zip(f.low, f.high, strict=True)))
+                for f in found]  # fmt: skip
+        assert np.mean(held) >= 0.95
+        widths[tasks] = np.mean([np.subtract(f.high, f.low).sum() for f in found])
+    assert widths[400] < 0.1 < widths[20]
+
+
+def test_two_sides_are_told_apart_as_all_sign_flips_say():
+    rng = np.random.default_rng(3)
+    told = []
+    for seed in range(40):
+        values = (rng.random((9, 2)) < (0.85, 0.3)).astype(float)
+        apart = values[:, 0] - values[:, 1]
+
+        def t(d):
+            spread = d.std(ddof=1)
+            return abs(d.mean()) / spread if spread > 1e-9 else (math.inf if d.any() else 0.0)
+
+        drawn = [t(apart * signs) for signs in product((-1, 1), repeat=9)]
+        p = np.mean([d >= t(apart) - 1e-9 for d in drawn])
+        if abs(p - 0.05) > 0.02:
+            told.append(shown_better(values, 0.95, seed).any() == (p < 0.05))
+    assert len(told) > 10
+    assert all(told)
+
+
+def test_sides_that_never_differ_share_their_rank():
+    found = rank_ranges(np.ones((30, 3)), 0.95, 0)
+    assert (found.rank, found.low, found.high) == ((1, 1, 1), (1, 1, 1), (3, 3, 3))
+    assert found.groups == ((0, 1, 2),)
+
+
+def test_groups_overlap_where_the_middle_is_not_separated_from_either_end():
+    rng = np.random.default_rng(5)
+    values = (rng.random((60, 3)) < (0.75, 0.6, 0.45)).astype(float)
+    found = rank_ranges(values, 0.95, 0)
+    assert found.groups == ((0, 1), (1, 2))
+    assert (found.low, found.high) == ((1, 1, 2), (2, 3, 3))
+
+
+def test_very_many_tasks_are_taken_in_blocks():
+    values = np.random.default_rng(6).random((5_500, 2))
+    blocks = in_blocks(values, 0)
+    assert blocks.shape == (1000, 2)
+    assert blocks.mean(axis=0) == pytest.approx(values.mean(axis=0), abs=0.01)
+    assert in_blocks(values[:1500], 0) is not None
+    assert len(in_blocks(values[:1500], 0)) == 1500
+
+
+def test_a_side_that_is_worse_and_dearer_is_never_on_the_frontier():
+    good, bad = np.tile([1.0, 1, 0, 1], 10), np.tile([0.0, 1, 0, 0], 10)
+    shares = frontier_shares(np.c_[good, bad], np.c_[good + 1, good + 2], 0)
+    assert shares.tolist() == [1.0, 0.0]
+
+
+def test_discrimination_is_the_correlation_with_the_other_tasks():
+    values = np.random.default_rng(7).random((5, 6))
+    for task, found in enumerate(discriminations(values)):
+        rest = np.delete(values, task, axis=0).sum(axis=0)
+        assert found == pytest.approx(np.corrcoef(values[task], rest)[0, 1])
+    assert np.isnan(discriminations(np.ones((3, 4)))).all()
+
+
+def test_rasch_difficulties_are_those_that_the_data_were_drawn_with():
+    rng = np.random.default_rng(8)
+    true, ability = np.linspace(-2, 2, 30), rng.normal(0, 1.5, 60)
+    tries = np.full((30, 60), 3.0)
+    drawn = rng.binomial(3, 1 / (1 + np.exp(true[:, None] - ability))).astype(float)
+    found = rasch_difficulties(drawn, tries)
+    apart = (found - true) - (found - true).mean()
+    assert np.abs(apart).mean() < 0.2
+    everyone = rasch_difficulties(np.full((1, 8), 3.0), np.full((1, 8), 3.0))
+    assert np.isfinite(everyone).all()
+    assert everyone[0] < -1
