@@ -173,6 +173,17 @@ def test_a_latency_and_a_cost_can_be_gated_on_their_interval():
     assert verdict(made, slow).verdict == "fail"
 
 
+def test_an_end_that_is_missing_asks_for_more_attempts():
+    few = [{"task_id": str(i), "latency_ms": 1000.0} for i in range(30)]
+    made = {"on": "confident", "thresholds": {"latency_p95": "2s"}}
+    (decision,) = verdict(made, few).gates
+    assert decision.verdict == "inconclusive"
+    assert "too few for an end on that side; more would give one" in decision.why
+    two = [{"task_id": str(i), "cost_usd": 0.1} for i in range(2)]
+    made = {"on": "confident", "thresholds": {"cost_usd_mean": "$0.15"}}
+    assert verdict(made, two).verdict == "inconclusive"  # two equal numbers are no certainty
+
+
 NAMES = ["A", "B", "C", "D"]
 CATEGORIES = ["happy_path", "adversarial", "edge_case", None]
 numbers = st.floats(0, 5, allow_nan=False)

@@ -147,7 +147,11 @@ class ThresholdTest:
         alone = self.ends(pass_level)[1 if up else 0]
         if isinstance(alone, float) and not self.threshold.holds(alone):
             why += "On its own it would fail, but the gates share one error rate. "
-        return self.decision("inconclusive", why + more_needed(needed), low, high, needed=needed)
+        if not math.isfinite(worst if held else best):
+            why += "The attempts so far are too few for an end on that side; more would give one."
+        else:
+            why += more_needed(needed)
+        return self.decision("inconclusive", why, low, high, needed=needed)
 
     def ends(self, level: float) -> tuple[Value, Value]:
         """Return the ends of the interval, each wrong with probability at most `level`."""

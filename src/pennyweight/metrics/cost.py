@@ -46,7 +46,7 @@ def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
 
 OF_TOTAL = Linearised(
     lambda cost_usd: cost_usd * cost_usd.count(),  # the mean of these is the total
-    text="t, clustered by task, for another run of this size",
+    text="t, clustered by task; of the expected total of a run of this size",
 )
 
 
@@ -56,7 +56,8 @@ OF_TOTAL = Linearised(
 def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     """Total cost of all attempts, including those that ended in an error.
 
-    The interval is for the total of another run of the same size.
+    The interval is of the expected total of a run of this size on tasks like these; a single run
+    varies more.
 
     >>> evaluate(cost_usd_total, cost_usd=[0.25, 0.75, None])
     1.0
