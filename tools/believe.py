@@ -35,8 +35,9 @@ def statistics_tables() -> str:
     saved = _read(STATISTICS)
     rows: list[dict[str, Any]] = saved["rows"]
     missed = sum(not row["met"] for row in rows)
+    drawn = [row["sets"] for row in rows if row["error"]]
     lines = [
-        f"Seed {saved['seed']}, {saved['sets']:,} data sets a row (gates fewer): "
+        f"Seed {saved['seed']}, {min(drawn):,} to {max(drawn):,} data sets a row: "
         f"{len(rows) - missed} of {len(rows)} rows hold.\n"
     ]
     for section in dict.fromkeys(row["section"] for row in rows):
