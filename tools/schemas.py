@@ -109,7 +109,16 @@ def scores_schema() -> dict[str, Any]:
             "groups": {
                 "type": "array",
                 "items": {"type": "object", "properties": group, "required": list(group)},
-            }
+            },
+            "weight": {
+                "enum": ["records", "tasks"],
+                "description": "What weighs the same in a mean: each record or each task.",
+            },
+            "estimand": {
+                "enum": ["tasks-like-these", "these-tasks"],
+                "description": "What the intervals are about: the mean over tasks like these "
+                "(generalised accuracy), or over these tasks alone (benchmark accuracy).",
+            },
         },
         "required": ["groups"],
     }

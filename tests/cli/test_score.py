@@ -100,7 +100,7 @@ def test_k_is_an_option_of_metrics_of_repeated_attempts(tmp_path: Path) -> None:
 
 def test_json_of_groups_has_one_object_for_each(path: Path) -> None:
     result = pennyweight("score", path, "--by", "shade,model", "--format", "json")
-    assert set(result.json) == {"groups"}
+    assert set(result.json) == {"groups", "weight", "estimand"}
     groups = [g["group"] for g in result.json["groups"]]
     assert all(list(g) == ["shade", "model"] for g in groups)
     assert {g["shade"] for g in groups} == {"dark", "light", None}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
+from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
@@ -35,6 +36,8 @@ def score(
     checks: str | Path | None = None,
     answer: str | None = None,
     match: str | None = None,
+    weight: str = "records",
+    estimand: str = "tasks-like-these",
     store: str | Store | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
@@ -47,7 +50,9 @@ def score(
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `answer`
     and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
-    suite. Other keywords are options of metrics, such as `positive="yes"`.
+    suite. With `weight="tasks"`, means count each task once, however often it was attempted. With
+    `estimand="these-tasks"`, intervals are about these tasks alone, not about tasks like these.
+    Other keywords are options of metrics, such as `positive="yes"`.
 
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
@@ -56,7 +61,8 @@ def score(
     sources, unpriced = rescored(resolve(source, store), by, prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
     options |= rules(answer, match)
-    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
+    means = Estimand.of(weight, estimand)
+    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options, means)
     work = Scoring.of(sources, request, by, everything=per_task is not None)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)
@@ -70,6 +76,7 @@ def score(
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,
         unpriced=unpriced,
+        estimand=means,
     )
 
 

@@ -8,6 +8,7 @@ import click
 
 from pennyweight.cli.notes import note_reading, note_unfinished
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
+from pennyweight.errors import UsageError
 
 EPILOG = """\b
 Examples:
@@ -56,6 +57,8 @@ def command(
     from pennyweight.render.comparison import render, render_tasks
 
     options = scoring_options(**scoring)
+    if options.pop("weight", "tasks") != "tasks":
+        raise UsageError("compare tests tasks, each once; --weight records is for score.")
     resolved = resolve(sources, store)
     sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
     compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)

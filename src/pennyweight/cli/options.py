@@ -93,6 +93,9 @@ where_option = pairs_option("--where", "Use only these records.", "COLUMN=VALUE"
 
 skip_bad_option = option("--skip-bad", "Leave out bad records, and count them.", is_flag=True)
 
+WEIGHTS = ("records", "tasks")
+"""Values of `--weight` that say what counts once."""
+
 SCORING = (
     option("--answer", "How to extract answers, such as last_number.", "RULE"),
     option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
@@ -100,7 +103,12 @@ SCORING = (
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
     option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),
-    option("--weight", "Weight of a metric in weighted_score.", "METRIC=W", multiple=True),
+    option(
+        "--weight",
+        "'tasks' counts each task once in means; METRIC=W is a weight in weighted_score.",
+        "tasks|METRIC=W",
+        multiple=True,
+    ),
     option("--set", "Option of a metric, such as bins=15.", "OPTION=VALUE", multiple=True),
     confidence_option,
     option("--seed", "Random seed.", type=click.IntRange(0), default=0),
@@ -141,8 +149,10 @@ def scoring_options(
     """Return the keywords that `score` and `compare` take for the values of `record_options`."""
     options = keywords | settings(set)
     options |= {n: v for n, v in (("positive", positive), ("k", k)) if v is not None}
-    if weight:
-        options["weights"] = numbers("--weight", weight)
+    if weighted := [w for w in weight if w not in WEIGHTS]:
+        options["weights"] = numbers("--weight", weighted)
+    if whole := [w for w in weight if w in WEIGHTS]:
+        options["weight"] = whole[-1]
     if sys.stderr.isatty():
         options["progress"] = ReadingProgress()
     return options

@@ -27,6 +27,12 @@ Other column names that are recognized: {KNOWN_NAMES}.
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @names_option("--by", "Group by these columns.", "COLUMNS")
 @names_option("--metric", "Compute only these metrics.")
+@option(
+    "--estimand",
+    "What intervals are about: tasks like these, or these tasks alone.",
+    type=click.Choice(["tasks-like-these", "these-tasks"]),
+    default="tasks-like-these",
+)
 @record_options
 @option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
 @option("--per-task", "Also write each record with its measures to FILE.", "FILE")
@@ -34,6 +40,7 @@ def command(
     sources: tuple[str, ...],
     by: list[str],
     metric: list[str],
+    estimand: str,
     checks: str | None,
     per_task: str | None,
     store: str | None,
@@ -52,7 +59,8 @@ def command(
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)
-    scores = score(resolved, by=by, metrics=metric, per_task=per_task, checks=checks, **options)
+    files: dict[str, Any] = {"per_task": per_task, "checks": checks}
+    scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])

@@ -39,6 +39,8 @@ from pennyweight.text.format import (
 from pennyweight.text.notation import SHARE, largest_of
 
 TEXT_WIDTH = 80
+NOTICEABLE = 0.01
+"""By how much a tested difference may deviate from that of the table without a remark."""
 COLUMNS = {
     "pass_rate": "pass rate",
     "accuracy": "accuracy",
@@ -61,7 +63,27 @@ def render(comparison: Comparison, format: str) -> str:  # noqa: A002
 def words(comparison: Comparison) -> list[str]:
     """Write a comparison in sentences, those about ranks and tasks at the end."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
-    return [*sentences(comparison), *([ranks] if ranks else [])]
+    return [*sentences(comparison), *_tested(comparison), *([ranks] if ranks else [])]
+
+
+def _tested(comparison: Comparison) -> Iterator[str]:
+    """Give the values that a test is about, where those of the table differ from them."""
+    for pair in comparison.pairs:
+        if pair.metric not in QUALITY or pair.metric not in comparison[pair.a].group.estimates:
+            continue
+        a, b = (comparison[name].number(pair.metric) for name in (pair.a, pair.b))
+        if a is None or b is None or pair.difference is None:
+            continue
+        if abs((b - a) - pair.difference) > NOTICEABLE:
+            unit = unit_of(pair.metric)
+            means = (quantity(mean, unit) for mean in (pair.mean_a, pair.mean_b))
+            of_a, of_b = (
+                f"{one_line(n)} has {v}" for n, v in zip((pair.a, pair.b), means, strict=True)
+            )
+            yield (
+                f"On the tasks that both tried, each counted once, {of_a} and {of_b} in "
+                f"{QUALITY[pair.metric].noun}: the test is about these values."
+            )
 
 
 def _ranks(comparison: Comparison) -> Iterator[str]:
@@ -339,7 +361,8 @@ def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
 
 def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     """Explain the columns."""
-    yield f"{level(comparison.confidence)} confidence intervals are shown {where}."
+    intervals = f"{level(comparison.confidence)} confidence intervals, for tasks like these,"
+    yield f"{intervals} are shown {where}."
     if not comparison.comparisons:
         return
     if comparison.ranking:

@@ -49,11 +49,20 @@ def _markdown(scores: Scores) -> str:
     return "\n".join(parts)
 
 
+UNEVEN = "Tasks have unequal numbers of attempts: means weigh attempts, --weight tasks tasks."
+
+
 def repeats_of(scores: Scores) -> list[str]:
-    """Describe repeated attempts, if a metric of them is shown."""
+    """Describe repeated attempts, if a metric of them is shown; and uneven ones in any case.
+
+    Attempts are uneven if a task has at least twice as many as another.
+    """
     shown = any(METRICS[n].over == "tasks" for g in scores.groups for n in g.estimates)
     groups = [(g.name, g.repeats.to_dict() if g.repeats else None) for g in scores.groups]
-    return list(repeat_lines(groups)) if shown else []
+    uneven = scores.estimand.weight == "records" and any(
+        g.repeats and g.repeats.most >= 2 * g.repeats.fewest for g in scores.groups
+    )
+    return [*(repeat_lines(groups) if shown else ()), *([UNEVEN] if uneven else ())]
 
 
 def counts(group: Group) -> str:

@@ -15,6 +15,7 @@ from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title, repeats_of
 from pennyweight.render.terminal import GAP, Terminal, borderless
+from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.text.format import MISSING, count, level, quantity
@@ -181,13 +182,29 @@ def _footer(scores: Scores, *, brief: bool) -> list[str]:
         if empty and brief:
             lines.append(f"Not shown, because no metric has a value: {', '.join(empty)}.")
     else:
-        intervals = f"{level(scores.confidence)} confidence intervals"
+        about = scores.estimand.about.replace("-", " ")
+        intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
         lines = [f"{intervals} are shown below the values."]
         if _has_all_metrics(groups[0]):
             lines.append("Metrics without a value are not shown.")
         else:
             lines += _missing(groups)
+    if scores.estimand != USUAL:
+        lines.append(estimand_line(scores.estimand))
     return [*lines, *repeats_of(scores), "'pennyweight metrics NAME' explains a number."]
+
+
+def estimand_line(estimand: Estimand) -> str:
+    """Say what means weigh, and what their intervals are about, where that is not the usual."""
+    parts = []
+    if estimand.weight == "tasks":
+        parts.append("Means count each task once; metrics that are not means have no value.")
+    if estimand.about == "these-tasks":
+        parts.append(
+            "Intervals are about these tasks alone (benchmark accuracy): how other attempts at "
+            "them would end. They need two attempts at every task."
+        )
+    return " ".join(parts)
 
 
 def _has_all_metrics(group: Group) -> bool:

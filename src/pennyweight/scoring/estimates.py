@@ -13,6 +13,7 @@ import polars as pl
 
 from pennyweight.define import Metric, by_task, metric_named
 from pennyweight.errors import UsageError
+from pennyweight.scoring.estimands import USUAL, Estimand, restated
 from pennyweight.scoring.groups import GROUP, Grouped, Shape, shape_of
 from pennyweight.scoring.repeats import Attempts
 from pennyweight.stats.resample import Ends
@@ -41,6 +42,7 @@ def estimates(
     options: Mapping[str, Any],
     confidence: float,
     seed: int,
+    estimand: Estimand = USUAL,
 ) -> list[dict[str, Estimate]]:
     """Estimate metrics for each of the groups that a measured frame numbers.
 
@@ -52,6 +54,8 @@ def estimates(
     plain = {over: [m for m in wanted if m.over == over and not m.combined] for over in _OVER}
     found = _estimate(every, plain["all"]) | _estimate(scored, plain["scored"])
     found |= _over_tasks(scored, plain["tasks"])
+    if estimand != USUAL:
+        found = restated(found, scored, wanted, estimand)
     for metric in wanted:
         if metric.combined:
             found[metric.name] = combine(metric, found, groups, options)

@@ -20,6 +20,7 @@ from pennyweight.define import (
 )
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
+from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask
@@ -70,6 +71,7 @@ class ScoreRequest:
     skip_bad: bool = False
     progress: Callable[[int], None] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    estimand: Estimand = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class Scoring:
     ) -> tuple[tuple[Group, ...], pl.DataFrame]:
         """Score measured records by group; also return them with their group and cluster."""
         groups, frame = _number_groups(frame, by)
-        asked = self.metrics, self.options, self.request.confidence, self.request.seed
+        request = self.request
+        asked = self.metrics, self.options, request.confidence, request.seed, request.estimand
         found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
         counted = _counted(frame, len(groups))
         repeated = repeats(frame, len(groups), self.options, self.request.confidence)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from pennyweight.define import METRICS
+from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.scoring.repeats import Repeats
 from pennyweight.text.format import MISSING, estimate, plural, quantity
@@ -110,6 +111,7 @@ class Scores:
     unused: tuple[str, ...] = field(default=(), repr=False)
     unpriced: tuple[str, ...] = ()
     """Subjects whose cost stays, since the price list given does not name them."""
+    estimand: Estimand = USUAL
 
     def __getitem__(self, metric: str) -> Estimate:
         if len(self.groups) != 1:
@@ -128,7 +130,11 @@ class Scores:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `pennyweight score --format json` prints."""
-        return {"groups": [group.to_dict() for group in self.groups]}
+        return {
+            "groups": [group.to_dict() for group in self.groups],
+            "weight": self.estimand.weight,
+            "estimand": self.estimand.about,
+        }
 
     @property
     def frame(self) -> pl.DataFrame:
