@@ -205,6 +205,47 @@ def test_what_is_protected(tmp_path, path, is_answer):
     assert (rules.why_left_out(path) is None) is is_answer
 
 
+@pytest.mark.parametrize(
+    ("link", "is_answer"),
+    [
+        ("json", False),
+        ("pytest", False),
+        ("plain/types", False),
+        ("mypy", False),
+        ("evil-1.0.dist-info", False),
+        ("node_modules", False),
+        ("node_modules/.bin", False),
+        (".venv", False),
+        ("a/__pycache__", False),
+        (".git/hooks", False),
+        ("pyproject.toml", False),
+        ("package.json", False),
+        ("tests", False),
+        ("old", False),
+        ("latest", True),
+        ("docs/json", False),
+        ("node_modules/left", True),
+    ],
+)
+def test_a_link_is_no_way_around_the_protection(tmp_path, link, is_answer):
+    rules = rules_of(tmp_path, {"old/a": "", "plain/a": ""}, {}, verify_files={"tests/a.py": b""})
+    (rules.after / link).parent.mkdir(parents=True, exist_ok=True)
+    (rules.after / link).symlink_to("/workspace/helper")
+    assert (rules.why_left_out(link) is None) is is_answer
+
+
+def test_a_link_to_a_package_does_not_replace_the_test_runner(tmp_path):
+    code = """
+        os.mkdir("helper")
+        for name in ("__init__.py", "__main__.py"):
+            pathlib.Path("helper", name).write_text("raise SystemExit(0)")
+        os.symlink("helper", "pytest")
+    """
+    reply = attempt(agent_that(tmp_path, code), work=work_with())
+    assert reply.passed is False
+    assert list(left_out(reply)) == ["pytest"]
+
+
 def test_nothing_is_written_through_a_link(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -30,6 +30,8 @@ PROTECTED = {
         *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"),
         *("setup.cfg", "noxfile.py", "jest.config.*", "vitest.config.*", ".mocharc.*", ".rspec"),
         *("karma.conf.*", "playwright.config.*", "phpunit.xml*", ".proverc", ".cargo/config*"),
+        *("vite.config.*", "vitest.workspace.*", "babel.config.*", ".babelrc*", "bunfig.toml"),
+        *("ava.config.*", "cypress.config.*", ".nycrc*", ".coveragerc", "mypy.ini", ".mypy.ini"),
     ),
     "changes how an interpreter starts": (
         *("sitecustomize.*", "usercustomize.*", "*.pth", "*.egg-link", "pyvenv.cfg", ".npmrc"),
@@ -43,6 +45,11 @@ PROTECTED = {
     ),
 }
 """Why a file is left out, and the patterns of such files, in any folder."""
+FOLDERS = {
+    why: tuple("/".join(p.split("/")[:n]) for p in patterns for n in range(1, p.count("/") + 1))
+    for why, patterns in PROTECTED.items()
+}
+"""The same for the folders of such files: a link of that name could stand for one."""
 CALLED = {
     "make": ("makefile", "Makefile", "GNUmakefile", "*.mk"),
     "just": ("justfile", "Justfile", ".justfile"),
@@ -57,7 +64,8 @@ PARTS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
 """Files of which only some keys configure test runners."""
 MODULES = sys.stdlib_module_names | {
     *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"),
-    *("tomli", "coverage", "hypothesis", "nose2", "xdist", "tox", "nox"),
+    *("tomli", "coverage", "hypothesis", "nose2", "xdist", "execnet", "tox", "nox", "attr"),
+    *("mypy", "ruff", "flake8", "pylint", "black", "isort", "pyright", "behave", "pip", "build"),
 }
 """Modules of Python and of its test runners, which a file of the same name would replace."""
 UNREADABLE = "cannot be read"
@@ -100,6 +108,10 @@ class AnswerRules:
         for why, patterns in PROTECTED.items():
             if _matches(path, patterns):
                 return why
+            if self._is_link(path) and _matches(path, FOLDERS[why]):
+                return why
+        if self._is_link(path) and self._was_folder(path):
+            return "is a link in place of a folder"
         commands = " ".join(chain.from_iterable((*self.work.verify, *self.work.keep)))
         for program, patterns in CALLED.items():
             is_called = re.search(rf"(?<![\w.-])g?{program}(?![\w.-])", commands)
@@ -113,6 +125,14 @@ class AnswerRules:
             return f"changes {' or '.join(map(repr, keys[:2]))}, which can configure a test runner"
         return None
 
+    def _is_link(self, path: str) -> bool:
+        return (self.after / path).is_symlink()
+
+    def _was_folder(self, path: str) -> bool:
+        """Return whether the initial workspace or the hidden files have this folder."""
+        hidden = any(file.startswith(f"{path}/") for file in self.work.verify_files)
+        return hidden or (self.initial / path).is_dir()
+
     def _replaces_a_module(self, path: str) -> bool:
         """Return whether Python could import a file in place of one of its own modules.
 
@@ -121,7 +141,8 @@ class AnswerRules:
         """
         *above, name = path.split("/")
         module, _, suffix = name.partition(".")
-        if suffix.rpartition(".")[2] not in {"py", "so", "pyd"}:
+        is_package = not suffix and self._is_link(path)
+        if suffix.rpartition(".")[2] not in {"py", "so", "pyd"} and not is_package:
             return False
         if module == "__init__" and above:
             module = above.pop()
@@ -146,9 +167,11 @@ def _is_below(path: str, pattern: str) -> bool:
 
 
 def _parts(read: Callable[[str], Any], path: Path, keys: tuple[str, ...]) -> Any:
-    """Return some keys of a file; all of its content if it cannot be parsed."""
-    if not keys or path.is_symlink() or not path.is_file():
+    """Return some keys of a file; where a link leads; all content that cannot be parsed."""
+    if not keys or not (path.is_symlink() or path.is_file()):
         return {}
+    if path.is_symlink():
+        return path.readlink()
     content = path.read_bytes()
     try:
         table = read(content.decode())
