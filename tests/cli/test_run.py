@@ -128,7 +128,7 @@ def test_groups_are_checked_before_the_first_call_and_may_be_columns_of_tasks(
     write(answer="last_line")
     said = refused("run", "s.yaml", "--by", "hrad")
     assert "--by column 'hrad' is not known. Did you mean 'hard'?" in said
-    assert pennyweight("runs", "--format", "json").json == {"runs": []}
+    assert pennyweight("runs", "--format", "json").json["runs"] == []
     groups = run("s.yaml", "--by", "hard", "--format", "json").json["groups"]
     found = {g["group"]["hard"]: g["metrics"]["accuracy"] for g in groups}
     assert found == {"no": 1.0, "yes": 0.0}
