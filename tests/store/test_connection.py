@@ -228,6 +228,22 @@ def test_a_lock_is_waited_for_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("runs",), ("score", "latest"), ("rm", "latest", "--yes")])
+def test_a_lock_on_a_server_ends_every_command(postgresql, monkeypatch, words):
+    import psycopg
+
+    address = postgresql.database()
+    with closing(Store(address)) as store:
+        store.add_run(run())
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0.2)
+    with psycopg.connect(address) as other:
+        other.execute("LOCK TABLE pennyweight_run IN ACCESS EXCLUSIVE MODE")
+        done = CliRunner().invoke(cli, [*words, "--store", address], standalone_mode=False)
+        other.rollback()
+    assert isinstance(done.exception, StoreError)
+    assert "lock timeout" in str(done.exception)
+
+
+@pytest.mark.parametrize("words", [("runs",), ("score", "latest"), ("rm", "latest", "--yes")])
 def test_a_lock_on_the_whole_store_ends_every_command(tmp_path, monkeypatch, words):
     address = str(tmp_path / "store.db")
     with closing(Store(address)) as store:

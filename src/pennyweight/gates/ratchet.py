@@ -146,7 +146,7 @@ def _reached(decision: Decision, threshold: Threshold, value: float, quantile: f
     """Return what a system with this value stays above, or below if lower is better.
 
     Values from 0 to 1 vary no more than a rate does, so they get the error of one. How much other
-    numbers vary is estimated by each release anew, and the lucky ones seem to vary least.
+    numbers vary is estimated by each release again, and the lucky ones seem to vary least.
     """
     if decision.on == "value" and threshold.kind not in FRACTIONS:
         raise UsageError(

@@ -44,6 +44,7 @@ def connect(address: str) -> Engine:
             LockWait().listen(engine)
         else:
             engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
+            event.listen(engine, "connect", _limit_lock_wait)
     except OSError as error:
         raise StoreError(f"The store {address} cannot be created: {error.strerror}.") from error
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
@@ -85,9 +86,18 @@ def connect_reader(engine: Engine) -> Engine:
     if engine.dialect.name == "sqlite":
         return engine
     url = engine.url
-    return create_engine(
+    reader = create_engine(
         url, isolation_level="AUTOCOMMIT", pool_use_lifo=True, connect_args=_reach(url)
     )
+    event.listen(reader, "connect", _limit_lock_wait)
+    return reader
+
+
+def _limit_lock_wait(connection: Any, _record: Any) -> None:
+    """Have a PostgreSQL server wait no longer for a lock than SQLite does."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {BUSY_TIMEOUT * 1000:.0f}")
+    connection.commit()
 
 
 def _reach(url: URL) -> dict[str, Any]:
