@@ -6,6 +6,7 @@ import statistics
 
 import polars as pl
 import pytest
+from scipy import stats
 
 import pennyweight
 from pennyweight.api.sources import resolve
@@ -189,7 +190,7 @@ def test_a_pass_that_was_never_seen_has_a_lower_bound():
     found = pennyweight.compare([dict(row, cost_usd=0.5) for row in data])
     never = found["T0"]["cost_of_pass"]
     assert (never.value, never.high) == (math.inf, math.inf)
-    assert never.low == pytest.approx(0.5 * (10 + 1.96**2) / 1.96**2, rel=1e-3)
+    assert never.low == pytest.approx(0.5 / stats.beta.ppf(0.975, 1, 10))  # Clopper and Pearson
     assert found.across.frontier.name == "T1"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.stats.proportion import proportion_confint
 
 import pennyweight
@@ -21,17 +21,38 @@ def rows(values, column="latency_ms", attempts=1):
     ]
 
 
-@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (10, 10), (171, 400)])
+def plain_low(right, n, tail):
+    """Solve for the rate at which more, and two thirds of this many, have this probability."""
+
+    def excess(rate):
+        return stats.binom.sf(right, n, rate) + 2 / 3 * stats.binom.pmf(right, n, rate) - tail
+
+    return optimize.brentq(excess, 0, 1, xtol=1e-12) if right else 0.0
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (10, 10), (49, 50), (171, 400)])
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_rates_of_independent_records_have_wilsons_interval(right, n, confidence):
-    scores = pennyweight.score(rows([i < right for i in range(n)], "passed"), confidence=confidence)
-    expected = proportion_confint(right, n, alpha=1 - confidence, method="wilson")
-    assert (scores["pass_rate"].low, scores["pass_rate"].high) == pytest.approx(expected)
+def test_rates_of_independent_records_have_a_binomial_interval(right, n, confidence):
+    passed = rows([i < right for i in range(n)], "passed")
+    e = pennyweight.score(passed, confidence=confidence)["pass_rate"]
+    tail = (1 - confidence) / 2
+    expected = plain_low(right, n, tail), 1 - plain_low(n - right, n, tail)
+    assert (e.low, e.high) == pytest.approx(expected, abs=1e-9)
+    exact = proportion_confint(right, n, alpha=1 - confidence, method="beta")
+    assert exact[0] <= e.low <= e.value <= e.high <= exact[1]
+
+
+def test_a_group_of_tasks_tried_once_has_the_interval_that_it_has_alone():
+    alone = [{**row, "subject": "once"} for row in rows([i > 0 for i in range(50)], "passed")]
+    often = [{**row, "subject": "often"} for row in rows([True] * 20, "passed", attempts=2)]
+    both = pennyweight.score([*alone, *often], by=["subject"])
+    found = next(g.estimates for g in both.groups if g.group["subject"] == "once")["pass_rate"]
+    assert found == pennyweight.score(alone)["pass_rate"]
 
 
 def test_ten_of_ten_is_not_certainty():
     e = pennyweight.score(rows([True] * 10, "passed"))["pass_rate"]
-    assert (e.low, e.high) == (pytest.approx(0.7225, abs=1e-4), 1.0)
+    assert (e.low, e.high) == (pytest.approx((0.025 / (2 / 3)) ** 0.1), 1.0)
     clustered = pennyweight.score(rows([True] * 20, "passed", attempts=2))["pass_rate"]
     assert clustered.low < e.low  # ten tasks twice are no better than ten tasks once
     scores = pennyweight.score(rows([1.0] * 10, "impl_rate"))["impl_rate_mean"]

@@ -114,10 +114,34 @@ def test_intervals_of_repeated_tasks_hold_whatever_the_tasks_are_like(tasks, tri
 
 
 @pytest.mark.parametrize("n", [5, 20, 50, 200])
-def test_a_binomial_interval_holds_for_every_rate(n):
+def test_an_interval_of_a_rate_holds_for_every_rate(n):
     hits = np.arange(n + 1.0)
-    low, high = binomial_interval(hits, np.full(n + 1, float(n)), 0.95)
-    rates = np.linspace(0.001, 0.999, 999)
+    size = np.full(n + 1, float(n))
+    low, high = rate_interval(hits / n, np.full(n + 1, np.nan), size, size, 0.95)
+    assert np.array_equal(low, binomial_interval(hits, size, 0.95)[0])
+    jumps = np.concatenate([low, high])  # the coverage is least beside the ends
+    rates = np.concatenate([np.linspace(0.001, 0.999, 999), jumps - 1e-9, jumps + 1e-9])
+    rates = rates[(rates > 0) & (rates < 1)]
     chance = stats.binom.pmf(hits[:, None], n, rates)
     held = (low[:, None] <= rates) & (rates <= high[:, None])
-    assert (chance * held).sum(axis=0).min() >= 0.93
+    coverage = (chance * held).sum(axis=0)
+    assert coverage.min() >= 0.93
+    if n >= 20:
+        near = (rates >= 0.9) & (rates <= 0.999)
+        wilson = wilson_interval(hits / n, size, z_quantile(0.95))
+        widths = [chance.T @ (ends[1] - ends[0]) for ends in ((low, high), wilson)]
+        assert widths[0][near].mean() <= 1.02 * widths[1][near].mean()
+
+
+def test_many_ends_at_once_are_those_solved_one_by_one():
+    rng = np.random.default_rng(4)
+    n = rng.integers(1, 3000, 300).astype(float)
+    hits = rng.binomial(n.astype(int), rng.random(300) ** 0.2).astype(float)
+    n[:4], hits[:4] = [1, 1, 9, 10**6], [0, 1, 0, 10**6 - 1]
+    for confidence in (0.5, 0.95, 0.9999):
+        many = np.array(binomial_interval(hits, n, confidence))
+        parts = [
+            binomial_interval(hits[i : i + 30], n[i : i + 30], confidence)
+            for i in range(0, 300, 30)
+        ]
+        assert many == pytest.approx(np.concatenate(parts, axis=1), abs=1e-11)

@@ -39,10 +39,10 @@ def mean_ends(
 ) -> tuple[float, float] | None:
     """Return ends for the mean over tasks; None where these methods do not apply.
 
-    Wilson's interval is right overall, but near 0 and 1 one end is wrong more often than stated and
-    the other less. A gate uses one end, so rates get exact binomial ends (Clopper and Pearson), or
-    their generalization to means where tasks were repeated (Learned-Miller and Thomas). Means of
-    scores get the ends of their interval.
+    The interval that scores show holds as a whole, but one of its ends can be wrong more often than
+    stated and the other less. A gate uses one end, so rates get exact binomial ends (Clopper and
+    Pearson), or their generalization to means where tasks were repeated (Learned-Miller and
+    Thomas). Means of scores get the ends of their interval.
 
     `units` has a `value` for each task, the mean of its `tries`. `times` multiplies the number of
     tasks.

@@ -87,7 +87,7 @@ def interval_text(metric: Metric) -> str:
     if shape.share is not None:
         return "order statistics, clustered by task"
     if metric.range == (0, 1):
-        return "Wilson for a share of records, t for a mean of scores; clustered by task"
+        return "binomial for a share of records, t for a mean of scores; clustered by task"
     return "t, corrected for skewness, clustered by task"
 
 

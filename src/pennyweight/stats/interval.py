@@ -73,6 +73,12 @@ OWN = 2 / 3
 """How much of the probability of the observed number of hits counts as more extreme."""
 
 
+FEW = 64
+"""Up to so many different ends are solved one by one, without importing SciPy."""
+STEPS = 5
+"""How often Newton's method is applied: enough for ten digits."""
+
+
 def binomial_interval(hits: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     """Return the interval of a rate of independent records.
 
@@ -86,29 +92,57 @@ def binomial_interval(hits: Array, n: Array, confidence: float) -> tuple[Floats,
     """
     tail = (1 - confidence) / 2
     low, high = np.full(np.shape(hits), np.nan), np.full(np.shape(hits), np.nan)
-    for place in np.flatnonzero(n >= 1):
-        k, size = round(float(hits[place])), round(float(n[place]))
-        low[place] = min(binomial_low(k, size, tail, OWN), k / size)
-        high[place] = max(1 - binomial_low(size - k, size, tail, OWN), k / size)
+    used = n >= 1
+    size: Floats = np.round(n[used]).astype(np.float64)
+    passed: Floats = np.round(hits[used]).astype(np.float64)
+    low[used] = np.fmin(_binomial_lows(passed, size, tail), passed / size)
+    high[used] = np.fmax(1 - _binomial_lows(size - passed, size, tail), passed / size)
     return low, high
+
+
+def _binomial_lows(hits: Floats, n: Floats, tail: float) -> Floats:
+    pairs, where = np.unique(np.stack([hits, n]), axis=1, return_inverse=True)
+    if pairs.shape[1] > FEW:
+        found = _many_lows(pairs[0], pairs[1], tail)
+    else:
+        found = np.array([binomial_low(int(k), int(m), tail, OWN) for k, m in pairs.T])
+    lows: Floats = found[where.ravel()]
+    return lows
+
+
+def _many_lows(hits: Floats, n: Floats, tail: float) -> Floats:
+    """Solve `binomial_low` for many at once, from Clopper and Pearson's end upwards.
+
+    The logarithm of the probability is concave in the rate, so Newton's method does not overshoot.
+    """
+    k, m = np.clip(hits, 1, np.maximum(n - 1, 1)), np.maximum(n, 2)
+    at = special.betaincinv(k, m - k + 1, tail)
+    logs = special.gammaln(m + 1) - special.gammaln(k + 1) - special.gammaln(m - k + 1)
+    for _ in range(STEPS):
+        here = np.exp(logs + k * np.log(at) + (m - k) * np.log1p(-at))
+        reached = special.betainc(k + 1, m - k, at) + OWN * here
+        slope = here * ((1 - OWN) * (m - k) / (1 - at) + OWN * k / at)
+        at = at - np.log(reached / tail) * reached / slope
+    all_hit = np.exp(np.log(tail / OWN) / n)
+    return np.where(hits <= 0, 0.0, np.where(hits >= n, all_hit, at))
 
 
 def rate_interval(
     rate: Array, error: Array, n: Array, clusters: Array, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return Wilson's interval with the effective sample size of the standard error.
+    """Return the binomial interval of a rate, or one from its standard error where tasks repeat.
 
-    With one observation per cluster this is Wilson's interval itself. With several, Student's
-    quantile replaces the normal one, and each end is computed as if there were one more cluster
+    With several observations per cluster it is Wilson's, with the effective sample size of the
+    standard error and Student's quantile. Each end is computed as if there were one more cluster
     with the worst or the best value: so few clusters cannot rule it out, however often they were
     attempted.
     """
     t = t_quantile(clusters, confidence)
-    plain = wilson_interval(rate, n, z_quantile(confidence))
+    none = (clusters < 2) | (n < 2)
+    plain = binomial_interval(rate * n, np.where(none | (clusters < n), 0, n), confidence)
     low = _lower_end(rate, error, clusters, t)
     high = 1 - _lower_end(1 - rate, error, clusters, t)
     low, high = (np.where(clusters < n, x, y) for x, y in zip((low, high), plain, strict=True))
-    none = (clusters < 2) | (n < 2)
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 

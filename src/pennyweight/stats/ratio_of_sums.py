@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pennyweight.stats.interval import Floats, rate_interval, t_quantile, z_quantile
+from pennyweight.stats.interval import Floats, t_quantile, z_quantile
 from pennyweight.stats.resample import CLUSTER, Ends, Sample, clustered_change
 from pennyweight.stats.skewness import LONG_TAIL, MAX_EXPONENT, SEEN
 
@@ -67,15 +67,16 @@ class RatioOfSums:
         """Return the least that one hit costs, if there was none."""
         if self.share == "top":
             return None
-        zero, size = np.array([0.0]), np.array([tasks])
-        most = rate_interval(zero, zero, size, size, confidence)[1].item()
-        return top / most, math.inf
+        return top / _most(tasks, confidence), math.inf
 
     def _flat(self, bottom: float, tasks: float, sample: Sample) -> Ends:
         """Return the interval of a share of 0, per unit of the bottom."""
-        zero, size = np.array([0.0]), np.array([tasks])
-        most = rate_interval(zero, zero, size, size, sample.confidence)[1].item()
-        return 0.0, most / bottom
+        return 0.0, _most(tasks, sample.confidence) / bottom
+
+
+def _most(tasks: float, confidence: float) -> float:
+    """Return how large a rate may be if none of the tasks was a hit: exactly, as gates use it."""
+    return 1 - math.exp(math.log((1 - confidence) / 2) / tasks)
 
 
 @dataclass(frozen=True, slots=True)
