@@ -219,6 +219,30 @@ def test_a_file_that_others_can_write_is_not_used(store_address, folder):
         assert not is_own_file(path)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+def test_the_folder_of_a_suite_and_links_to_it_are_the_readers_own(store_address, folder):
+    """A link of another user to the reader's suite would load the functions next to the link."""
+    own, others = folder / "own", folder / "others"
+    for one in (own, others):
+        one.mkdir()
+    path = own / "suite.yaml"
+    path.write_text(HOSTILE["function"])
+    (own / "evil.py").write_text("def f(*_):\n    return '2'\n")
+    (others / "evil.py").write_text(EVIL)
+    link, way = others / "suite.yaml", folder / "way"
+    link.symlink_to(path)
+    way.symlink_to(own)
+    assert (is_own_file(path), is_own_file(link), is_own_file(way / "suite.yaml")) == (True,) * 3
+    os.chown(others, 1, 1)
+    os.chown(way, 1, 1, follow_symlinks=False)
+    insert(store_address, HOSTILE["function"], link)
+    code, said = command(store_address, "run", "--resume", RUN, stdin=subprocess.DEVNULL)
+    assert (code, "call the function evil:f" in said, untouched(folder)) == (2, True, True), said
+    assert not is_own_file(way / "suite.yaml")
+    own.chmod(0o1777)
+    assert not is_own_file(path)
+
+
 def test_python_refuses_too_and_a_watcher_may_allow(store_address, folder):
     insert(store_address, HOSTILE["function"], folder / "absent.yaml")
     with pytest.raises(UntrustedError) as caught:

@@ -220,7 +220,7 @@ def _resumed(
     else:
         run = store.find(str(name))
     if not file and not as_stored and not is_own_file(run.path):
-        why = "belongs to another user" if Path(run.path).is_file() else "does not exist"
+        why = "can be changed by another user" if Path(run.path).is_file() else "does not exist"
         watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
     suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored)
     if not watch.approve(run, resume_plan(run, suite, store)):

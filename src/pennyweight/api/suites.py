@@ -292,11 +292,19 @@ def file_id(path: Path) -> str:
 def is_own_file(path: str | Path) -> bool:
     """Whether a file exists that nobody but this user (or root) can have written.
 
-    The path may come from a store, and others may write files on the same machine.
+    The path may come from a store, and others may write files on the same machine. What a suite
+    names is looked for in its folder, so neither the folder nor a link on the way may be others'.
     """
     try:
-        found = Path(path).stat()
-    except (OSError, ValueError):
+        given, real = Path(path).absolute(), Path(path).resolve(strict=True)
+        links = [one for one in (given, *given.parents) if one.is_symlink()]
+        linked = all(_is_mine(one.lstat()) for one in links)
+        places = [one.stat() for one in (real, real.parent, given.parent)]
+    except (OSError, ValueError, RuntimeError):
         return False
-    mine = not hasattr(os, "geteuid") or found.st_uid in {os.geteuid(), 0}
-    return stat.S_ISREG(found.st_mode) and mine and not found.st_mode & 0o002
+    mine = all(_is_mine(one) and not one.st_mode & 0o002 for one in places)
+    return linked and mine and stat.S_ISREG(places[0].st_mode)
+
+
+def _is_mine(found: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or found.st_uid in {os.geteuid(), 0}

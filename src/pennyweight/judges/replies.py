@@ -31,6 +31,7 @@ SHOWN = 8
 _NA = {"n/a", "na", "not applicable", "none", "null", "n.a."}
 _NUMBER = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:/\s*([0-9]+(?:\.[0-9]+)?))?\s*")
 _SCORES = ("score", "achieved", "points")
+_ALIASES = {"achieved": "score", "points": "score", "reason": "evidence"}
 _FENCE = re.compile(r"`{3,}\w*")
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}\[\]:,]+)(\s*:)?', re.DOTALL)
 _ABOUT_SCORES = re.compile(
@@ -40,7 +41,14 @@ _ABOUT_SCORES = re.compile(
 """Judged text that speaks of scores: a judge may have reason to quote a verdict from it."""
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›′″ʺ", '"'))
-_IGNORED = re.compile(r"[\s\\\u00ad\u200b-\u200f\u2060\ufeff]+")
+_IGNORED = re.compile(
+    r"[\s\\\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    r"\U000e0000-\U000e0fff]+"
+)
+_WORK = 2_000_000
+"""The most characters that are read while looking for objects in the judged text."""
+_THOUGHT = re.compile(r"<\|?/?\w|\[/?THINK")
+"""Marks by which thoughts may begin or end."""
 
 
 class UnreadableError(ValueError):
@@ -105,7 +113,8 @@ def read(
     if not higher_is_better or passes(weighted_score(rubric, reading.scores), rubric.pass_mark):
         names = [item.id for item in rubric.items]
         about_scores = _ABOUT_SCORES.search(judged) or any(f'"{n}"' in plain for n in names)
-        if about_scores and _FENCE.sub("", own[:start] + rest).strip():
+        before, after = (_FENCE.sub("", text).strip() for text in (own[:start], rest))
+        if after or (before and (about_scores or _THOUGHT.search(before))):
             raise UnreadableError("there is text before or after the JSON object.")
         for name in _quoted_scores(raw, names, plain, _squeezed(prose)):
             raise UnreadableError(
@@ -200,16 +209,18 @@ def _balanced(text: str, start: int) -> tuple[str, int, bool]:
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
-    """Return the JSON objects in a text, nested ones included, and the text without them."""
+    """Return the JSON objects in a text, nested ones included, and the text without them.
+
+    The strings in them are text again: a judge may quote them without their escapes.
+    """
     decoder, found, prose = json.JSONDecoder(strict=False), [], []
-    at, end = text.find("{"), 0
-    for _ in range(STARTS):
-        if at < 0:
-            break
+    at, end, work = text.find("{"), 0, 0
+    while at >= 0 and work < _WORK:
         try:
             value, stop = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             value, stop = None, at + 1
+            work += getattr(error, "pos", at + 10_000) - at + 100
         else:
             prose.append(text[end:at])
             end = stop
@@ -217,6 +228,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
         while values:
             value = values.pop()
             found += [value] if isinstance(value, dict) else []
+            prose += [value, "\n"] if isinstance(value, str) and '"' in value else []
             if isinstance(value, dict | list):
                 values += value.values() if isinstance(value, dict) else value
         at = text.find("{", stop)
@@ -231,10 +243,11 @@ def _same(verdict: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_squeezed(name): _canonical(one) for name, one in value.items()}
+        return {_ALIASES.get(n, _squeezed(n)): _canonical(one) for n, one in value.items()}
     if isinstance(value, list):
         return [_canonical(one) for one in value]
-    number = _number(value)
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    number = float(found[1]) if found else _number(value)
     return _squeezed(str(value)) if number is None else number
 
 
@@ -264,6 +277,8 @@ def _items(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the items of a verdict: a mapping, a list with ids, or the verdict itself."""
     items = verdict.get("items", verdict)
     if isinstance(items, list):
+        if any(not isinstance(row, dict) for row in items):
+            raise UnreadableError("not all of its items are JSON objects.")
         rows = [row for row in items if isinstance(row, dict)]
         return _unique([(str(row.get("id", row.get("item", ""))), row) for row in rows])
     return items if isinstance(items, dict) else verdict
@@ -279,6 +294,15 @@ def _reading(verdict: Mapping[str, Any], rubric: Rubric) -> Reading:
     known = {"items", "summary", *(names if items is verdict else ())}
     others = [name for name in nested if name not in known]
     others += [name for name in items if items is not verdict and name not in names]
+    summary = verdict.get("summary")
+    beside = [
+        *(verdict if items is not verdict else ()),
+        *(summary or () if isinstance(summary, dict) else ()),
+    ]
+    if twice := [name for name in names if name in beside]:
+        problems.append(f"these have a second score: {', '.join(twice[:SHOWN])}.")
+    if verdict.get("refusal"):
+        problems.append("it is a refusal.")
     if others:
         problems.append(f"these are not in the rubric: {', '.join(others)[:200]}.")
     marks = {i.id: _mark(i, items[i.id], problems) for i in rubric.items if i.id in items}
@@ -293,10 +317,13 @@ def _reading(verdict: Mapping[str, Any], rubric: Rubric) -> Reading:
 def _mark(item: Item, given: Any, problems: list[str]) -> Mark:
     """Read the mark of one item; add what is wrong with it to the problems."""
     table = given if isinstance(given, dict) else {"score": given}
-    keys = [key for key in _SCORES if key in table]
+    keys = [key for key in table if key.strip().lower() in _SCORES]
     evidence = table.get("evidence", table.get("reason", ""))
     if not isinstance(evidence, str):
         evidence = json.dumps(evidence, ensure_ascii=False)
+    inner = [key for key in table if key not in ("evidence", "reason")]
+    if any(isinstance(table[key], dict) for key in inner):
+        problems.append(f"{item.id}: it contains another object.")
     if len(keys) != 1:
         problems.append(f"{item.id}: it has {'no' if not keys else 'more than one'} score.")
         return Mark(None, evidence)
