@@ -219,6 +219,25 @@ def test_a_file_that_others_can_write_is_not_used(store_address, folder):
         assert not is_own_file(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        suite(MODEL, "pipe.jsonl"),
+        suite(MODEL, more=f"judge: {{model: {MODEL}, rubric: pipe.jsonl}}"),
+        suite("{name: m, command: 'true'}", more="tiers: {T0: {files: {a: {from: pipe.jsonl}}}}"),
+    ],
+)
+def test_a_pipe_that_a_store_names_is_not_waited_for(text, folder):
+    os.mkfifo(folder / "pipe.jsonl")
+    store = str(folder / "store.db")
+    insert(store, text, folder / "absent.yaml")
+    done = subprocess.run(
+        [*PENNYWEIGHT, "run", "--resume", RUN, "--store", store],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "pipe.jsonl: is not a file" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 def test_the_folder_of_a_suite_and_links_to_it_are_the_readers_own(store_address, folder):
     """A link of another user to the reader's suite would load the functions next to the link."""

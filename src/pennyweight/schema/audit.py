@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
+
+from pennyweight.errors import InputError
 
 _USES: ContextVar[list[str] | None] = ContextVar("uses", default=None)
 
@@ -33,3 +36,11 @@ def note_use(what: str) -> None:
     uses = _USES.get()
     if uses is not None and what not in uses:
         uses.append(what)
+
+
+def note_file(what: str, path: str | Path) -> None:
+    """Note that a suite uses a file. An audit does not read pipes, which could make it wait."""
+    note_use(what)
+    at = Path(path)
+    if is_audited() and at.exists() and not (at.is_file() or at.is_dir()):
+        raise InputError([f"{path}: is not a file."])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import InputError
-from pennyweight.schema.audit import note_use
+from pennyweight.schema.audit import note_file
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
 from pennyweight.schema.problems import Problems
@@ -262,8 +262,8 @@ def _rubric(given: Any, reader: SuiteReader) -> Rubric | None:
         return DEFAULT
     if isinstance(given, Node):
         return read_rubric(given, reader.problems, "inline")
-    note_use(f"read {reader.folder / given}")
     try:
+        note_file(f"read {reader.folder / given}", reader.folder / given)
         document = read_document(reader.folder / given, problems=reader.problems)
         return read_rubric(document.root, document.problems, Path(given).stem)
     except InputError as error:

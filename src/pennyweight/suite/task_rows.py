@@ -15,7 +15,7 @@ from typing import IO, Any
 import polars as pl
 
 from pennyweight.errors import InputError
-from pennyweight.schema.audit import note_use
+from pennyweight.schema.audit import note_file
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, TreeError, Written, parse, plain, refuse_constant
 from pennyweight.sources.files import MAX_LINE, STDIN, RecordFile, find_files, open_file, too_long
@@ -55,7 +55,7 @@ def read_rows(
 
     `header` receives the names of all columns if the file states them before its rows.
     """
-    note_use(f"read {source.path}")
+    note_file(f"read {source.path}", source.path)
     if source.name.startswith(HUB):
         return problems.within(source.name, "row"), _hub(source)
     if STDIN in (source.name, source.path):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pennyweight.schema.audit import note_use
+from pennyweight.schema.audit import note_file, note_use
 from pennyweight.suite.agents import FILES, WORK
 from pennyweight.suite.values import Workspace
 
@@ -114,7 +114,7 @@ class WorkspaceReader:
 
     def _from(self, path: str, source: str, tell: Tell, key: str) -> dict[str, bytes]:
         at = self.folder / source
-        note_use(f"copy {at} for the agent")
+        note_file(f"copy {at} for the agent", at)
         try:
             if at.is_dir():
                 inside = [name for name, _ in tree(at) if (at / name).is_file()]
