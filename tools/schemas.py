@@ -39,6 +39,11 @@ def _group() -> dict[str, Any]:
             "additionalProperties": _COUNT,
             "description": "Records that lack a value the metric needs.",
         },
+        "skewed": {
+            "type": "object",
+            "additionalProperties": {"const": True},
+            "description": "Metrics that a few tasks decide: their intervals may be too narrow.",
+        },
         "statistics": {"type": "object", "additionalProperties": statistics},
         "repeats": _repeats(),
     }

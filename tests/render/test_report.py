@@ -286,3 +286,13 @@ def test_a_sequential_test_is_described_below_its_gate():
         text = text.replace("\N{NO-BREAK SPACE}", " ")
         for words in ("Sequential test after 31 of 100 tasks", "75.0 to 80.0 %"):
             assert (words in text) == is_described, text
+
+
+def test_a_mean_that_a_few_tasks_decide_is_marked(tmp_path):
+    costs = [0.1 + i / 1000 for i in range(19)] + [9.0]
+    rows = [{"task_id": str(i), "passed": True, "cost_usd": c} for i, c in enumerate(costs)]
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    for name, words in (("r.html", "A few tasks decide this mean"), ("r.md", "A few tasks decide")):
+        assert pennyweight("report", path, "-o", tmp_path / name).code == 0
+        assert words in (tmp_path / name).read_text("utf-8")

@@ -88,7 +88,7 @@ MANY = [{"id": i, "target": "1", "answer": "1", "x": i % 2} for i in range(20_00
     ("format_", "by", "right", "wrong"),
     [
         ("table", [], r"100\.0 % +99\.98 to 100\.0 %", r"0\.0 % +0\.0 to 0\.02 %"),
-        ("table", ["x"], r"100\.0 %\n +99\.96 to 100\.0", r"0\.0 %\n +0\.0 to 0\.04"),
+        ("table", ["x"], r"100\.0 %\n +99\.97 to 100\.0", r"0\.0 %\n +0\.0 to 0\.03"),
         ("markdown", [], r"100\.0 % \| 99\.98 to 100\.0 %", r"0\.0 % \| 0\.0 to 0\.02 %"),
     ],
 )
@@ -170,3 +170,18 @@ def test_a_comparison_shows_no_certainty_either() -> None:
     text = as_table(compare(rows, by="tier"))
     assert "99.8 to 100.0" in text
     assert "100.0 to 100.0" not in text
+
+
+FEW = "A few tasks decide cost_usd_mean: its interval may be too narrow; more tasks help."
+
+
+@pytest.mark.parametrize("largest", [9.0, 0.1])
+def test_a_mean_that_a_few_tasks_decide_has_a_note(largest: float) -> None:
+    costs = [0.1 + i / 1000 for i in range(19)] + [largest]
+    rows = [{"task_id": str(i), "passed": True, "cost_usd": c} for i, c in enumerate(costs)]
+    scores = score(rows, metrics=["pass_rate", "cost_usd_mean"])
+    few = largest > 1
+    assert scores["cost_usd_mean"].skewed == few
+    assert scores.to_dict()["groups"][0]["skewed"] == ({"cost_usd_mean": True} if few else {})
+    assert (FEW in render(scores, "markdown").replace("\\", "")) == few
+    assert (FEW in " ".join(render(scores, "table").split())) == few

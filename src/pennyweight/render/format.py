@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 
 from pennyweight.catalogue import MEASURES, METRICS
@@ -59,6 +59,19 @@ def estimate_cells(
     if e.value is None or not isinstance(e.low, float) or not isinstance(e.high, float):
         return quantity(e.value, unit, largest=largest), ""
     return estimate(e.value, e.low, e.high, unit, bare=narrow, largest=largest)
+
+
+def skewed_line(names: Sequence[str]) -> list[str]:
+    """Say which means a few tasks decide, if any.
+
+    >>> skewed_line(["cost_usd_mean"])
+    ['A few tasks decide cost_usd_mean: its interval may be too narrow; more tasks help.']
+    """
+    if not names:
+        return []
+    listed = " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+    whose = "their intervals" if names[1:] else "its interval"
+    return [f"A few tasks decide {listed}: {whose} may be too narrow; more tasks help."]
 
 
 def difference_cells(

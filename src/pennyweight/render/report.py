@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
 from pennyweight.render.charts import charts
+from pennyweight.render.format import skewed_line
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
@@ -78,9 +79,12 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines.append(markdown_table(_side_cells(report.digest), right=range(1, 40)))
     said = repeat_words(report.digest)["words"]
     lines += ["## All metrics", "", *(f"{markdown_text(line)}\n" for line in said)]
-    rows = [metric_cells(row) for family in families(whole) for row in family["rows"]]
+    shown = [row for family in families(whole) for row in family["rows"]]
+    rows = [metric_cells(row) for row in shown]
     heads = ("metric", "value", "interval", "records")
     lines.append(markdown_table([heads, *rows], right=(1, 2, 3)))
+    few = skewed_line([row["name"] for row in shown if row["skewed"]])
+    lines += [f"{markdown_text(line)}\n" for line in few]
     if report.digest["telling"]:
         lines += ["## Notable records", ""]
     for record in report.digest["telling"]:

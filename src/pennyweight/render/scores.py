@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import tabled
-from pennyweight.render.format import estimate_cells
+from pennyweight.render.format import estimate_cells, skewed_line
 from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.scores import Group, Scores, json_value
@@ -45,7 +45,8 @@ def _markdown(scores: Scores) -> str:
             e = group[name]
             rows.append([name, *estimate_cells(name, e), count(e.records)])
         parts.append(markdown_table(rows, right=(1, 2, 3)))
-    parts += [f"{markdown_text(line)}\n" for line in repeats_of(scores)]
+    lines = [*skewed_of(scores), *repeats_of(scores)]
+    parts += [f"{markdown_text(line)}\n" for line in lines]
     return "\n".join(parts)
 
 
@@ -63,6 +64,12 @@ def repeats_of(scores: Scores) -> list[str]:
         g.repeats and g.repeats.most >= 2 * g.repeats.fewest for g in scores.groups
     )
     return [*(repeat_lines(groups) if shown else ()), *([UNEVEN] if uneven else ())]
+
+
+def skewed_of(scores: Scores) -> list[str]:
+    """Name the metrics shown whose intervals may be too narrow."""
+    found = {n: any(g[n].skewed for g in scores.groups) for n in scores.groups[0].estimates}
+    return skewed_line([n for n in tabled(dict.fromkeys(found, True)) if found[n]])
 
 
 def counts(group: Group) -> str:

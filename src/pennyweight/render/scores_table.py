@@ -13,7 +13,7 @@ from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import by_family, tabled, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
-from pennyweight.render.scores import counts, interval_title, repeats_of
+from pennyweight.render.scores import counts, interval_title, repeats_of, skewed_of
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate
@@ -191,6 +191,7 @@ def _footer(scores: Scores, *, brief: bool) -> list[str]:
             lines += _missing(groups)
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))
+    lines += skewed_of(scores)
     return [*lines, *repeats_of(scores), "'pennyweight metrics NAME' explains a number."]
 
 

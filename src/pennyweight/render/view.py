@@ -42,7 +42,7 @@ def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str,
     """Return the metrics of a group by family; with `known` only those that have a value."""
     shown = tabled({name: cells[0] is not None for name, cells in group["estimates"].items()})
     found = {
-        name: _row(METRICS[name], estimate(cells))
+        name: _row(METRICS[name], estimate(cells)) | {"skewed": name in group.get("skewed", ())}
         for name, cells in group["estimates"].items()
         if name in shown and name in METRICS and (cells[0] is not None or not known)
     }
@@ -116,7 +116,11 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         found = [estimate(side["estimates"][name]) for side in sides]
         texts = [estimate_cells(name, e, narrow=True, others=found) for e in found]
-        cells = [{"value": value, "interval": interval} for value, interval in texts]
+        few = [name in side.get("skewed", ()) for side in sides]
+        cells = [
+            {"value": value, "interval": interval, "skewed": skewed}
+            for (value, interval), skewed in zip(texts, few, strict=True)
+        ]
         rows[name] = {"name": name, "cells": cells, "better": METRICS[name].better}
     return [{"title": title, "rows": members} for title, members in by_family(rows)]
 

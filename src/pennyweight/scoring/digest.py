@@ -29,6 +29,8 @@ class GroupDigest(TypedDict):
     errors: int
     estimates: dict[str, tuple[Value, Value, Value, int, int]]
     """By metric: value, low, high, records, skipped."""
+    skewed: list[str]
+    """The metrics that a few tasks decide."""
     statistics: dict[str, Any]
     repeats: dict[str, Any] | None
     """The attempts at its tasks; None if no task was tried several times."""
@@ -222,6 +224,7 @@ def group_digest(group: Group) -> GroupDigest:
             n: (json_value(e.value), json_value(e.low), json_value(e.high), e.records, e.skipped)
             for n, e in group.estimates.items()
         },
+        "skewed": [n for n, e in group.estimates.items() if e.skewed],
         "statistics": scores["statistics"],
         "repeats": scores["repeats"],
     }

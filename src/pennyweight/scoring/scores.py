@@ -92,6 +92,7 @@ class Group:
                 for n, e in found
             },
             "skipped": {n: e.skipped for n, e in found},
+            "skewed": dict.fromkeys((n for n, e in found if e.skewed), True),
             "statistics": {
                 n: None if s is None else {k: json_value(v) for k, v in asdict(s).items()}
                 for n, s in self.statistics.items()
