@@ -18,6 +18,8 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -66,8 +68,28 @@ MODULES = sys.stdlib_module_names | {
     *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"),
     *("tomli", "coverage", "hypothesis", "nose2", "xdist", "execnet", "tox", "nox", "attr"),
     *("mypy", "ruff", "flake8", "pylint", "black", "isort", "pyright", "behave", "pip", "build"),
+    *(
+        "anyio",
+        "sniffio",
+        "idna",
+        "typing_extensions",
+        "sortedcontainers",
+        "schemathesis",
+        "syrupy",
+    ),
+    *("respx", "_hypothesis_globals", "_hypothesis_ftz_detector"),
 }
-"""Modules of Python and of its test runners, which a file of the same name would replace."""
+"""Modules of Python, test runners and their plugins, which a file of that name would replace."""
+NOT_INSTALLED = frozenset({"tests", "test", "docs", "doc", "examples", "scripts", "tools", "bench"})
+"""Names that packages install by mistake; a file of such a name replaces nothing."""
+
+
+@cache
+def installed() -> frozenset[str]:
+    """Return the top-level modules next to Pennyweight: pytest loads plugins by itself."""
+    return frozenset(packages_distributions()) - NOT_INSTALLED
+
+
 UNREADABLE = "cannot be read"
 MAX_LISTED = 100
 """Files left out that a record lists."""
@@ -146,7 +168,8 @@ class AnswerRules:
             return False
         if module == "__init__" and above:
             module = above.pop()
-        if module not in MODULES and not module.startswith("pytest_"):
+        new = not (self.initial / path).exists()
+        if not (module in MODULES or "pytest" in module or (new and module in installed())):
             return False
         folder = "/".join(above)
         hidden = [file for file in self.work.verify_files if file.startswith(f"{folder}/")]
