@@ -76,7 +76,9 @@ def missed() -> str:
     for row in rows:
         width = row["width"]
         wide = width is not None and row["widest"] is not None and width > row["widest"]
-        found = f"{width:.1f} times the ideal width" if wide else f"{100 * row['rate']:.1f} %"
+        found = f"{100 * row['rate']:.1f} %"
+        if wide:
+            found += f", {width:.1f} times the ideal width"
         lines.append(f"- {row['what']}; {row['world']}; {row['size']}: {found}.")
     return "\n".join(lines) + "\n"
 

@@ -197,7 +197,7 @@ def test_one_comparison_needs_no_correction():
     assert "because there is one comparison" in " ".join(table.split())
     first = said(T0=(5, 10, 0.1), T1=(0, 10, 0.1))[0]
     assert (
-        "it never passed, so a pass costs more than $0.36 (95 % confidence); a pass of T0 costs"
+        "it never passed, so a pass costs more than $0.324 (95 % confidence); a pass of T0 costs"
         in first
     )
 
