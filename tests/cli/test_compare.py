@@ -316,8 +316,8 @@ def test_a_pass_never_seen_is_said_with_its_bound(tmp_path):
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = compared(path)["words"]
-    assert "a pass costs $0.50; T0 never passed, so a pass costs more than $1.80 (95 %" in words[0]
-    assert "neither ever passed, so a pass costs more than $1.80 (95 % confidence)" in words[1]
+    assert "a pass costs $0.50; T0 never passed, so a pass costs more than $1.62 (95 %" in words[0]
+    assert "neither ever passed, so a pass costs more than $1.62 (95 % confidence)" in words[1]
     assert "more than $1.80" in pennyweight("compare", path).out
     score = pennyweight("score", path, "--by", "tier", "--metric", "cost_of_pass").out
     assert "more than $1.80" in score

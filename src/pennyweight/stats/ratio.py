@@ -34,7 +34,7 @@ def ratio_of(paired: Paired, confidence: float, p: float) -> Ratio | None:
     >>> ones = np.ones(8)
     >>> found = ratio_of(Paired(ones, 2 * ones + ones.cumsum() / 9, ones, ones, "number"), 0.95, 0)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
-    (2.5, 2.27, 2.76)
+    (2.5, 2.28, 2.74)
     """
     ends = log_ratio_ends(paired, confidence)
     first, second = float(paired.a.mean()), float(paired.b.mean())

@@ -30,7 +30,7 @@ def hall_ends(
     """Return Student's interval of a mean, or Hall's for skewed values where that is wider.
 
     >>> [round(end, 2) for end in hall_ends(1.0, 2.0, 3.0, 20, 0.95)]
-    [0.06, 3.69]
+    [0.06, 4.56]
     """
     quantile = float(t_quantile(np.array(n), confidence)) / math.sqrt(n)
     steps = [quantile, -quantile]

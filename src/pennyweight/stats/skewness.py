@@ -47,7 +47,7 @@ def mean_interval(
     >>> one = [np.array([x]) for x in (10.0, 2.0, 0.3, 20.0)]
     >>> low, high = mean_interval(*one, 0.95, (0, None))
     >>> round(low.item(), 2), round(high.item(), 2)
-    (6.58, 22.05)
+    (6.54, 20.02)
     """
     lower, upper = bounds
     below = None if lower is None else np.maximum(mean - lower, 0.0)
