@@ -110,7 +110,7 @@ def _prepare(address: str, environment: dict[str, str]) -> None:
         fill_list(store)
     store.close()
     began = time.perf_counter()
-    digest = [sys.executable, "-m", "pennyweight.api.digest_cache", RUN]
+    digest = [sys.executable, "-m", "pennyweight.api.pages.digest_cache", RUN]
     subprocess.run(digest, env=environment, check=True, stdout=subprocess.DEVNULL)
     print(f"its digest, once, beside the server: {time.perf_counter() - began:.0f} s")
 

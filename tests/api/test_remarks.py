@@ -2,7 +2,7 @@
 
 import pytest
 
-from pennyweight.api.records import remark_on_record, remark_on_run, remarks, tags_of
+from pennyweight.api.pages.records import remark_on_record, remark_on_run, remarks, tags_of
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.store import Store

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from api.test_digest import SETTINGS
+from api.pages.test_digest import SETTINGS
 from pennyweight.api.sources import resolve, runs_of, unmixed
 from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.source import FileSource, FrameSource, RowsSource, is_source

@@ -12,7 +12,7 @@ import pytest
 import services
 from cli.command import pennyweight, refused
 from pennyweight import score
-from pennyweight.api.digest import digest
+from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser

@@ -12,9 +12,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pennyweight.api.digest_cache import DigestCache, compute
-from pennyweight.api.records import remark_on_record, remark_on_run
-from pennyweight.api.run_list import listing
+from pennyweight.api.pages.digest_cache import DigestCache, compute
+from pennyweight.api.pages.records import remark_on_record, remark_on_run
+from pennyweight.api.pages.run_list import listing
 from pennyweight.api.runs import status_of
 from pennyweight.cli.group import cli
 from pennyweight.errors import PennyweightError, StoreError

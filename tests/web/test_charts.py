@@ -7,14 +7,14 @@ from html import unescape
 import polars as pl
 import pytest
 
-from api.test_digest import SETTINGS
-from pennyweight.api.digest import digest
-from pennyweight.api.digest_cache import compute
+from api.pages.test_digest import SETTINGS
+from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.digest_cache import compute
 from pennyweight.api.score import score
 from pennyweight.api.sources import resolve
 from pennyweight.catalogue import METRICS
 from pennyweight.define import evaluate
-from pennyweight.render.charts import charts
+from pennyweight.render.charts.catalogue import charts
 from pennyweight.scoring.chart_data import edges_of
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from api.test_digest import SETTINGS
-from pennyweight.api.side_by_side import RunSide, digest_sides
+from api.pages.test_digest import SETTINGS
+from pennyweight.api.pages.side_by_side import RunSide, digest_sides
 from pennyweight.store.store import Store
 from pennyweight.web.comparison import chart_links, read_side
 from store.samples import call, record, run

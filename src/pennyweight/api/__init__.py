@@ -10,7 +10,6 @@ Tested elsewhere:
     review.py: tests/runs/test_observations.py
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py
-    side_by_side.py: tests/web/test_comparison.py
     suite_rules.py: tests/api/test_stored_suites.py
 """
 

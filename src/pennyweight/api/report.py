@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pennyweight.api.digest import digest
 from pennyweight.api.gate import gate, read_policy
+from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.render import files

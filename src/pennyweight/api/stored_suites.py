@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from pennyweight.api.suite_preview import read_tree, write_tree
+from pennyweight.api.pages.suite_preview import read_tree, write_tree
 from pennyweight.api.suite_rules import uses, uses_of_models
 from pennyweight.api.suites import is_own_file
 from pennyweight.engine.execution import check_subject, open_suite

@@ -21,7 +21,7 @@ from typing import IO
 
 import yaml
 
-from pennyweight.api.suite_preview import (
+from pennyweight.api.pages.suite_preview import (
     SuiteChoice,
     SuitePreview,
     preview,

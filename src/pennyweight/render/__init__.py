@@ -3,11 +3,9 @@
 `format.py` writes every value, `terminal.py` holds what all tables of the terminal share.
 
 Tested elsewhere:
-    charts.py: tests/web/test_charts.py
     comparison.py: tests/cli/test_compare.py
     files.py: tests/render/test_report.py
     plan.py: tests/cli/test_run.py
-    ranges.py: tests/web/test_charts.py
     runs.py: tests/cli/test_run.py
     sample_plan.py: tests/cli/test_plan.py
     scenarios.py: tests/cli/test_show.py

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from pennyweight.errors import InputError, UsageError
-from pennyweight.render.charts import charts
+from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.charts.svg import alone
 from pennyweight.render.plain import csv_table
 from pennyweight.render.report import Report, html, markdown
-from pennyweight.render.svg import alone
 from pennyweight.render.view import difference, families, metric_cells
 from pennyweight.text.format import count, probability
 from pennyweight.text.safe import clean

@@ -11,12 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
-from pennyweight.render.charts import charts
+from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.charts.svg import Chart
 from pennyweight.render.format import skewed_line
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
-from pennyweight.render.svg import Chart
 from pennyweight.render.view import families, key_figures, metric_cells, side_rows
 from pennyweight.text.format import plural
 

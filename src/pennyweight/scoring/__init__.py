@@ -2,7 +2,7 @@
 
 Tested elsewhere:
     chart_data.py: tests/web/test_charts.py
-    digest.py: tests/api/test_digest.py
+    digest.py: tests/api/pages/test_digest.py
     groups.py: tests/scoring/test_estimates.py
     pairs.py: tests/scoring/test_comparison.py
     sample_plan.py: tests/cli/test_plan.py

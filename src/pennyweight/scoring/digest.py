@@ -1,6 +1,6 @@
 """The digest of records as plain data, for reports, pages and the store.
 
-`api/digest.py` computes it. The page's API returns it as JSON.
+`api/pages/digest.py` computes it. The page's API returns it as JSON.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from pennyweight.api.records import AttemptKey, queries, value_kind
+from pennyweight.api.pages.records import AttemptKey, queries, value_kind
 from pennyweight.errors import NotFoundError, UsageError
 
 PAGE_SIZE = 50

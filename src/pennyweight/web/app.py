@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from pennyweight import __version__
-from pennyweight.api.digest_cache import DigestCache
-from pennyweight.api.run_list import Store
-from pennyweight.api.side_by_side import RunComparisons
+from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.run_list import Store
+from pennyweight.api.pages.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import (
     InputError,

@@ -13,7 +13,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from pennyweight import __version__
-from pennyweight.api.run_list import RunRow
+from pennyweight.api.pages.run_list import RunRow
 from pennyweight.render.format import unit_of
 from pennyweight.render.page import environment, stylesheet
 from pennyweight.text.format import estimate, quantity

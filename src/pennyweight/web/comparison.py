@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from pennyweight.api.run_list import Run
-from pennyweight.api.side_by_side import (
+from pennyweight.api.pages.run_list import Run
+from pennyweight.api.pages.side_by_side import (
     MAX_REPLY_CHARACTERS,
     MAX_RUNS,
     SIDE_COLUMNS,
@@ -18,7 +18,7 @@ from pennyweight.api.side_by_side import (
     RunSide,
 )
 from pennyweight.errors import UsageError
-from pennyweight.render.charts import charts
+from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.view import side_rows
 from pennyweight.web.addresses import run_url, write_filter, write_key
 from pennyweight.web.site import Shown, Site

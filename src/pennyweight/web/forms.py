@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from pennyweight.api.run_list import RunRow
+from pennyweight.api.pages.run_list import RunRow
 
 Name = Annotated[str, StringConstraints(max_length=80, strip_whitespace=True)]
 Long = Annotated[str, StringConstraints(max_length=20_000)]

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
-from pennyweight.api.run_list import Run, policy_verdicts
+from pennyweight.api.pages.run_list import Run, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict import verdict_view

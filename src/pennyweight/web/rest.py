@@ -14,11 +14,11 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from pennyweight.api import records as api_records
-from pennyweight.api.digest_cache import CachedDigest
 from pennyweight.api.models import provider_keys
-from pennyweight.api.records import queries
-from pennyweight.api.run_list import RunRow
+from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.digest_cache import CachedDigest
+from pennyweight.api.pages.records import queries
+from pennyweight.api.pages.run_list import RunRow
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
 from pennyweight.render.catalogue import metric_facts

@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 from starlette.requests import Request
 
-from pennyweight.api.run_list import WORST_FIRST, RunListing, RunRow
-from pennyweight.render.charts import trend
+from pennyweight.api.pages.run_list import WORST_FIRST, RunListing, RunRow
+from pennyweight.render.charts.catalogue import trend
 from pennyweight.render.view import when
 from pennyweight.web.addresses import run_url
 from pennyweight.web.assets import rendered

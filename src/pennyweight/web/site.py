@@ -12,8 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pennyweight.api.digest_cache import DigestCache
-from pennyweight.api.run_list import (
+from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.run_list import (
     Run,
     RunListing,
     RunRow,
@@ -23,9 +23,9 @@ from pennyweight.api.run_list import (
     listing,
     state_mark,
 )
-from pennyweight.api.run_list import state as state_of
+from pennyweight.api.pages.run_list import state as state_of
+from pennyweight.api.pages.side_by_side import RunComparisons
 from pennyweight.api.runs import owner_of, status_of
-from pennyweight.api.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import NotFoundError
 from pennyweight.web.access import Access

@@ -11,15 +11,15 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from pennyweight.api import records as api_records
-from pennyweight.api.records import queries
-from pennyweight.api.run_list import Run, state_mark
+from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.records import queries
+from pennyweight.api.pages.run_list import Run, state_mark
+from pennyweight.api.pages.side_by_side import digest_sides
 from pennyweight.api.runs import INTERRUPTED
-from pennyweight.api.side_by_side import digest_sides
 from pennyweight.api.suites import ANSWER_RULES
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
-from pennyweight.render.charts import charts
+from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.repeats import repeat_words
 from pennyweight.render.view import families, key_figures, run_facts, side_rows
 from pennyweight.web.addresses import (

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.render.charts.svg import MARKS
 from pennyweight.render.plain import unbroken
-from pennyweight.render.svg import MARKS
 from pennyweight.text.format import (
     column,
     count,

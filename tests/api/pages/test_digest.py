@@ -2,7 +2,7 @@
 
 import pytest
 
-from pennyweight.api.digest import digest
+from pennyweight.api.pages.digest import digest
 from pennyweight.api.score import score
 from pennyweight.api.sources import resolve
 from pennyweight.runs.source import RunSource

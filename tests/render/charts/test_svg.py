@@ -2,8 +2,8 @@
 
 import re
 
-from pennyweight.render.charts import charts
-from pennyweight.render.svg import CHAR, legend, short_names
+from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.charts.svg import CHAR, legend, short_names
 
 IDS = ["20261115-150628-a7bc", "20261115-150951-9bfe"]
 

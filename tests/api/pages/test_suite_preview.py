@@ -2,7 +2,7 @@
 
 import pytest
 
-from pennyweight.api.suite_preview import SuiteChoice, preview, read_tree, write_tree
+from pennyweight.api.pages.suite_preview import SuiteChoice, preview, read_tree, write_tree
 from pennyweight.errors import UsageError
 
 SUITE = """

@@ -108,7 +108,7 @@ def preview_in_process(
     with _PROCESSES:
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "pennyweight.api.suite_preview"],
+                [sys.executable, "-m", "pennyweight.api.pages.suite_preview"],
                 input=json.dumps(order).encode(),
                 capture_output=True,
                 timeout=MAX_SECONDS,

@@ -9,7 +9,7 @@ from hashlib import sha256
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from pennyweight.api.digest_cache import DigestCache
+from pennyweight.api.pages.digest_cache import DigestCache
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import DamagedError, NotFoundError
 from pennyweight.store import cache, queries

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pennyweight.render import svg
+from pennyweight.render.charts import svg
+from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link, Scale, cut
 from pennyweight.render.format import unit_of
-from pennyweight.render.svg import Chart, ChartMark, Drawing, Link, Scale, cut
 from pennyweight.text.format import estimate, plural, quantity, tick, tick_points
 from pennyweight.text.notation import POINTS, SHARE
 

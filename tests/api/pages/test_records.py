@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from api.test_digest import SETTINGS
-from pennyweight.api import records
-from pennyweight.api.records import RubricMark
+from api.pages.test_digest import SETTINGS
+from pennyweight.api.pages import records
+from pennyweight.api.pages.records import RubricMark
 from pennyweight.errors import NotFoundError
 from pennyweight.record import AttemptKey
 from pennyweight.store.queries import Filter, Sort

@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from api.test_digest import SETTINGS
-from pennyweight.api.digest_cache import DONE, DigestCache
-from pennyweight.api.run_list import listing
+from api.pages.test_digest import SETTINGS
+from pennyweight.api.pages.digest_cache import DONE, DigestCache
+from pennyweight.api.pages.run_list import listing
 from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
@@ -34,7 +34,7 @@ def store(tmp_path):
 
 def test_a_process_makes_it_and_says_how_far_it_is(store):
     done = subprocess.run(
-        [sys.executable, "-m", "pennyweight.api.digest_cache", RUN],
+        [sys.executable, "-m", "pennyweight.api.pages.digest_cache", RUN],
         env={**os.environ, "PENNYWEIGHT_STORE": store.address},
         capture_output=True,
         text=True,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.digest import compared
+from pennyweight.api.pages.digest import compared
 from pennyweight.errors import InputError, UsageError
-from pennyweight.render.svg import letter
+from pennyweight.render.charts.svg import letter
 from pennyweight.runs.source import RunSource
 from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache, queries
@@ -18,7 +18,7 @@ from pennyweight.store.store import Run, Store
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
 if TYPE_CHECKING:
-    from pennyweight.api.digest_cache import DigestCache
+    from pennyweight.api.pages.digest_cache import DigestCache
 
     Inside = Mapping[str, frozenset[str]]
     """The subjects and the tiers of a run."""

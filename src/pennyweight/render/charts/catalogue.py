@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pennyweight.render import svg
+from pennyweight.render.charts import svg
+from pennyweight.render.charts.ranges import categories, differences, sides
+from pennyweight.render.charts.spread import latency, thought, tokens
+from pennyweight.render.charts.svg import CHAR, HEIGHT, Chart, ChartMark, Drawing, Link, cut, middle
 from pennyweight.render.format import unit_of
-from pennyweight.render.ranges import categories, differences, sides
-from pennyweight.render.spread import latency, thought, tokens
-from pennyweight.render.svg import CHAR, HEIGHT, Chart, ChartMark, Drawing, Link, cut, middle
 from pennyweight.text.format import count, estimate, money, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE
 

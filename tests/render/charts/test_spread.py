@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from pennyweight.render.spread import latency, tokens
-from pennyweight.render.svg import CHAR, nowhere, ticks, top
+from pennyweight.render.charts.spread import latency, tokens
+from pennyweight.render.charts.svg import CHAR, nowhere, ticks, top
 
 
 def spread(counts, step, p50, p95):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from api.test_digest import SETTINGS
-from pennyweight.api.digest_cache import DigestCache
-from pennyweight.api.records import remark_on_run
-from pennyweight.api.run_list import counts, listing, state, state_mark
+from api.pages.test_digest import SETTINGS
+from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.records import remark_on_run
+from pennyweight.api.pages.run_list import counts, listing, state, state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store.cache import save_decision

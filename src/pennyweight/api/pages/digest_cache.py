@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from pennyweight.api.digest import digest
+from pennyweight.api.pages.digest import digest
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.runs.source import RunSource
 from pennyweight.schema.typed_values import fits
@@ -213,7 +213,7 @@ class DigestCache:
             self._problems[run, stamp] = problem
 
     def _by_process(self, run: Run) -> None:
-        command = [sys.executable, "-m", "pennyweight.api.digest_cache", run.id]
+        command = [sys.executable, "-m", "pennyweight.api.pages.digest_cache", run.id]
         environment = {**os.environ, "PENNYWEIGHT_STORE": self.store.address}
         self._process = subprocess.Popen(  # noqa: S603
             command,
