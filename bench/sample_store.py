@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pennyweight.store import cache as kept
-from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run, Store
+from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Store, StoredRun
 
 RECORDS = int(os.environ.get("PENNYWEIGHT_BENCH_RECORDS", "1_000_000"))
 RUNS, BATCH = 200, 10_000
@@ -36,7 +36,7 @@ def fill_list(store: Store) -> None:
         kept.save_digest(store, name, **told)
 
 
-def a_run(name: str, records: int, status: str = "done", created: float = 1.0) -> Run:
+def a_run(name: str, records: int, status: str = "done", created: float = 1.0) -> StoredRun:
     """Describe a run."""
     settings = {
         "subjects": ["m"], "tiers": list(TIERS), "tasks": records // 4, "runs": 1, "seed": 1,
@@ -44,7 +44,7 @@ def a_run(name: str, records: int, status: str = "done", created: float = 1.0) -
     }  # fmt: skip
     ended = created + 1 if status == "done" else None
     values = ("bench", "suite.yaml", "suite: bench", "hash", status, records, created, ended)
-    return Run(name, *values, settings)
+    return StoredRun(name, *values, settings)
 
 
 def write(

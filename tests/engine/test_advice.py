@@ -7,7 +7,7 @@ import pytest
 
 from pennyweight.engine.advice import advice, shared
 from pennyweight.suite.loader import load_suite
-from pennyweight.suite.values import Suite
+from pennyweight.suite.values import LoadedSuite
 
 UNDECIDED = "nothing can be right or wrong"
 ASKS = "prompt: '{{ input }} FINAL_ANSWER:'\n"
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def suite(folder: Path, tasks: str, more: str = ASKS, subjects: str = "[local/m]") -> Suite:
+def suite(folder: Path, tasks: str, more: str = ASKS, subjects: str = "[local/m]") -> LoadedSuite:
     path = folder / "s.yaml"
     path.write_text(f"suite: s\ntasks: {tasks}\nsubjects: {subjects}\n{more}")
     return load_suite(path)

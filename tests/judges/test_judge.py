@@ -27,7 +27,7 @@ from pennyweight.models.model import Reply, Usage
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
-from pennyweight.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Run, Store
+from pennyweight.store.store import CALL_COLUMNS, JUDGMENT_COLUMNS, RECORD_COLUMNS, Store, StoredRun
 from pennyweight.suite.rubric import Category, Item, Rubric
 from pennyweight.suite.values import Judging, Limits, Price, Subject
 
@@ -140,7 +140,7 @@ def test_what_is_known_by_half_stays_set_aside(usage, tmp_path):
     assert call["held_usd"] == pytest.approx(desk.budget.held_usd)
     assert call["cost_usd"] is None
     with closing(Store(str(tmp_path / "store.db"))) as store:
-        store.add_run(Run("run", "x", "x.yaml", "", "", "done", 1, 1.0, 2.0, {}))
+        store.add_run(StoredRun("run", "x", "x.yaml", "", "", "done", 1, 1.0, 2.0, {}))
         store.write([], [tuple(map(call.get, CALL_COLUMNS))])
         again = Budget.of(Limits(), store, "run")
     assert again.held_tokens == call["held_tokens"]
@@ -205,7 +205,7 @@ def session(tmp_path, models, attempts, first=""):
     `first` is done in the database before.
     """
     store = Store(str(tmp_path / "store.db"))
-    run = Run("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {})
+    run = StoredRun("run", "x", "x.yaml", "", "", "done", attempts, 1.0, 2.0, {})
     store.add_run(run)
     common = {"run": "run", "subject": "s", "tier": "T0", "attempt": 1, "fingerprint": "f"}
     rows = [

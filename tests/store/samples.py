@@ -1,6 +1,6 @@
 """Runs, records and calls to put into a store."""
 
-from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Run
+from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, StoredRun
 
 RUN = "20260101-000000-0001"
 
@@ -8,7 +8,7 @@ RUN = "20260101-000000-0001"
 def run(run_id=RUN, created=1.0, **more):
     values = {"suite": "s", "path": "suite.yaml", "text": "suite: s", "data_hash": "h"}
     values |= {"status": "running", "attempts": 3, "ended": None, "settings": {"seed": None}}
-    return Run(id=run_id, created=created, **{**values, **more})
+    return StoredRun(id=run_id, created=created, **{**values, **more})
 
 
 def record(task, run_id=RUN, **more):

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from pennyweight.store.remarks import add_remark
-from pennyweight.store.store import RECORD_COLUMNS, Run, Store
+from pennyweight.store.store import RECORD_COLUMNS, Store, StoredRun
 from web.serving import serving
 
 SCRIPT = '<script>window.owned=1</script><img src=x onerror="window.owned=1">'
@@ -38,7 +38,7 @@ def hostile(tmp_path_factory):
         "match": rules,
         "seed": None,
     }
-    run = Run(
+    run = StoredRun(
         *(name, SCRIPT + QUOTE + BIDI.replace("\x00", ""), SCRIPT, f"suite: {SCRIPT}", QUOTE),
         *("done", 40, 1.0, 2.0, settings),
     )

@@ -24,7 +24,7 @@ from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import Source
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Store
+    from pennyweight.store.store import Store, StoredRun
 
 MAX_SHOWN_ATTEMPTS = 200_000
 """Larger runs are decided in the terminal, not on the page."""
@@ -134,20 +134,20 @@ def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> EarlyStopPlan 
     return plans[0] if plans else None
 
 
-def baseline_choices(runs: Sequence[Run], run: Run | None) -> dict[str, str]:
+def baseline_choices(runs: Sequence[StoredRun], run: StoredRun | None) -> dict[str, str]:
     """List what a policy can compare a run with: choices and their titles."""
     saved = {f"{SAVED}:{name}": f"{name} · saved baseline" for name in names()}
     others = (other for other in runs if run is None or other.id != run.id)
     return saved | {f"{RUN}:{other.id}": f"{other.suite} · {other.id}" for other in others}
 
 
-def first_side(run: Run) -> dict[str, str]:
+def first_side(run: StoredRun) -> dict[str, str]:
     """Return the first subject and tier of a run that has several: a policy decides on one."""
     return {name: values[0] for name, values in run.sides.items() if len(values) > 1}
 
 
 def gate_run(
-    store: Store, run: Run, policy: Path, *, where: Mapping[str, str], baseline: str = ""
+    store: Store, run: StoredRun, policy: Path, *, where: Mapping[str, str], baseline: str = ""
 ) -> Verdict:
     """Decide a policy on a side of a run that is not too large for a page.
 

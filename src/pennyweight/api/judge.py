@@ -13,7 +13,7 @@ from pennyweight.api.stored_suites import stored_judging
 from pennyweight.errors import UsageError
 from pennyweight.judges.judging import JudgingJob, JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.rubric import DEFAULT, load_rubric
 from pennyweight.suite.values import Judging, Limits, Price, Subject
 
@@ -51,7 +51,7 @@ def judge(
 
 
 def _chosen(
-    run: Run,
+    run: StoredRun,
     rubric: str | Path | None,
     models: Sequence[str],
     suite: str | Path | None,

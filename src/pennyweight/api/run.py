@@ -27,9 +27,9 @@ from pennyweight.models.replay import Recorder
 from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.lease import break_lease
-from pennyweight.store.store import Row, Run, Spending, Store
+from pennyweight.store.store import Row, Spending, Store, StoredRun
 from pennyweight.suite.plan import count
-from pennyweight.suite.values import Suite, Task
+from pennyweight.suite.values import LoadedSuite, Task
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
@@ -41,15 +41,15 @@ class Watcher:
     def note(self, text: str) -> None:
         """Receive advice or a warning, most of it before the first call."""
 
-    def approve(self, run: Run, difference: ResumePlan) -> bool:  # noqa: ARG002
+    def approve(self, run: StoredRun, difference: ResumePlan) -> bool:  # noqa: ARG002
         """Return whether a resumed run may continue with a suite that changed."""
         return True
 
-    def trust(self, run: Run, uses: Sequence[str]) -> bool:  # noqa: ARG002
+    def trust(self, run: StoredRun, uses: Sequence[str]) -> bool:  # noqa: ARG002
         """Return whether the suite of a run, as a store holds it, may do all of this."""
         return False
 
-    def start(self, run: Run, attempts: int) -> None:
+    def start(self, run: StoredRun, attempts: int) -> None:
         """Receive the run, which is in the store now, and how many attempts it has at most."""
 
     def begin(self, phase: Phase) -> None:
@@ -77,7 +77,7 @@ class Until:
 class RunResult:
     """What a run came to. Its records are in the store: `pennyweight.score(result.run.id)`."""
 
-    run: Run
+    run: StoredRun
     store: str
     """The address of the store."""
     ended: RunEnd
@@ -181,7 +181,7 @@ def plan(
     store: str | Store | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
-) -> Suite:
+) -> LoadedSuite:
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
     watch = watch or Watcher()
     if resume:
@@ -193,7 +193,7 @@ def plan(
     return loaded
 
 
-def _chosen(suite: Suite, ids: Collection[str]) -> tuple[Task, ...]:
+def _chosen(suite: LoadedSuite, ids: Collection[str]) -> tuple[Task, ...]:
     known = {task.id: task for task in suite.tasks}
     if not ids:
         raise UsageError(f"'tasks' names no task of {suite.path}, so there is nothing to run.")
@@ -211,7 +211,7 @@ def _resumed(
     *,
     file: str | Path | None = None,
     as_stored: bool = False,
-) -> tuple[Run, Suite]:
+) -> tuple[StoredRun, LoadedSuite]:
     """Find the run to continue and the suite as it is now; ask whether changes are intended."""
     path = Path(name)
     if path.is_file():
@@ -232,8 +232,8 @@ def _resumed(
 class _Job:
     """A run that is carried out."""
 
-    suite: Suite
-    run: Run
+    suite: LoadedSuite
+    run: StoredRun
     store: Store
     watch: Watcher
     record: Path | None
@@ -275,7 +275,7 @@ class _Job:
             self.store.add_run(self.run)
         self.watch.start(self.run, attempts)
 
-    def _attempts(self, suite: Suite) -> AttemptsResult:
+    def _attempts(self, suite: LoadedSuite) -> AttemptsResult:
         self.watch.begin(Phase(PhaseKind.ATTEMPTS, self.run.id, suite))
         try:
             return execute(
@@ -285,7 +285,7 @@ class _Job:
         finally:
             self.watch.end()
 
-    def _judgings(self, suite: Suite, outcome: AttemptsResult) -> tuple[JudgingResult, ...]:
+    def _judgings(self, suite: LoadedSuite, outcome: AttemptsResult) -> tuple[JudgingResult, ...]:
         """Ask the judges, unless the attempts were stopped."""
         if suite.judge is None or outcome.interrupted or outcome.tally.stop_reason:
             return ()

@@ -14,7 +14,7 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.runs.source import RunSource
 from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
-from pennyweight.store.store import Run, Spending, Store
+from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
 
@@ -25,7 +25,7 @@ INTERRUPTED = "interrupted"
 owner_of = lease.owner_of
 
 
-def status_of(run: Run, store: Store, *, starting: float = 0.0) -> str:
+def status_of(run: StoredRun, store: Store, *, starting: float = 0.0) -> str:
     """Return `running`, `interrupted`, `done`, `stopped` or `failed`.
 
     A run whose process is gone before it ended was interrupted. For `starting` seconds after its
@@ -40,7 +40,7 @@ def status_of(run: Run, store: Store, *, starting: float = 0.0) -> str:
 class RunSummary:
     """A run with its status as it is now, its records by status, and what it cost."""
 
-    run: Run
+    run: StoredRun
     records: dict[str, int]
     spent: Spending
 
@@ -61,14 +61,14 @@ def all_runs(
     return found, damaged + more
 
 
-def find_run(name: str = "latest", store: str | Store | None = None) -> Run:
+def find_run(name: str = "latest", store: str | Store | None = None) -> StoredRun:
     """Find a run by its id, a unique prefix, or `latest`; its status is that of now."""
     at = open_store(store)
     found = at.find(name)
     return replace(found, status=status_of(found, at))
 
 
-def summary(run: Run, store: Store) -> RunSummary:
+def summary(run: StoredRun, store: Store) -> RunSummary:
     """Summarise a run."""
     current = replace(run, status=status_of(run, store))
     return RunSummary(current, store.statuses(run.id), store.spent(run.id))
@@ -124,7 +124,7 @@ def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> 
 
 
 def scores_of_run(
-    run: Run, by: Sequence[str] = (), *, store: str | Store | None = None
+    run: StoredRun, by: Sequence[str] = (), *, store: str | Store | None = None
 ) -> tuple[Scores | None, list[str]]:
     """Score a run, its subjects and tiers side by side unless `by` names columns.
 

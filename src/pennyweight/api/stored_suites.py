@@ -17,22 +17,22 @@ from pennyweight.engine.execution import check_subject, open_suite
 from pennyweight.engine.preflight import mistakes
 from pennyweight.errors import UntrustedError, UsageError
 from pennyweight.schema.audit import audited
-from pennyweight.store.store import Run
+from pennyweight.store.store import StoredRun
 from pennyweight.suite.loader import load_judging, load_suite
-from pennyweight.suite.values import Judging, Limits, Price, Subject, Suite
+from pennyweight.suite.values import Judging, Limits, LoadedSuite, Price, Subject
 
-Trust = Callable[[Run, Sequence[str]], bool]
+Trust = Callable[[StoredRun, Sequence[str]], bool]
 """Returns whether a person lets the suite of a run do all of this."""
 
 
 def open_stored(
-    run: Run,
+    run: StoredRun,
     by: Sequence[str] = (),
     *,
     trust: Trust,
     file: str | Path | None = None,
     as_stored: bool = False,
-) -> Suite:
+) -> LoadedSuite:
     """Open the suite of a run: its file if that is trusted, else the text in the store.
 
     `file` is the suite's file if a person named it. With `as_stored` the text in the store is
@@ -53,7 +53,7 @@ def open_stored(
 
 
 def stored_judging(
-    run: Run,
+    run: StoredRun,
     *,
     trust: Trust,
     file: str | Path | None = None,
@@ -82,7 +82,9 @@ def stored_judging(
     return found
 
 
-def _audited(path: str | Path, text: str | None, by: Sequence[str]) -> tuple[Suite, list[str]]:
+def _audited(
+    path: str | Path, text: str | None, by: Sequence[str]
+) -> tuple[LoadedSuite, list[str]]:
     """Open a suite without loading its functions; also return what it would do."""
     with audited() as noted:
         suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by))
@@ -99,7 +101,7 @@ def _problem(subject: Subject) -> str | None:
     return None if any(uses_of_models([subject])) else check_subject(subject)
 
 
-def _confirm(run: Run, needed: Sequence[str], trust: Trust, command: str) -> None:
+def _confirm(run: StoredRun, needed: Sequence[str], trust: Trust, command: str) -> None:
     if needed and not trust(run, needed):
         lines = "".join(f"\n  - {use}" for use in needed)
         problem = (

@@ -19,7 +19,7 @@ from pennyweight.models.gguf import KNOWN
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.schema.user_code import functions_forbidden
 from pennyweight.suite.loader import load_suite
-from pennyweight.suite.values import Agent, Subject, Suite, Task
+from pennyweight.suite.values import Agent, LoadedSuite, Subject, Task
 
 FORBIDDEN_KEYS = {
     *("command", "workspace", "verify", "keep", "files", "base_url", "key_env", "env", "network"),
@@ -31,7 +31,7 @@ UNCHECKED_KEYS = {"tasks", "settings", "tools", "response_format", "prices"}
 INSTEAD = "put the suite on the server's disk and pass its folder: pennyweight serve FOLDER."
 
 
-def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -> Suite:
+def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -> LoadedSuite:
     """Read an uploaded suite; `data` says that it was made here for a data set next to it."""
     refuse(tree)
     if not data and not isinstance(tree.get("tasks"), list):
@@ -71,7 +71,7 @@ def _problem(subject: Subject) -> str | None:
     return check_subject(subject)
 
 
-def uses(suite: Suite) -> Iterator[str]:
+def uses(suite: LoadedSuite) -> Iterator[str]:
     """Yield what a suite uses beyond known models, besides its files and functions."""
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
     yield from uses_of_models((*suite.subjects, *judges))

@@ -30,7 +30,7 @@ from pennyweight.api.pages.suite_preview import (
 )
 from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.store.connection import create_private_folder
-from pennyweight.store.store import Run
+from pennyweight.store.store import StoredRun
 
 __all__ = ["SuiteChoice", "SuitePreview"]
 
@@ -85,12 +85,12 @@ class SuiteLibrary:
     def __init__(self, folders: Iterable[Path], uploads: Path) -> None:
         self.folders, self.uploads = tuple(folders), uploads
 
-    def known(self, runs: Iterable[Run] = ()) -> list[KnownFile]:
+    def known(self, runs: Iterable[StoredRun] = ()) -> list[KnownFile]:
         """List the suites: those on disk, of earlier `runs`, then uploads."""
         earlier = (Path(run.path) for run in runs if is_own_file(run.path))
         return suite_files(self.folders, earlier, self.uploads)
 
-    def find(self, name: str, runs: Iterable[Run] = ()) -> KnownFile:
+    def find(self, name: str, runs: Iterable[StoredRun] = ()) -> KnownFile:
         """Find a suite by its id."""
         found = next((suite for suite in self.known(runs) if suite.id == name), None)
         if found is None:
@@ -100,7 +100,7 @@ class SuiteLibrary:
         return found
 
     def preview(
-        self, choice: SuiteChoice, runs: Iterable[Run] = (), *, plan: bool = False
+        self, choice: SuiteChoice, runs: Iterable[StoredRun] = (), *, plan: bool = False
     ) -> SuitePreview:
         """Read a suite as chosen, with its plan if `plan`."""
         known = self.find(choice.suite, runs)

@@ -12,7 +12,7 @@ from pennyweight.cli.options import by_option, format_option, option, recording_
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run, Store
+    from pennyweight.store.store import Store, StoredRun
 
 EPILOG = """\b
 Example: pennyweight run suite.yaml --dry-run
@@ -126,7 +126,7 @@ def command(
         raise click.exceptions.Exit(result.exit_code)
 
 
-def print_scores(run: Run, store: Store, by: list[str], format: str) -> None:
+def print_scores(run: StoredRun, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
     from pennyweight.api.runs import scores_of_run
     from pennyweight.render.scores import render

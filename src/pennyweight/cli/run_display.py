@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
-    from pennyweight.store.store import Row, Run, Store
+    from pennyweight.store.store import Row, Store, StoredRun
 
 
 class RunDisplay(Watcher, io.TextIOBase):
@@ -69,7 +69,7 @@ class RunDisplay(Watcher, io.TextIOBase):
         """Print a note."""
         _print(f"Note: {clean(text)}")
 
-    def approve(self, run: Run, difference: ResumePlan) -> bool:
+    def approve(self, run: StoredRun, difference: ResumePlan) -> bool:
         """Print what a resumed run reuses; ask if the suite has changed."""
         for sentence in difference_sentences(run.id, difference):
             _print(sentence)
@@ -77,7 +77,7 @@ class RunDisplay(Watcher, io.TextIOBase):
             return True
         return sys.stdin.isatty() and click.confirm("Continue?", err=True)
 
-    def trust(self, run: Run, uses: Sequence[str]) -> bool:
+    def trust(self, run: StoredRun, uses: Sequence[str]) -> bool:
         """Print what a suite from a store would do, and ask; only a person can answer."""
         if not sys.stdin.isatty():
             return False
@@ -86,7 +86,7 @@ class RunDisplay(Watcher, io.TextIOBase):
             _print(f"  - {clean(use)}")
         return click.confirm("Do you trust it?", err=True)
 
-    def start(self, run: Run, attempts: int) -> None:
+    def start(self, run: StoredRun, attempts: int) -> None:
         """Announce the run."""
         self._run = run.id
         most = "at most " if self._until else ""

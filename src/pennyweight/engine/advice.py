@@ -9,7 +9,7 @@ import polars as pl
 
 from pennyweight.suite.plan import conversation
 from pennyweight.suite.templates import variables_of
-from pennyweight.suite.values import Suite, Task, Tier
+from pennyweight.suite.values import LoadedSuite, Task, Tier
 from pennyweight.text.extraction import AnswerRule, answer
 from pennyweight.text.matching import are_numbers, targets
 
@@ -19,13 +19,13 @@ SEARCHED_TASKS = 50
 """How many tasks' prompts are searched for a marker; all share their template."""
 
 
-def advice(suite: Suite) -> Iterator[str]:
+def advice(suite: LoadedSuite) -> Iterator[str]:
     """Yield a warning for each prompt or rule of a suite that does not fit its tasks."""
     for check in (_prompts, _marker, _numbers, _lists, _undecided):
         yield from check(suite)
 
 
-def _prompts(suite: Suite) -> Iterator[str]:
+def _prompts(suite: LoadedSuite) -> Iterator[str]:
     """Warn about tiers that send the same prompt for every task."""
     if any(task.before or task.work or task.turns for task in suite.tasks):
         return
@@ -42,7 +42,7 @@ def _uses_task(tier: Tier) -> bool:
     return any(variables_of(text) - {"examples"} for text in [*prompts, tier.system or ""])
 
 
-def _marker(suite: Suite) -> Iterator[str]:
+def _marker(suite: LoadedSuite) -> Iterator[str]:
     """Warn about tiers that never ask for the marker by which answers are found."""
     tasks = [task for task in suite.tasks if task.target is not None][:SEARCHED_TASKS]
     if suite.answer.kind != "marker" or not tasks:
@@ -62,7 +62,7 @@ def _marker(suite: Suite) -> Iterator[str]:
         )
 
 
-def _numbers(suite: Suite) -> Iterator[str]:
+def _numbers(suite: LoadedSuite) -> Iterator[str]:
     """Warn about targets that are not numbers where numbers are compared."""
     if suite.match.kind != "numeric":
         return
@@ -73,7 +73,7 @@ def _numbers(suite: Suite) -> Iterator[str]:
         yield f"match: numeric, but {_named(wrong)} is not a number: it is compared as text."
 
 
-def _lists(suite: Suite) -> Iterator[str]:
+def _lists(suite: LoadedSuite) -> Iterator[str]:
     """Warn about targets that are lists where they are compared as one text."""
     if suite.match.kind not in {"exact", "contains", "choice"}:
         return
@@ -96,7 +96,7 @@ def _named(tasks: Sequence[Task]) -> str:
     return f"the target of task {tasks[0].id!r} ({tasks[0].target!r:.60}){more}"
 
 
-def _undecided(suite: Suite) -> Iterator[str]:
+def _undecided(suite: LoadedSuite) -> Iterator[str]:
     """Warn if nothing decides whether an attempt is right.
 
     A function or a recording may report whether an attempt passed.
@@ -122,7 +122,7 @@ ANSWERED_BY = frozenset({"subject", "status"})
 """The columns of records that `shared` reads."""
 
 
-def shared(suite: Suite, frames: Iterable[pl.DataFrame] | None = None) -> str | None:
+def shared(suite: LoadedSuite, frames: Iterable[pl.DataFrame] | None = None) -> str | None:
     """Warn that concurrent calls share this machine, which affects a local model's latency.
 
     If records are given, name only the models that answered more than once.

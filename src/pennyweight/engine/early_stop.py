@@ -15,15 +15,15 @@ from pennyweight.gates.sequential import FIRST, sizes
 from pennyweight.gates.verdict import Verdict
 from pennyweight.runs.plan import EarlyStop
 from pennyweight.runs.source import RunSource
-from pennyweight.store.store import Run, RunSettings, Store
-from pennyweight.suite.values import Suite
+from pennyweight.store.store import RunSettings, Store, StoredRun
+from pennyweight.suite.values import LoadedSuite
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingSuite:
     """A suite whose tasks are tried in random order until its policy is decided."""
 
-    suite: Suite
+    suite: LoadedSuite
     """The suite, with its tasks in the order in which they are tried."""
     policy: Policy
     baseline: GateRecords | None
@@ -35,7 +35,7 @@ class GrowingSuite:
     @classmethod
     def of(
         cls,
-        suite: Suite,
+        suite: LoadedSuite,
         policy: Policy,
         baseline: GateRecords | None,
         *,
@@ -75,7 +75,7 @@ class GrowingSuite:
         """Return the settings that a run stores, so that it can be decided again."""
         return EarlyStop(self.plan, self.seed, self.version).settings()
 
-    def parts(self) -> Iterator[Suite]:
+    def parts(self) -> Iterator[LoadedSuite]:
         """Yield growing parts of the suite; the last one of each round has all tasks.
 
         Required tasks are tried first, because one failure ends the run. The statistical tests
@@ -88,7 +88,7 @@ class GrowingSuite:
                 if chosen:
                     yield replace(self.suite, tasks=tuple(chosen), runs=number, is_part=True)
 
-    def look(self, run: Run, store: Store) -> Verdict:
+    def look(self, run: StoredRun, store: Store) -> Verdict:
         """Decide the policy by the records so far."""
         source = [RunSource(run, store)]
         records = read_records(source, needed_metrics(self.policy), self.policy.options)

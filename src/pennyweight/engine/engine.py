@@ -41,7 +41,7 @@ from pennyweight.suite.plan import (
     work_of,
 )
 from pennyweight.suite.scenarios import LATER
-from pennyweight.suite.values import Price, Suite
+from pennyweight.suite.values import LoadedSuite, Price
 from pennyweight.text.safe import storable
 
 NO_REPLY = Reply("")
@@ -96,7 +96,7 @@ class Engine:
 
     def __init__(
         self,
-        suite: Suite,
+        suite: LoadedSuite,
         run: str,
         models: Mapping[str, Model],
         store: Store,

@@ -24,10 +24,10 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import run_code_checks
 from pennyweight.runs.observations import save_suite_scenarios
-from pennyweight.store.store import RECORD_COLUMNS, Row, Run, Spending, Store
+from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import Attempt, count
-from pennyweight.suite.values import Subject, Suite
+from pennyweight.suite.values import LoadedSuite, Subject
 
 STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
 Watch = Callable[[Tally, Budget, list[Row]], None]
@@ -38,7 +38,7 @@ Watch = Callable[[Tally, Budget, list[Row]], None]
 class AttemptsResult:
     """How a run ended."""
 
-    run: Run
+    run: StoredRun
     tally: Tally
     spent: Spending
     interrupted: bool
@@ -70,17 +70,17 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
     return find(subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder)
 
 
-def open_suite(path: str | Path, text: str | None = None, by: Sequence[str] = ()) -> Suite:
+def open_suite(path: str | Path, text: str | None = None, by: Sequence[str] = ()) -> LoadedSuite:
     """Load a suite, and check its models, their settings and the columns to group by."""
     from pennyweight.engine.preflight import mistakes  # noqa: PLC0415
 
     return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by))
 
 
-def new_run(suite: Suite) -> Run:
+def new_run(suite: LoadedSuite) -> StoredRun:
     """Return a new run with everything needed to repeat it."""
     moment = datetime.now(UTC)
-    return Run(
+    return StoredRun(
         id=f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         suite=suite.name,
         path=place_of(suite),
@@ -95,8 +95,8 @@ def new_run(suite: Suite) -> Run:
 
 
 def execute(
-    suite: Suite,
-    run: Run,
+    suite: LoadedSuite,
+    run: StoredRun,
     store: Store,
     *,
     watch: Watch,
@@ -123,8 +123,8 @@ def lose(tally: Tally, stopping: Stopping | None) -> None:
 class _Execution:
     """Makes the attempts of a run that this process holds."""
 
-    suite: Suite
-    run: Run
+    suite: LoadedSuite
+    run: StoredRun
     store: Store
     watch: Watch
     record: Path | None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from pennyweight.store.store import RECORD_COLUMNS, Row
-from pennyweight.suite.values import Suite
+from pennyweight.suite.values import LoadedSuite
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
 
 _RESPONSE, _TARGET, _PASSED = map(RECORD_COLUMNS.index, ("response", "target", "passed"))
 
 
-def count_correct(rows: list[Row], suite: Suite) -> tuple[int, int]:
+def count_correct(rows: list[Row], suite: LoadedSuite) -> tuple[int, int]:
     """Return how many records are correct, of how many that can be checked quickly."""
     decided = [row[_PASSED] for row in rows if row[_PASSED] is not None]
     if decided:

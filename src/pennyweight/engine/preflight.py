@@ -13,19 +13,19 @@ from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
-from pennyweight.suite.values import Subject, Suite, Tier
+from pennyweight.suite.values import LoadedSuite, Subject, Tier
 
 if TYPE_CHECKING:
     from pennyweight.suite.loader import Mistake
 
 
-def warnings(suite: Suite, model_of: Callable[[Subject], Model]) -> list[str]:
+def warnings(suite: LoadedSuite, model_of: Callable[[Subject], Model]) -> list[str]:
     """List what a run of a suite ignores, cannot know, or cannot guarantee."""
     first = [*_agents(suite), *_places(suite), *_ignored(suite, model_of)]
     return [*first, *_prices(suite), *_loose(suite), *advice(suite)]
 
 
-def fetched(suite: Suite) -> Iterator[str]:
+def fetched(suite: LoadedSuite) -> Iterator[str]:
     """Yield a note for each model that a run has to download first."""
     wanted = {subject.model for subject in suite.subjects if subject.model.startswith("local/")}
     if not wanted:
@@ -37,7 +37,7 @@ def fetched(suite: Suite) -> Iterator[str]:
             yield f"{name} is downloaded first ({model.size / 1e6:,.0f} MB), once for all runs."
 
 
-def _agents(suite: Suite) -> Iterator[str]:
+def _agents(suite: LoadedSuite) -> Iterator[str]:
     """Describe the sandbox of each agent, and what the agent does not report."""
     for subject in suite.subjects:
         if subject.agent:
@@ -48,7 +48,7 @@ def _agents(suite: Suite) -> Iterator[str]:
                 yield f"{subject.name} has no 'output' reader: its tokens and cost are null."
 
 
-def _places(suite: Suite) -> Iterator[str]:
+def _places(suite: LoadedSuite) -> Iterator[str]:
     """Warn if the system allows fewer concurrent calls than the suite sets."""
     wanted, most = suite.limits.concurrency, open_files()
     if isinstance(wanted, int) and wanted > most:
@@ -58,7 +58,7 @@ def _places(suite: Suite) -> Iterator[str]:
         )
 
 
-def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str]:
+def _ignored(suite: LoadedSuite, model_of: Callable[[Subject], Model]) -> Iterator[str]:
     """Warn about settings that have no effect on a subject's model."""
     for subject in suite.subjects:
         if subject.agent or subject.model.startswith("replay:"):
@@ -68,7 +68,7 @@ def _ignored(suite: Suite, model_of: Callable[[Subject], Model]) -> Iterator[str
             yield f"{subject.name} ignores {', '.join(ignored)}: its model has no such setting."
 
 
-def _settings_of(suite: Suite, subject: Subject) -> set[str]:
+def _settings_of(suite: LoadedSuite, subject: Subject) -> set[str]:
     """Return the names of all settings that the suite sets for a subject, in any tier."""
     used = {
         "system": any(tier.system for tier in suite.tiers),
@@ -80,19 +80,19 @@ def _settings_of(suite: Suite, subject: Subject) -> set[str]:
     return names | {name for name, is_used in used.items() if is_used}
 
 
-def _options(suite: Suite, subject: Subject, tier: Tier) -> Mapping[str, Any]:
+def _options(suite: LoadedSuite, subject: Subject, tier: Tier) -> Mapping[str, Any]:
     """Return the settings of a subject in a tier."""
     return settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
 
 
-def check(suite: Suite) -> None:
+def check(suite: LoadedSuite) -> None:
     """Raise InputError for settings that cannot be sent and limits that cannot be enforced."""
     problems = [what for _, what in mistakes(suite)]
     if problems:
         raise InputError(problems)
 
 
-def mistakes(suite: Suite, by: Sequence[str] = ()) -> Iterator[Mistake]:
+def mistakes(suite: LoadedSuite, by: Sequence[str] = ()) -> Iterator[Mistake]:
     """Yield what cannot be sent, enforced or grouped by, each with its place in the suite."""
     yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
     yield from _unenforceable(suite)
@@ -100,7 +100,7 @@ def mistakes(suite: Suite, by: Sequence[str] = ()) -> Iterator[Mistake]:
         yield from (((), what) for what in _unknown_columns(suite, by))
 
 
-def _unenforceable(suite: Suite) -> Iterator[Mistake]:
+def _unenforceable(suite: LoadedSuite) -> Iterator[Mistake]:
     """Yield a mistake if a cost limit cannot be enforced because prices are not known."""
     if suite.limits.usd is None:
         return
@@ -117,7 +117,7 @@ def _unenforceable(suite: Suite) -> Iterator[Mistake]:
         )
 
 
-def _unknown_columns(suite: Suite, by: Sequence[str]) -> Iterator[str]:
+def _unknown_columns(suite: LoadedSuite, by: Sequence[str]) -> Iterator[str]:
     """Yield an error for each column that no record of a suite has."""
     from pennyweight.define import MEASURES  # noqa: PLC0415 - it loads polars
     from pennyweight.record import BY_NAME  # noqa: PLC0415
@@ -130,7 +130,7 @@ def _unknown_columns(suite: Suite, by: Sequence[str]) -> Iterator[str]:
             yield unknown("--by column", name, known, shown)
 
 
-def _unwritable(suite: Suite) -> Iterator[Mistake]:
+def _unwritable(suite: LoadedSuite) -> Iterator[Mistake]:
     """Yield the settings that cannot be sent in the wire format of a subject or judge."""
     from pennyweight.engine.execution import check_subject, model_of  # noqa: PLC0415
 
@@ -173,7 +173,7 @@ def _reports_cost(subject: Subject) -> bool:
     return output == "claude-code" or "cost_usd" in output
 
 
-def _prices(suite: Suite) -> Iterator[str]:
+def _prices(suite: LoadedSuite) -> Iterator[str]:
     for model in Prices(suite.prices).unknown(suite.subjects):
         yield (
             f"The price of {model} is not known, so its cost is null. "
@@ -181,7 +181,7 @@ def _prices(suite: Suite) -> Iterator[str]:
         )
 
 
-def _loose(suite: Suite) -> Iterator[str]:
+def _loose(suite: LoadedSuite) -> Iterator[str]:
     """Warn where a limit of money or tokens can be exceeded."""
     if suite.limits.usd is None and suite.limits.tokens is None:
         return

@@ -19,9 +19,9 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.lease import STALE, Owner, owner_of, release_run, renew_lease, take_run
 from pennyweight.store.set_aside import exchange, set_aside
-from pennyweight.store.store import Run, RunSettings, Store
+from pennyweight.store.store import RunSettings, Store, StoredRun
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
-from pennyweight.suite.values import Suite, Task
+from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.safe import clean, storable
 
 HEARTBEAT = 5.0
@@ -57,7 +57,7 @@ class ResumePlan:
         return bool(self.changed or self.gone or self.texts)
 
 
-def resume_plan(run: Run, suite: Suite, store: Store) -> ResumePlan:
+def resume_plan(run: StoredRun, suite: LoadedSuite, store: Store) -> ResumePlan:
     """Compare the records of a run with what its suite asks for now."""
     made, aside = store.attempts(run.id), set_aside(store, run.id)
     texts = tuple(_texts(run, suite))
@@ -82,7 +82,7 @@ def resume_plan(run: Run, suite: Suite, store: Store) -> ResumePlan:
     return ResumePlan(reused, failed, changed, new, len(made), texts, todo, away, back)
 
 
-def _texts(run: Run, suite: Suite) -> Iterator[str]:
+def _texts(run: StoredRun, suite: LoadedSuite) -> Iterator[str]:
     settings = settings_of(suite)
     if run.text != suite.text:
         shown = min(suite.path, os.path.relpath(suite.path), key=len)
@@ -94,7 +94,7 @@ def _texts(run: Run, suite: Suite) -> Iterator[str]:
             yield f"{what} (old responses are only scored again)"
 
 
-def settings_of(suite: Suite) -> RunSettings:
+def settings_of(suite: LoadedSuite) -> RunSettings:
     """Return what a run stores of its suite, in addition to its text."""
     match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
     return {
@@ -119,7 +119,7 @@ def key_of(run_id: str, attempt: Attempt) -> AttemptKey:
     return AttemptKey(run_id, subject, tier, attempt.task.id, attempt.number)
 
 
-def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]:
+def begin(run: StoredRun, suite: LoadedSuite, store: Store) -> tuple[Iterable[Attempt], int]:
     """Update a run that this process holds; return the attempts to make, and how many."""
     todo = renew(run, suite, store)
     store.set_run(
@@ -134,7 +134,7 @@ def begin(run: Run, suite: Suite, store: Store) -> tuple[Iterable[Attempt], int]
     return (attempts(suite), count(suite)) if todo is None else (todo, len(todo))
 
 
-def _lasting_settings(run: Run, suite: Suite) -> RunSettings:
+def _lasting_settings(run: StoredRun, suite: LoadedSuite) -> RunSettings:
     """Return the settings of a run, without the judges that were removed from its suite.
 
     Judges of `pennyweight judge` were never in the suite, and stay.
@@ -149,7 +149,7 @@ def _lasting_settings(run: Run, suite: Suite) -> RunSettings:
     return settings
 
 
-def renew(run: Run, suite: Suite, store: Store) -> Sequence[Attempt] | None:
+def renew(run: StoredRun, suite: LoadedSuite, store: Store) -> Sequence[Attempt] | None:
     """Make the records of a run those that its suite asks for; return the attempts still to make.
 
     Other records are set aside, and those that the suite asks for again come back. A part of a
@@ -162,7 +162,7 @@ def renew(run: Run, suite: Suite, store: Store) -> Sequence[Attempt] | None:
     return plan.todo
 
 
-def place_of(suite: Suite) -> str:
+def place_of(suite: LoadedSuite) -> str:
     """Return the absolute path of a suite: a run may be resumed from another folder."""
     return str(Path(suite.path).resolve())
 
@@ -181,7 +181,7 @@ def task_columns(task: Task) -> dict[str, Any]:
 TASK_COLUMNS = tuple(task_columns(Task("", "")))
 
 
-def correct(run_id: str, suite: Suite, store: Store) -> None:
+def correct(run_id: str, suite: LoadedSuite, store: Store) -> None:
     """Update the columns of records that repeat their tasks.
 
     A target is not part of a request, so a record remains valid when its target is corrected, and

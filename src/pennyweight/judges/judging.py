@@ -27,7 +27,7 @@ from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
 from pennyweight.store.cells import json_cell
-from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Run, Store
+from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Store, StoredRun
 from pennyweight.suite.values import Judging, Limits, Price
 
 _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}
@@ -43,7 +43,7 @@ Progress = Callable[[Tally, Budget, list[Row]], None]
 class JudgingJob:
     """A run to judge, with its limits and prices, and where progress is reported."""
 
-    run: Run
+    run: StoredRun
     store: Store
     limits: Limits
     prices: Mapping[str, Price]

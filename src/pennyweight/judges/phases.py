@@ -10,8 +10,8 @@ from pathlib import Path
 from pennyweight.judges.judging import JudgingJob, JudgingResult, Progress, judge_run
 from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
-from pennyweight.store.store import Run, Store
-from pennyweight.suite.values import Judging, Price, Suite
+from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.values import Judging, LoadedSuite, Price
 
 
 class PhaseKind(StrEnum):
@@ -30,7 +30,7 @@ class Phase:
 
     kind: PhaseKind
     run: str
-    suite: Suite | None = None
+    suite: LoadedSuite | None = None
     """The attempts that are made."""
     judges: tuple[str, ...] = ()
     rubric: str = ""
@@ -45,8 +45,8 @@ class Phase:
 
 
 def judge_phases(
-    suite: Suite,
-    run: Run,
+    suite: LoadedSuite,
+    run: StoredRun,
     store: Store,
     *,
     progress: Progress,

@@ -27,7 +27,7 @@ from pennyweight.runs.observations import behaviour_verdict, rows_of
 from pennyweight.store.cells import json_cell
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
 from pennyweight.suite.rubric import Category, Item, Rubric
-from pennyweight.suite.values import Judging, Suite
+from pennyweight.suite.values import Judging, LoadedSuite
 
 ABOUT = " on behaviours"
 """Added to the name of a judge, to keep these judgments apart from those by the suite's rubric."""
@@ -42,7 +42,7 @@ _UNREAD = {
 """The verdict for a judgment that is not valid, by its status."""
 
 
-def questions_of(suite: Suite) -> dict[str, tuple[Behaviour, ...]]:
+def questions_of(suite: LoadedSuite) -> dict[str, tuple[Behaviour, ...]]:
     """Return the behaviours of each task that judges are asked about."""
     questions = {
         task.id: tuple(

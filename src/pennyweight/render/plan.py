@@ -14,14 +14,14 @@ from pennyweight.render.terminal import Terminal
 from pennyweight.suite.plan import count as attempt_count
 from pennyweight.suite.plan import estimates, tokens_of
 from pennyweight.suite.rubric import Rubric
-from pennyweight.suite.values import Suite, Task
+from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.format import count, money, plural
 from pennyweight.text.safe import clean
 
 _COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 
 
-def facts(suite: Suite) -> dict[str, Any]:
+def facts(suite: LoadedSuite) -> dict[str, Any]:
     """Return the plan as plain data.
 
     `output_tokens` is the maximum, null without a limit. `cost_usd` is the cost of the maximum,
@@ -61,7 +61,7 @@ def facts(suite: Suite) -> dict[str, Any]:
     }
 
 
-def _judging(suite: Suite) -> dict[str, Any] | None:
+def _judging(suite: LoadedSuite) -> dict[str, Any] | None:
     """Estimate the judgments and their tokens, without the replies that do not exist yet."""
     judging = suite.judge
     if judging is None:
@@ -80,7 +80,7 @@ def _judging(suite: Suite) -> dict[str, Any] | None:
     }
 
 
-def _sentences(suite: Suite, judges: int) -> dict[str, int]:
+def _sentences(suite: LoadedSuite, judges: int) -> dict[str, int]:
     """Estimate what it takes to ask the judges about the sentences of scenarios."""
     questions = questions_of(suite)
     tries = attempt_count(suite) // max(1, len(suite.tasks)) * judges
@@ -99,7 +99,7 @@ def _asked(rubric: Rubric, task: Task) -> int:
     return tokens_of([{"content": turn.content} for turn in turns])
 
 
-def render(suite: Suite, format: str = "table") -> str:  # noqa: A002
+def render(suite: LoadedSuite, format: str = "table") -> str:  # noqa: A002
     """Write the plan."""
     found = facts(suite)
     if format == "json":

@@ -12,17 +12,17 @@ from pennyweight.render.format import heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
 from pennyweight.store.cells import DamagedRun
-from pennyweight.store.store import Run, Spending
+from pennyweight.store.store import Spending, StoredRun
 from pennyweight.text.format import MISSING, count, declared, money, share
 
 if TYPE_CHECKING:
     from pennyweight.gates.baseline import Baseline
 
-RunEntry = tuple[Run, dict[str, int], Spending]
+RunEntry = tuple[StoredRun, dict[str, int], Spending]
 """A run, its records by status, and what it cost."""
 
 
-def facts(run: Run, statuses: dict[str, int], spent: Spending) -> dict[str, Any]:
+def facts(run: StoredRun, statuses: dict[str, int], spent: Spending) -> dict[str, Any]:
     """Describe a run as plain data."""
     return {
         "id": run.id,
@@ -71,7 +71,7 @@ def render(
     return table_text(head, body, right=right)
 
 
-def _row(run: Run, statuses: dict[str, int], spent: Spending) -> list[str]:
+def _row(run: StoredRun, statuses: dict[str, int], spent: Spending) -> list[str]:
     made = f"{count(_made(statuses))}/{count(run.attempts)}"
     errors = count(statuses.get("error", 0))
     name, cost = one_line(run.suite, 24), cost_text(spent) or MISSING

@@ -11,7 +11,7 @@ from pennyweight.define import Metric
 from pennyweight.render.catalogue import by_family, needs, tabled
 from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.scoring.estimates import Estimate, Value
-from pennyweight.store.store import Run
+from pennyweight.store.store import StoredRun
 from pennyweight.text.format import MISSING, count, money, times
 from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
@@ -152,7 +152,7 @@ def when(seconds: float | None) -> str:
 
 
 def run_facts(
-    run: Run, statuses: Mapping[str, int], spent: Mapping[str, Any], *, live: bool = False
+    run: StoredRun, statuses: Mapping[str, int], spent: Mapping[str, Any], *, live: bool = False
 ) -> list[list[str]]:
     """Describe a run in labelled texts; `live` leaves out what its progress shows."""
     settings = run.settings

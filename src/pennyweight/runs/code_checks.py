@@ -14,14 +14,14 @@ from pennyweight.checks.behaviour import Behaviour
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import CODE, behaviour_verdict, response_hash, rows_of
 from pennyweight.schema.user_code import current_folder, module_file, suite_folder
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
-from pennyweight.suite.values import Suite
+from pennyweight.suite.values import LoadedSuite
 
 BATCH = 200
 
 
-def run_code_checks(suite: Suite, run: Run, store: Store) -> int:
+def run_code_checks(suite: LoadedSuite, run: StoredRun, store: Store) -> int:
     """Run the checks that have no verdict on the current responses; return how many broke."""
     tasks = {
         task.id: [b for _, b in task.scenario.all() if b.check.by == "code"]

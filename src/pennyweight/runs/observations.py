@@ -23,9 +23,9 @@ from pennyweight.checks.scenario import Observation, Scenario, observe
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.cells import damaged, json_cell
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.verdicts import BehaviourVerdict, save_scenarios, scenarios_of, verdicts_of
-from pennyweight.suite.values import Suite
+from pennyweight.suite.values import LoadedSuite
 from pennyweight.text.extraction import AnswerRule
 
 CODE = "code"
@@ -59,7 +59,7 @@ class Observer:
     """Whether checks that are code are run now; only with a suite file that the user named."""
 
     @classmethod
-    def of(cls, run: Run, store: Store, other: Suite | None = None) -> Observer | None:
+    def of(cls, run: StoredRun, store: Store, other: LoadedSuite | None = None) -> Observer | None:
         """Return the observer of a run, for its own scenarios or those of another suite.
 
         None if there are no scenarios. Code from the store, which can be shared, is never run.
@@ -128,7 +128,7 @@ class Observer:
         return observe(scenario, view, results)
 
 
-def rows_of(run: Run, store: Store) -> Iterator[dict[str, Any]]:
+def rows_of(run: StoredRun, store: Store) -> Iterator[dict[str, Any]]:
     """Yield the records of a run that have a response."""
     for frame in store.records(run.id, {*NEEDED}):
         for row in frame.iter_rows(named=True):
@@ -186,7 +186,7 @@ def _reason(verdict: BehaviourVerdict) -> str:
     return f"{verdict.who}: {word}" + (f" ({why})" if why and why != word else "")
 
 
-def save_suite_scenarios(suite: Suite, run: Run, store: Store) -> None:
+def save_suite_scenarios(suite: LoadedSuite, run: StoredRun, store: Store) -> None:
     """Store the scenarios of a suite with its run, in place of those stored before."""
     texts = {t.id: json.dumps(t.scenario.plain()) for t in suite.tasks if t.scenario}
     if texts or scenarios_of(store, run.id):

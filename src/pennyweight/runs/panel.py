@@ -11,7 +11,7 @@ import polars as pl
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.consensus import consensus, differs, passes
 from pennyweight.store.bills import judging_costs
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 
 NEEDED = (*KEY_IN_RUN, "status", "ended")
 """The columns of a record that joining needs."""
@@ -36,7 +36,7 @@ class Panel:
     """The cost of judging each attempt, by all judges ever asked."""
 
     @classmethod
-    def of(cls, run: Run, store: Store) -> Panel | None:
+    def of(cls, run: StoredRun, store: Store) -> Panel | None:
         """Return the panel of a run; None if it has no judges."""
         rules = run.settings.get("judge")
         if not rules:
@@ -104,7 +104,7 @@ class Panel:
         }
 
 
-def judgment_facts(run: Run, store: Store) -> dict[str, Any] | None:
+def judgment_facts(run: StoredRun, store: Store) -> dict[str, Any] | None:
     """Count the judgments of a run; None if it has no judges."""
     panel = Panel.of(run, store)
     return panel.facts(store.records(run.id, {*KEY_IN_RUN, "ended"})) if panel else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run, RunSettings
+    from pennyweight.store.store import RunSettings, StoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class EarlyStop:
     """The evaluated version, for thresholds that depend on it."""
 
     @classmethod
-    def of(cls, run: Run) -> EarlyStop | None:
+    def of(cls, run: StoredRun) -> EarlyStop | None:
         """Read it back from a run's settings; None for a run that does not stop early."""
         stored = run.settings.get("until_decided")
         if not stored:
@@ -43,7 +43,7 @@ class EarlyStop:
         return {"until_decided": stored}
 
 
-def early_stop_plan(run: Run, where: Mapping[str, str] | None = None) -> EarlyStopPlan | None:
+def early_stop_plan(run: StoredRun, where: Mapping[str, str] | None = None) -> EarlyStopPlan | None:
     """Return the plan of an early-stopped run, restricted to what `where` selects.
 
     None for a run that was to be made in full. A policy must be decided with this plan, or the

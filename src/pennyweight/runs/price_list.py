@@ -13,7 +13,7 @@ from pennyweight.errors import UsageError
 from pennyweight.models.prices import MILLION, recorded
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.tree import TreeError, parse, plain
-from pennyweight.store.store import Run
+from pennyweight.store.store import StoredRun
 from pennyweight.suite.declaration import PRICES
 from pennyweight.suite.values import Price
 
@@ -37,7 +37,7 @@ class PriceList:
         own = {"source": Path(path).name}
         return cls(path, {name: Price(**(own | values)) for name, values in prices.items()})
 
-    def of(self, run: Run) -> dict[str, Price]:
+    def of(self, run: StoredRun) -> dict[str, Price]:
         """Return the prices of the subjects of a run that the file names."""
         models = _models(run)
         found = {}
@@ -81,7 +81,7 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
     return frame.with_columns(cost.alias("cost_usd"))
 
 
-def _models(run: Run) -> dict[str, str]:
+def _models(run: StoredRun) -> dict[str, str]:
     """Return the model of each subject, read from the text of the suite."""
     try:
         root, _ = parse(run.text, is_json=run.path.lower().endswith(".json"))

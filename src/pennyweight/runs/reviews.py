@@ -11,7 +11,7 @@ from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
 from pennyweight.runs.observations import Observer, behaviour_verdict, response_hash, rows_of
 from pennyweight.runs.transcript import calls_of, turns_of
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.verdicts import save_verdicts
 
 
@@ -19,7 +19,7 @@ from pennyweight.store.verdicts import save_verdicts
 class ReviewQuestion:
     """A behaviour of one attempt that a person is asked about."""
 
-    run: Run
+    run: StoredRun
     reviewer: str
     record: Mapping[str, Any]
     role: str
@@ -44,7 +44,7 @@ class ReviewQuestion:
 
 
 def review_questions(
-    run: Run, store: Store, reviewer: str, *, again: bool = False
+    run: StoredRun, store: Store, reviewer: str, *, again: bool = False
 ) -> Iterator[ReviewQuestion]:
     """Yield the questions that this reviewer has not answered yet; with `again`, all of them."""
     observer = Observer.of(run, store)

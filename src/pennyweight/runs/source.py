@@ -22,19 +22,19 @@ from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.runs.price_list import PriceList
-    from pennyweight.store.store import Run, Store
-    from pennyweight.suite.values import Suite
+    from pennyweight.store.store import Store, StoredRun
+    from pennyweight.suite.values import LoadedSuite
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource(Source):
     """The records of one run."""
 
-    run: Run
+    run: StoredRun
     store: Store
     prices: PriceList | None = None
     """Reprices its records."""
-    checks: Suite | None = None
+    checks: LoadedSuite | None = None
     """Another suite, whose behaviours and checks replace those of the run."""
     task_columns: tuple[str, ...] = ()
     """Further columns of the tasks that records are grouped by."""

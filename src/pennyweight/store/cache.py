@@ -19,7 +19,7 @@ from pennyweight.store.bulk_insert import insert
 from pennyweight.store.cells import SETTINGS, DamagedRun, checked, json_cell, sound
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import Row, fetch
-from pennyweight.store.store import RUN_COLUMNS, Run, Store, now
+from pennyweight.store.store import RUN_COLUMNS, Store, StoredRun, now
 from pennyweight.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
 
 SQLITE_BATCH = 5_000
@@ -59,7 +59,7 @@ _DECIDED_OF = _DECIDED.where(DECISION.c.run == _RUN)
 class RunState:
     """The current state of a run, and which state its digest was computed from."""
 
-    run: Run
+    run: StoredRun
     stamp: str
     digest_stamp: str | None
     newest_remark: int | None
@@ -74,7 +74,7 @@ def state(store: Store, name: str) -> RunState | None:
         return None
     *values, newest, spoken, digest_stamp, remark = rows[0]
     names = (c.name for c in RUN_COLUMNS)
-    run = Run.of(dict(zip(names, values, strict=True)))
+    run = StoredRun.of(dict(zip(names, values, strict=True)))
     first, last = _stamped(run.status, run.ended, run.settings)
     stamp = f"{first}{json.dumps([newest, spoken])[1:-1]}{last}"
     return RunState(run, stamp, digest_stamp, remark)
@@ -86,7 +86,7 @@ def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> t
     return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
 
 
-def stamp(store: Store, run: Run) -> str:
+def stamp(store: Store, run: StoredRun) -> str:
     """Return the stamp of a run, which changes with its calls, verdicts and rules."""
     found = state(store, run.id)
     return found.stamp if found else ""

@@ -85,7 +85,7 @@ class Spending(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StoredRun:
     """One execution of a suite, with everything needed to repeat it."""
 
     id: str
@@ -101,7 +101,7 @@ class Run:
     settings: RunSettings
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Run:
+    def of(cls, row: Mapping[str, Any]) -> StoredRun:
         """Make a run from a row of the table."""
         cells = checked(RUN, row)
         settings = json_cell(cells["settings"], SETTINGS, f"settings of run {cells['id']}")
@@ -117,6 +117,9 @@ class Run:
     def place(self) -> str:
         """The path of its suite, relative to the current folder if that is shorter."""
         return min(self.path, os.path.relpath(self.path), key=len)
+
+
+Run = StoredRun
 
 
 class Store:
@@ -159,7 +162,7 @@ class Store:
                 engine.dispose()
         self._reader = self._engine = None
 
-    def add_run(self, run: Run) -> None:
+    def add_run(self, run: StoredRun) -> None:
         """Add a new run."""
         values = {c.name: getattr(run, c.name) for c in RUN_COLUMNS}
         values["settings"] = json.dumps(run.settings)
@@ -184,26 +187,26 @@ class Store:
 
         self._change(change, patience)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[StoredRun]:
         """List the runs, newest first, except damaged ones."""
         return self.all_runs()[0]
 
-    def all_runs(self) -> tuple[list[Run], tuple[DamagedRun, ...]]:
+    def all_runs(self) -> tuple[list[StoredRun], tuple[DamagedRun, ...]]:
         """List the runs, newest first, and those that cannot be read."""
         if not self.exists:
             return [], ()
         query = select(*RUN_COLUMNS).order_by(RUN.c.created.desc(), RUN.c.id)
         with guarded(self.address), self.engine.connect() as connection:
             rows = [{**row} for row in connection.execute(query).mappings()]
-        runs: list[Run] = []
-        _, damaged = sound(rows, itemgetter("id"), lambda row: runs.append(Run.of(row)))
+        runs: list[StoredRun] = []
+        _, damaged = sound(rows, itemgetter("id"), lambda row: runs.append(StoredRun.of(row)))
         return runs, damaged
 
-    def find(self, name: str) -> Run:
+    def find(self, name: str) -> StoredRun:
         """Find a run by its id, an unambiguous prefix of it, or `latest`."""
         query = select(*RUN_COLUMNS).where(RUN.c.id == self.find_id(name))
         with guarded(self.address), self.engine.connect() as connection:
-            return Run.of({**connection.execute(query).mappings().one()})
+            return StoredRun.of({**connection.execute(query).mappings().one()})
 
     def find_id(self, name: str) -> str:
         """Find the id of a run, whose other cells may be damaged."""

@@ -25,9 +25,9 @@ from pennyweight.suite.values import (
     Example,
     Judging,
     Limits,
+    LoadedSuite,
     Price,
     Subject,
-    Suite,
     Task,
     Turn,
     Workspace,
@@ -45,8 +45,8 @@ def load_suite(
     path: str | Path,
     text: str | None = None,
     check_subject: Callable[[Subject], str | None] | None = None,
-    check: Callable[[Suite], Iterable[Mistake]] = lambda _: (),
-) -> Suite:
+    check: Callable[[LoadedSuite], Iterable[Mistake]] = lambda _: (),
+) -> LoadedSuite:
     """Load a suite; raise DocumentError with every problem in it.
 
     `text` replaces the content of the file, such as the text that an earlier run stored.
@@ -108,7 +108,7 @@ class SuiteReader:
     lines: list[tuple[Subject, int]] = field(default_factory=list)
     """The line of each subject."""
 
-    def suite(self, given: dict[str, Any]) -> Suite:
+    def suite(self, given: dict[str, Any]) -> LoadedSuite:
         """Read the whole suite."""
         rules: dict[str, Any] = {
             k: given[k] for k in ("answer", "match", "confidence") if k in given
@@ -133,7 +133,7 @@ class SuiteReader:
         self._check_match(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
         examples = [e for tier in tiers for e in tier.examples]
-        return Suite(
+        return LoadedSuite(
             name=given.get("suite", ""),
             path=self.document.file,
             text=self.document.text,

@@ -11,7 +11,7 @@ from typing import Any
 from pennyweight.suite.scenarios import LATER
 from pennyweight.suite.tasks import HIDDEN
 from pennyweight.suite.templates import render, variables_of
-from pennyweight.suite.values import Example, Subject, Suite, Task, Tier, Workspace
+from pennyweight.suite.values import Example, LoadedSuite, Subject, Task, Tier, Workspace
 
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8
@@ -44,7 +44,7 @@ class UsageEstimate:
     example: list[dict[str, str]]
 
 
-def attempts(suite: Suite) -> Iterator[Attempt]:
+def attempts(suite: LoadedSuite) -> Iterator[Attempt]:
     """Yield the attempts: run by run, task by task, all subjects and tiers of a task together.
 
     If a run stops early, its tiers have tried the same tasks, except for the last one. The seed
@@ -58,7 +58,7 @@ def attempts(suite: Suite) -> Iterator[Attempt]:
                 yield Attempt(task, subject, tier, number, seed)
 
 
-def count(suite: Suite) -> int:
+def count(suite: LoadedSuite) -> int:
     """Count the attempts."""
     return len(suite.tasks) * len(suite.subjects) * len(suite.tiers) * suite.runs
 
@@ -108,13 +108,13 @@ def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, s
     return [(render(prompt, variables(example)), example.output) for example in examples]
 
 
-def settings(suite: Suite, attempt: Attempt) -> dict[str, Any]:
+def settings(suite: LoadedSuite, attempt: Attempt) -> dict[str, Any]:
     """Merge the settings of a call: those of the tier override the subject's and the suite's."""
     joined = {**suite.settings, **attempt.subject.settings, **attempt.tier.settings}
     return {**joined, "logprobs": True} if suite.confidence == "logprobs" else joined
 
 
-def fingerprint(suite: Suite, attempt: Attempt) -> str:
+def fingerprint(suite: LoadedSuite, attempt: Attempt) -> str:
     """Hash everything that determines a call: model, address, settings, messages, seed.
 
     A resumed run compares these hashes to decide which records to reuse.
@@ -178,7 +178,7 @@ def _sent(turns: Sequence[Mapping[str, str]], output: int) -> int:
     return sent
 
 
-def estimates(suite: Suite) -> list[UsageEstimate]:
+def estimates(suite: LoadedSuite) -> list[UsageEstimate]:
     """Estimate the tokens of each subject in each tier from an even sample of the tasks."""
     step = max(1, len(suite.tasks) // SAMPLE)
     sample = suite.tasks[::step]

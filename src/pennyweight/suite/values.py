@@ -243,7 +243,7 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class LoadedSuite:
     """A suite that was checked, with its tasks."""
 
     name: str
@@ -267,3 +267,6 @@ class Suite:
     judge: Judging | None = None
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""
+
+
+Suite = LoadedSuite

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from pennyweight.api.pages.run_list import Run
+from pennyweight.api.pages.run_list import StoredRun
 from pennyweight.api.pages.side_by_side import (
     MAX_REPLY_CHARACTERS,
     MAX_RUNS,
@@ -86,12 +86,12 @@ def compare(request: Request, site: Site) -> Shown:
     }
 
 
-def _query(runs: Sequence[Run], base: str, **more: str) -> str:
+def _query(runs: Sequence[StoredRun], base: str, **more: str) -> str:
     """Write the query of a comparison with another baseline."""
     return urlencode([*(("run", r.id) for r in runs), ("baseline", base), *more.items()])
 
 
-def _turned(runs: Sequence[Run], changed: ChangedTasks) -> str:
+def _turned(runs: Sequence[StoredRun], changed: ChangedTasks) -> str:
     """Write the query of the same comparison in the other direction."""
     if changed.first is None or changed.second is None:
         return ""

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
-from pennyweight.api.pages.run_list import Run, policy_verdicts
+from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.verdict import verdict_view
@@ -62,7 +62,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
 
 
 def save(
-    site: Site, run: Run, policy: str, where: Mapping[str, str | None], baseline: str = ""
+    site: Site, run: StoredRun, policy: str, where: Mapping[str, str | None], baseline: str = ""
 ) -> None:
     """Decide on a side of a run, and save the verdict with it."""
     file = policy_files(site.suites.folders).get(policy)

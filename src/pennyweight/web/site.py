@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from pennyweight.api.pages.digest_cache import DigestCache
 from pennyweight.api.pages.run_list import (
-    Run,
     RunListing,
     RunRow,
     RunState,
     Store,
+    StoredRun,
     counts,
     listing,
     state_mark,
@@ -86,7 +86,7 @@ class Site:
             raise NotFoundError(f"There is no run {name!r} in this store.")
         return state_of(self.store, name)
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> StoredRun:
         """Find a run by its complete id."""
         return self.state(name).run
 
@@ -94,19 +94,19 @@ class Site:
         """Read all runs and what is cached of them."""
         return listing(self.store, self.digests, self.status)
 
-    def status(self, run: Run) -> str:
+    def status(self, run: StoredRun) -> str:
         """Return the status of a run; one whose process is gone is interrupted."""
         if run.status != "running" or self.jobs.running(run.id):
             return run.status
         return status_of(run, self.store, starting=STARTING_SECONDS)
 
-    def left_behind(self, run: Run) -> int | None:
+    def left_behind(self, run: StoredRun) -> int | None:
         """Return the process of a run that an earlier server started, if it still exists."""
         if run.status != "running" or self.jobs.running(run.id):
             return None
         return left_behind(owner_of(self.store, run.id))
 
-    def stop(self, run: Run) -> None:
+    def stop(self, run: StoredRun) -> None:
         """Stop a run of this server, or of one before it; attempts in progress are finished."""
         process = self.left_behind(run)
         if process is None:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.records import queries
-from pennyweight.api.pages.run_list import Run, state_mark
+from pennyweight.api.pages.run_list import StoredRun, state_mark
 from pennyweight.api.pages.side_by_side import digest_sides
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.api.suites import ANSWER_RULES
@@ -178,7 +178,7 @@ def _records(request: Request, site: Site) -> Shown:
     }
 
 
-def _sides(run: Run) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _sides(run: StoredRun) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((f"{column}s", tuple(names)) for column, names in run.sides.items())
 
 

@@ -13,7 +13,7 @@ from pennyweight.errors import PennyweightError, UntrustedError, mark_of
 from pennyweight.render.run_end import summary_sentences
 
 if TYPE_CHECKING:
-    from pennyweight.store.store import Run
+    from pennyweight.store.store import StoredRun
 
 
 class Order(TypedDict, total=False):
@@ -49,10 +49,10 @@ class _Announcer(Watcher):
     def __init__(self, page: IO[str], trusted: str) -> None:
         self._page, self._trusted = page, trusted
 
-    def trust(self, run: Run, uses: Sequence[str]) -> bool:  # noqa: ARG002
+    def trust(self, run: StoredRun, uses: Sequence[str]) -> bool:  # noqa: ARG002
         return mark_of(uses) == self._trusted
 
-    def start(self, run: Run, attempts: int) -> None:  # noqa: ARG002
+    def start(self, run: StoredRun, attempts: int) -> None:  # noqa: ARG002
         print(run.id, file=self._page, flush=True)
 
 

@@ -23,7 +23,7 @@ from pennyweight.schema.typed_values import fits
 from pennyweight.scoring.digest import VERSION, RecordsDigest
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
-from pennyweight.store.store import Run, Spending, Store
+from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.store.tables import MEASURED
 
 MAX_INLINE_ATTEMPTS = 20_000
@@ -52,7 +52,7 @@ class StoredDigest(RecordsDigest):
 
 
 def compute(
-    store: Store, run: Run, tell: Callable[[str, int], None] = lambda *_: None
+    store: Store, run: StoredRun, tell: Callable[[str, int], None] = lambda *_: None
 ) -> dict[str, Any]:
     """Compute the digest of a run and store it with the measures of its records."""
     began, stamp = time.monotonic(), cache.stamp(store, run)
@@ -105,7 +105,7 @@ class DigestCache:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._memory: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
-        self._waiting: dict[str, Run] = {}
+        self._waiting: dict[str, StoredRun] = {}
         self._problems: dict[tuple[str, str], str] = {}
         self._next: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -114,7 +114,9 @@ class DigestCache:
         self._closed = False
         self._done: dict[str, float] = {}
 
-    def get(self, run: Run, *, wait: bool = True, state: RunState | None = None) -> CachedDigest:
+    def get(
+        self, run: StoredRun, *, wait: bool = True, state: RunState | None = None
+    ) -> CachedDigest:
         """Return the digest of a run; a small one is computed at once if `wait`."""
         state = state or cache.state(self.store, run.id)
         if state is None:  # it was removed in the meantime
@@ -153,7 +155,7 @@ class DigestCache:
                 self._memory.popitem(last=False)
         return data
 
-    def ask(self, run: Run) -> None:
+    def ask(self, run: StoredRun) -> None:
         """Compute a digest in the background."""
         with self._lock:
             if self._closed or run.id in self._waiting:
@@ -183,7 +185,7 @@ class DigestCache:
                 with self._lock:
                     self._waiting.pop(run.id, None)
 
-    def _make(self, run: Run) -> None:
+    def _make(self, run: StoredRun) -> None:
         """Compute a digest; an error is remembered as the problem of this run."""
         with self._busy:
             began, stamp = time.monotonic(), ""
@@ -212,7 +214,7 @@ class DigestCache:
                 del self._problems[place]
             self._problems[run, stamp] = problem
 
-    def _by_process(self, run: Run) -> None:
+    def _by_process(self, run: StoredRun) -> None:
         command = [sys.executable, "-m", "pennyweight.api.pages.digest_cache", run.id]
         environment = {**os.environ, "PENNYWEIGHT_STORE": self.store.address}
         self._process = subprocess.Popen(  # noqa: S603

@@ -21,7 +21,7 @@ from pennyweight.store import queries as queries  # noqa: PLC0414 - skins use it
 from pennyweight.store.queries import Filter, Place, Sort
 from pennyweight.store.remarks import Remark, add_remark
 from pennyweight.store.remarks import remarks as remarks  # noqa: PLC0414
-from pennyweight.store.store import RECORD_COLUMNS, Run, Store
+from pennyweight.store.store import RECORD_COLUMNS, Store, StoredRun
 from pennyweight.store.tables import MEASURED
 from pennyweight.text.extraction import KINDS, AnswerRule
 
@@ -122,7 +122,7 @@ def row(store: Store, key: AttemptKey) -> Mapping[str, Any]:
     return found
 
 
-def detail(store: Store, run: Run, key: AttemptKey) -> RecordDetail:
+def detail(store: Store, run: StoredRun, key: AttemptKey) -> RecordDetail:
     """Read one record and compute its measures and checks."""
     stored = row(store, key)
     observer = _observer(run, store, key)
@@ -156,7 +156,7 @@ def neighbours(store: Store, key: AttemptKey, wanted: Filter, sort: Sort | None)
     return Neighbours(next(iter(preceding), None), next(iter(following), None))
 
 
-def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:
+def _observer(run: StoredRun, store: Store, key: AttemptKey) -> Observer | None:
     """Make an observer for this one record, without reading the rest of the run."""
     from pennyweight.checks.scenario import Scenario  # noqa: PLC0415
     from pennyweight.runs.observations import Observer  # noqa: PLC0415
@@ -169,7 +169,7 @@ def _observer(run: Run, store: Store, key: AttemptKey) -> Observer | None:
 
 
 def _measures(
-    run: Run, store: Store, stored: Mapping[str, Any], observer: Observer | None
+    run: StoredRun, store: Store, stored: Mapping[str, Any], observer: Observer | None
 ) -> dict[str, Any]:
     """Compute every measure of one record by the rules of its run."""
     from pennyweight.runs.panel import Panel  # noqa: PLC0415

@@ -18,10 +18,10 @@ from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: 
 from pennyweight.store.cells import DamagedRun, checked, json_cell, sound
 from pennyweight.store.cells import damaged as damaged_cell
 from pennyweight.store.remarks import of_runs
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.tables import DECISION, REMARK
 
-__all__ = ["Run", "RunState", "Store"]
+__all__ = ["RunState", "Store", "StoredRun"]
 
 MAX_COUNTED_RECORDS = 50_000
 """In a larger run, errors and cost are not counted while it is being written."""
@@ -128,7 +128,7 @@ def _worst_first(found: Sequence[PolicyVerdict]) -> Iterator[SavedVerdict]:
     return (SavedVerdict(d.policy, d.side, d.verdict, d.current) for d in ranked)
 
 
-def listing(store: Store, digests: DigestCache, status: Callable[[Run], str]) -> RunListing:
+def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], str]) -> RunListing:
     """Read all runs and what is cached of them; missing metrics are computed in the background."""
     rows, damaged = cache.readable(cache.listed(store))
     if not rows:

@@ -14,7 +14,7 @@ from pennyweight.runs.source import RunSource
 from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
-from pennyweight.store.store import Run, Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class RunComparisons:
         self.store, self.digests = store, digests
         self._compared: dict[tuple[tuple[str, str], ...], Any] = {}
 
-    def side_by_side(self, runs: Sequence[Run]) -> SideBySide:
+    def side_by_side(self, runs: Sequence[StoredRun]) -> SideBySide:
         """Put runs side by side: one run by its own sides, several each as a whole.
 
         Several runs are named by letters, because ids are too long for charts; the first run is
@@ -156,7 +156,7 @@ class RunComparisons:
         return SideBySide(sides, combined, waiting, note, letters, inside, comparable)
 
     def _comparison(
-        self, runs: Sequence[Run], confidence: float, letters: Mapping[str, str]
+        self, runs: Sequence[StoredRun], confidence: float, letters: Mapping[str, str]
     ) -> tuple[Any, str]:
         """Compare runs, once for each state of them; else return why they cannot be compared."""
         state = tuple((run.id, cache.stamp(self.store, run)) for run in runs)
@@ -225,7 +225,7 @@ def _values(side: RunSide, inside: Mapping[str, Inside], name: str) -> frozenset
     return inside.get(side.run, {}).get(name, frozenset())
 
 
-def _inside(run: Run, groups: Sequence[Mapping[str, Any]]) -> Inside:
+def _inside(run: StoredRun, groups: Sequence[Mapping[str, Any]]) -> Inside:
     """Return the subjects and tiers of a run: those of its records, else those of its suite."""
     seen = {n: {str(g["group"][n]) for g in groups if n in g["group"]} for n in SIDE_COLUMNS}
     return {name: frozenset(values or run.sides[name]) for name, values in seen.items()}

@@ -20,7 +20,7 @@ from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.schema.tree import TreeError, Written, parse, plain, scalar
 
 if TYPE_CHECKING:
-    from pennyweight.suite.values import Suite
+    from pennyweight.suite.values import LoadedSuite
 
 MAX_SECONDS = 20
 """Time that reading an upload may take."""
@@ -83,7 +83,7 @@ def preview(
     return SuitePreview(path, text, _plan(suite) if plan else None)
 
 
-def _plan(suite: Suite) -> dict[str, Any]:
+def _plan(suite: LoadedSuite) -> dict[str, Any]:
     from pennyweight.engine.execution import model_of  # noqa: PLC0415
     from pennyweight.engine.preflight import check, warnings  # noqa: PLC0415
     from pennyweight.judges.judging import check_judging  # noqa: PLC0415
