@@ -2,6 +2,8 @@
 
 import random
 
+import numpy as np
+import polars as pl
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
@@ -50,3 +52,42 @@ def test_the_last_digit_does_not_depend_on_the_labels_seen_before(metric):
         estimate = group.groups[0][metric.name]
         found.add((estimate.value, estimate.low, estimate.high))
     assert len(found) == 1
+
+
+def test_repeats_that_agree_by_chance_do_not_narrow_the_interval_of_a_macro_average():
+    label = ["cat"] * 40 + ["dog"] * 10
+    rows = [
+        {
+            "task_id": f"{task}",
+            "attempt": i + 1,
+            "target": name,
+            "answer": name if i < 14 else "owl",
+        }
+        for task, name in enumerate(label)
+        for i in range(20)
+    ]
+    alone = [row | {"task_id": f"{row['task_id']}/{row['attempt']}", "attempt": 1} for row in rows]
+    repeated, independent = (score(r, metrics="recall")["recall"] for r in (rows, alone))
+    assert repeated.value == independent.value == pytest.approx(0.7)
+    assert repeated.low <= independent.low
+    assert repeated.high >= independent.high
+
+
+def test_the_interval_of_a_macro_average_holds_with_few_tasks_of_a_rare_label():
+    rng = np.random.default_rng(5)
+    sets, tasks, tries = 120, 40, 10
+    kind = np.repeat(rng.choice(3, (sets, tasks, 1), p=[0.6, 0.3, 0.1]), tries, axis=2)
+    hit = rng.random(kind.shape) < np.array([0.9, 0.8, 0.7])[kind]
+    names = np.array([*LABELS, "none"])
+    frame = pl.DataFrame(
+        {
+            "subject": np.repeat(np.arange(sets), tasks * tries).astype(str),
+            "task_id": np.tile(np.repeat(np.arange(tasks), tries), sets).astype(str),
+            "attempt": np.tile(np.arange(1, tries + 1), sets * tasks),
+            "target": names[kind].ravel(),
+            "answer": names[np.where(hit, kind, 3)].ravel(),
+        }
+    )
+    groups = score(frame, by="subject", metrics="recall").groups
+    held = [g["recall"].low <= 0.8 <= g["recall"].high for g in groups]
+    assert np.mean(held) > 0.9  # 85 % if the attempts of five tasks alone show how alike they are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import share
-from pennyweight.stats.interval import binomial_interval
+from pennyweight.stats.interval import binomial_interval, t_quantile, z_quantile
 from pennyweight.stats.resample import CLUSTER, Ends, Linearised, Sample
 from pennyweight.text.normalize import normalize
 
@@ -98,15 +99,8 @@ def _macro(labels: Labels, target: pl.Expr, answer: pl.Expr, positive: str | Non
     return _ordered_sum(hits / sizes) / sizes.len()
 
 
-def _terms(labels: Labels, target: pl.Expr, answer: pl.Expr, *, positive: str | None) -> pl.Expr:
-    """Return each record's term of the macro average: its deviation from its label's share."""
-    hit, label = _hit(target, answer), labels(target, answer)
-    if positive is not None:
-        return _of_positive(hit, label, positive)
-    right, size = hit.cast(pl.Float64), pl.len().over(label)
-    within = (right - right.mean().over(label)) * (size / (size - 1).clip(lower_bound=1)).sqrt()
-    scaled = within / size * label.count() / label.drop_nulls().n_unique()
-    return pl.when(label.is_not_null()).then(scaled)
+def _positive_hit(labels: Labels, target: pl.Expr, answer: pl.Expr, *, positive: str) -> pl.Expr:
+    return _of_positive(_hit(target, answer), labels(target, answer), positive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ class MacroShare:
     """Interval of a share of hits averaged over labels; for a single label that of a rate.
 
     The squared distances of each label's share from the ends of its own interval add up (MOVER,
-    Zou and Donner). Repeated attempts widen it as they widen the standard error.
+    Zou and Donner). Repeated attempts widen it.
     """
 
     labels: Labels
@@ -122,9 +116,8 @@ class MacroShare:
 
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends, or None with one task."""
-        linear = Linearised(partial(_terms, self.labels), rate=True)
         if sample.options["positive"] is not None:
-            return linear(sample)
+            return Linearised(partial(_positive_hit, self.labels), rate=True)(sample)
         target, answer = map(pl.col, sample.inputs)
         hit, label = _hit(target, answer), self.labels(target, answer)
         rows = sample.frame.select(CLUSTER, hit.alias("hit"), label.alias("label"))
@@ -136,9 +129,38 @@ class MacroShare:
         hits, n = (labels[c].cast(pl.Float64).to_numpy() for c in ("hit", "n"))
         ends = binomial_interval(hits, n, sample.confidence)
         down, up = (np.linalg.norm(hits / n - end) / len(n) for end in ends)
-        wider = linear.widening(sample) if sample.clustered else 1.0
+        wider = 1.0
+        if sample.clustered:
+            t = float(t_quantile(np.array([float(tasks)]), sample.confidence)[0])
+            wider = _widening(rows) * t / z_quantile(sample.confidence)
         low, high = sample.value - wider * down, sample.value + wider * up
         return max(0.0, float(low)), min(1.0, float(high))
+
+
+def _widening(rows: pl.DataFrame) -> float:
+    """Return by how much repeated attempts widen an interval of independent records.
+
+    A rare label has few tasks, which show little of how alike the attempts at a task are. So the
+    factor is the larger of two: in one each label counts as it does in the average, in the other
+    each record counts the same. Repeats never make the average more certain than independent
+    records would. If nothing varies, the attempts at a task count as one.
+    """
+    right, tasks = pl.col("hit").cast(pl.Float64), pl.col(CLUSTER).n_unique()
+    apart, deviation = right - right.mean(), right.std(ddof=0)
+    terms = rows.select(
+        CLUSTER,
+        few=(tasks / (tasks - 1).clip(lower_bound=1)).sqrt().over("label"),
+        x=(apart / pl.len()).over("label"),
+        y=pl.when(deviation > 0).then(apart / deviation).otherwise(0.0).over("label"),
+    )
+    single = terms.select(pl.col("x", "y").pow(2).sum()).row(0)
+    if single[0] <= 0:
+        return math.sqrt(rows.height / rows[CLUSTER].n_unique())
+    sums = terms.group_by(CLUSTER, maintain_order=True).agg(
+        (pl.col("x", "y") * pl.col("few")).sum()
+    )
+    by_task = sums.select(pl.col("x", "y").pow(2).sum()).row(0)
+    return math.sqrt(max(1.0, *(a / b for a, b in zip(by_task, single, strict=True))))
 
 
 @share(

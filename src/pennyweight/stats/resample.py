@@ -21,7 +21,6 @@ from pennyweight.stats.interval import (
     rate_interval,
     t_interval,
     t_quantile,
-    z_quantile,
 )
 
 Floats = NDArray[np.float64]
@@ -227,21 +226,6 @@ class Linearised:
         low, high = (end.item() for end in ends)
         wider = self.bias(*columns, **sample.options) if self.bias else pl.lit(0.0)
         return low, high + sample.frame.select(wider).item()
-
-    def widening(self, sample: Sample) -> float:
-        """Return by how much repeated attempts widen an interval of independent records.
-
-        If no term varies, the attempts of a task count as one.
-        """
-        terms = self.terms(*(pl.col(n) for n in sample.inputs), **sample.options)
-        rows = sample.frame.select(terms.cast(pl.Float64).alias("x"), CLUSTER).drop_nulls("x")
-        by_task = rows.group_by(CLUSTER, maintain_order=True).agg(pl.col("x").sum(), n=pl.len())
-        spread, kept = clustered_error(pl.col("x"), pl.col("n"))
-        error, tasks = by_task.select(e=spread, k=kept).row(0)
-        single = float(rows["x"].std() or 0.0) / math.sqrt(rows.height)  # type: ignore[arg-type]
-        deviation = error / single if single > 0 else math.sqrt(rows.height / tasks)
-        t = float(t_quantile(np.array([tasks]), sample.confidence)[0])
-        return deviation * t / z_quantile(sample.confidence)
 
 
 def _at_least(error: float, least: float, single: float, attempts: float) -> float:
