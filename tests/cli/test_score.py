@@ -123,6 +123,23 @@ def test_only_the_metrics_that_are_asked_for(path: Path) -> None:
     assert list(group["metrics"]) == ["accuracy", "ece"]
 
 
+@pytest.mark.parametrize("format_", ["table", "markdown"])
+def test_a_default_table_has_eight_metrics_and_says_how_many_more_there_are(
+    format_: str, path: Path
+) -> None:
+    def named(*options: str) -> set[str]:
+        text = pennyweight("score", path, "--format", format_, *options).out.replace("\\_", "_")
+        return {name for name in METRICS if re.search(rf"^\W*{name} ", text, re.MULTILINE)}
+
+    brief, whole = named(), named("--all")
+    assert len(brief) == 8
+    assert {"accuracy", "cost_of_pass", "attempt_error_rate"} <= brief < whole
+    out = pennyweight("score", path, "--format", format_).out
+    assert re.search(r"^\d+ more metrics have a value; --all shows every metric\.$", out, re.M)
+    assert "--all" not in pennyweight("score", path, "--format", format_, "--all").out
+    assert set(scores(path)[0]["metrics"]) == set(METRICS)
+
+
 def test_confidence_widens_intervals_and_may_be_in_percent(path: Path) -> None:
     def ends(*options: str) -> Any:
         return scores(path, "--metric", "accuracy", *options)[0]["intervals"]["accuracy"]
@@ -222,7 +239,7 @@ def test_the_table_fits_eighty_columns(
 def test_the_table_is_by_family_and_says_why_there_is_no_value(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(jsonl([{"id": i, "target": "1", "answer": "1"} for i in range(10)]))
-    out = pennyweight("score", path).out
+    out = pennyweight("score", path, "--all").out
     lines = out.splitlines()
     for family in ("Answers", "Calibration", "Reasoning", "Runs and cost", "Scenarios", "Attempts"):
         assert family in lines
@@ -315,6 +332,6 @@ def test_an_empty_file_has_no_valid_records_to_score(tmp_path):
 
 def test_only_the_missing_columns_are_named(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": 1, "passed": true}\n')
-    out = pennyweight("score", tmp_path / "a.jsonl").out
+    out = pennyweight("score", tmp_path / "a.jsonl", "--all").out
     assert re.search(r"cost_of_pass +— +needs cost_usd\n", out)
     assert re.search(r"passed +100\.0 % +100\.0 %", out)

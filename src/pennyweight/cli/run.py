@@ -133,7 +133,8 @@ def print_scores(run: StoredRun, store: Store, by: list[str], format: str) -> No
 
     scores, notes = scores_of_run(run, by, store=store)
     if scores is not None:
-        click.echo(render(scores, format, brief=True), nl=False)
+        rest = f"'pennyweight score {run.id} --all'"
+        click.echo(render(scores, format, rest=rest), nl=False)
     elif format == "json":
         click.echo('{"groups": []}')
     for note in notes:

@@ -27,6 +27,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @names_option("--by", "Group by these columns.", "COLUMNS")
 @names_option("--metric", "Compute only these metrics.")
+@option("--all", "Show every metric, not only the most important ones.", is_flag=True)
 @option(
     "--estimand",
     "What intervals are about: tasks like these, or these tasks alone.",
@@ -40,6 +41,7 @@ def command(
     sources: tuple[str, ...],
     by: list[str],
     metric: list[str],
+    all: bool,
     estimand: str,
     checks: str | None,
     per_task: str | None,
@@ -64,7 +66,7 @@ def command(
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])
-    click.echo(render(scores, format), nl=False)
+    click.echo(render(scores, format, every=all), nl=False)
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import tabled
 from pennyweight.render.format import estimate_cells, skewed_line
 from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_lines
+from pennyweight.scoring.overview import overview
 from pennyweight.scoring.scores import Group, Scores, json_value
 from pennyweight.text.format import count, level, plural
 
 
-def render(scores: Scores, format: str, *, brief: bool = False) -> str:  # noqa: A002
-    """Write scores in one of the formats; a brief table omits families without any value."""
+def render(
+    scores: Scores,
+    format: str,  # noqa: A002
+    *,
+    every: bool = False,
+    rest: str = "--all",
+) -> str:
+    """Write scores in one of the formats.
+
+    Tables show a few metrics unless `every` is set; JSON and CSV have all of them. `rest` is what
+    to write to see the others.
+    """
     if format == "json":
         return json_text(scores.to_dict())
+    if format == "csv":
+        return _csv(scores)
+    names = shown(scores, every=every)
+    more = [] if every else more_line(scores, names, rest)
     if format == "table":
         from pennyweight.render.scores_table import as_table  # noqa: PLC0415
 
-        return as_table(scores, brief=brief)
-    return _csv(scores) if format == "csv" else _markdown(scores)
+        return as_table(scores, names, more, every=every)
+    return _markdown(scores, names, more)
+
+
+def shown(scores: Scores, *, every: bool) -> list[str]:
+    """Return the metrics that a table shows: a few, or every one that it can."""
+    return _every(scores) if every else overview(scores.groups)
+
+
+def _every(scores: Scores) -> list[str]:
+    groups = scores.groups
+    return tabled({n: any(g[n].value is not None for g in groups) for n in groups[0].estimates})
+
+
+def more_line(scores: Scores, names: Sequence[str], rest: str) -> list[str]:
+    """Say how many metrics are not shown, and how to see them; nothing if all are shown."""
+    hidden = [name for name in _every(scores) if name not in names]
+    known = sum(any(group[n].value is not None for group in scores.groups) for n in hidden)
+    if not hidden:
+        return []
+    have = f"{plural(known, 'more metric has', 'more metrics have')} a value; " if known else ""
+    return [f"{have}{rest} shows every metric."]
 
 
 def _csv(scores: Scores) -> str:
@@ -33,7 +70,7 @@ def _csv(scores: Scores) -> str:
     return csv_table(rows)
 
 
-def _markdown(scores: Scores) -> str:
+def _markdown(scores: Scores, names: Sequence[str], more: Sequence[str]) -> str:
     """Write a table for each group."""
     parts = []
     for group in scores.groups:
@@ -41,11 +78,11 @@ def _markdown(scores: Scores) -> str:
             parts.append(f"### {markdown_text(group.name)}\n")
         parts.append(f"{counts(group)}\n")
         rows = [["metric", "value", interval_title(scores), "records"]]
-        for name in tabled({n: e.value is not None for n, e in group.estimates.items()}):
+        for name in names:
             e = group[name]
             rows.append([name, *estimate_cells(name, e), count(e.records)])
         parts.append(markdown_table(rows, right=(1, 2, 3)))
-    lines = [*skewed_of(scores), *repeats_of(scores)]
+    lines = [*skewed_of(scores, names), *repeats_of(scores, names), *more]
     parts += [f"{markdown_text(line)}\n" for line in lines]
     return "\n".join(parts)
 
@@ -53,12 +90,12 @@ def _markdown(scores: Scores) -> str:
 UNEVEN = "Tasks have unequal numbers of attempts: means weigh attempts, --weight tasks tasks."
 
 
-def repeats_of(scores: Scores) -> list[str]:
+def repeats_of(scores: Scores, names: Sequence[str]) -> list[str]:
     """Describe repeated attempts, if a metric of them is shown; and uneven ones in any case.
 
     Attempts are uneven if a task has at least twice as many as another.
     """
-    shown = any(METRICS[n].over == "tasks" for g in scores.groups for n in g.estimates)
+    shown = any(METRICS[n].over == "tasks" for n in names)
     groups = [(g.name, g.repeats.to_dict() if g.repeats else None) for g in scores.groups]
     uneven = scores.estimand.weight == "records" and any(
         g.repeats and g.repeats.most >= 2 * g.repeats.fewest for g in scores.groups
@@ -66,10 +103,9 @@ def repeats_of(scores: Scores) -> list[str]:
     return [*(repeat_lines(groups) if shown else ()), *([UNEVEN] if uneven else ())]
 
 
-def skewed_of(scores: Scores) -> list[str]:
+def skewed_of(scores: Scores, names: Sequence[str]) -> list[str]:
     """Name the metrics shown whose intervals may be too narrow."""
-    found = {n: any(g[n].skewed for g in scores.groups) for n in scores.groups[0].estimates}
-    return skewed_line([n for n in tabled(dict.fromkeys(found, True)) if found[n]])
+    return skewed_line([n for n in names if any(g[n].skewed for g in scores.groups)])
 
 
 def counts(group: Group) -> str:

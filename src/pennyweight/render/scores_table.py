@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pennyweight.catalogue import METRICS
-from pennyweight.render.catalogue import by_family, tabled, why_missing
+from pennyweight.render.catalogue import by_family, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import counts, interval_title, repeats_of, skewed_of
@@ -26,55 +26,68 @@ _MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24
 _NARROW_NAME_WIDTH = 20
 """Width of names next to cells of two lines, where a long name may take two lines as well."""
 _MIN_CELL_WIDTH = 15
-_VALUE_WIDTH = 10
-"""Room for a value in the table of all metrics, so that a measured time does not move columns."""
+_VALUE_WIDTH, _ENDS_WIDTH = 10, 22
+"""Room for a value and its interval, so that a measured time does not move columns."""
 
 
-def as_table(scores: Scores, *, brief: bool = False) -> str:
-    """Write tables by family; groups are shown side by side as far as they fit."""
+def as_table(scores: Scores, names: Sequence[str], more: Sequence[str], *, every: bool) -> str:
+    """Write tables of metrics; groups are shown side by side as far as they fit.
+
+    `more` says how many metrics are not shown. All metrics are shown by family.
+    """
     terminal = Terminal(_MAX_WIDTH)
     groups = scores.groups
+    rows = _rows(names, titled=every or not _has_all_metrics(groups[0]))
     if len(groups) == 1:
-        terminal.print(_one_group(scores, groups[0], terminal.width, brief=brief))
-        if _has_all_metrics(groups[0]) and any(groups[0].statistics.values()):
+        terminal.print(_one_group(scores, groups[0], rows, terminal.width))
+        if every and any(groups[0].statistics.values()):
             terminal.print(_statistics(groups[0], terminal.width))
     else:
-        cell = max(_MIN_CELL_WIDTH, *(_widest(group) for group in groups))
+        cell = max(_MIN_CELL_WIDTH, *(_widest(group, names) for group in groups))
         fitting = max(1, (terminal.width - _NARROW_NAME_WIDTH) // (cell + GAP))
         for start in range(0, len(groups), fitting):
-            terminal.print(_side_by_side(groups[start : start + fitting], terminal.width, cell))
-    for line in _footer(scores, brief=brief):
+            some = groups[start : start + fitting]
+            terminal.print(_side_by_side(some, rows, terminal.width, cell))
+    for line in _footer(scores, names, more):
         terminal.print(line, style="dim")
     return terminal.text()
 
 
-def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Table:
+_Rows = Sequence[tuple[str, Sequence[str]]]
+"""Metrics under the titles of their families; an empty title is not shown."""
+
+
+def _rows(names: Sequence[str], *, titled: bool) -> _Rows:
+    return by_family({name: name for name in names}) if titled else [("", names)]
+
+
+def _one_group(scores: Scores, group: Group, rows: _Rows, width: int) -> Table:
     """Make one line for each metric: value, interval, records; or why there is no value.
 
     Numbers are never cut: they get their room first, names and reasons fold in the rest.
     """
-    known = {n: estimate_cells(n, e) for n, e in group.estimates.items() if e.value is not None}
+    shown = [name for _, members in rows for name in members]
+    known = {n: estimate_cells(n, group[n]) for n in shown if group[n].value is not None}
     title = interval_title(scores)
-    minimum = _VALUE_WIDTH if _has_all_metrics(group) else len("value")
-    values = max(minimum, *(len(value) for value, _ in known.values()), 0)
-    ends = max(len(title), *(len(interval) for _, interval in known.values()), 0)
+    least = (_VALUE_WIDTH, _ENDS_WIDTH) if _has_all_metrics(group) else (len("value"), len(title))
+    values = max(least[0], *(len(value) for value, _ in known.values()), 0)
+    ends = max(least[1], *(len(interval) for _, interval in known.values()), 0)
     records = max(len("records"), *(len(count(group[n].records)) for n in known), 0)
     left = width - values - records - 3 * GAP
-    names = max(_NAME_WIDTH, *(len(name) + 2 for name in group.estimates))
+    names = max(_NAME_WIDTH, *(len(name) + 2 for name in shown))
     names = max(_MIN_NAME_WIDTH, min(names, left - ends))
     ends = min(ends, left - names)
-    reasons = max(
-        (len(why_missing(n, group)) for n in group.estimates if n not in known), default=0
-    )
+    reasons = max((len(why_missing(n, group)) for n in shown if n not in known), default=0)
     table = borderless()
     table.add_column("metric", width=names, overflow="fold")
     table.add_column("value", justify="right", width=values, no_wrap=True)
     table.add_column(title, justify="right", width=max(ends, min(reasons, left - names)))
     table.add_column("records", justify="right", width=records, no_wrap=True)
-    for family, members in _filled(group) if brief else _families(group):
-        table.add_row(Text(family, "bold"))
+    for family, members in rows:
+        if family:
+            table.add_row(Text(family, "bold"))
         for name in members:
-            cell = _folded(name, names)
+            cell = _folded(name, names, indent=2 if family else 0)
             if name in known:
                 table.add_row(cell, *known[name], count(group[name].records))
             else:
@@ -82,18 +95,18 @@ def _one_group(scores: Scores, group: Group, width: int, *, brief: bool) -> Tabl
     return table
 
 
-def _folded(name: str, width: int) -> str:
+def _folded(name: str, width: int, indent: int = 2) -> str:
     r"""Indent a metric's name, and fold it between its words where it is too long.
 
     >>> _folded("judge_mean_absolute_difference", 24)
     '  judge_mean_absolute_\n    difference'
     """
-    lines, line = [], " "
+    lines, line = [], " " * indent
     for word in re.findall("[^_]*_|[^_]+", name):
-        if len(line) + len(word) > width - (line == " ") and line.strip():
+        if len(line) + len(word) > width and line.strip():
             lines.append(line)
-            line = "   "
-        line += word if line.strip() else f" {word}"
+            line = " " * (indent + 2)
+        line += word
     return "\n".join([*lines, line])
 
 
@@ -118,7 +131,7 @@ def _statistics_row(name: str, found: Statistics) -> tuple[str, ...]:
     return (f"  {name}", *(quantity(v, unit) for v in values), count(found.count))
 
 
-def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
+def _side_by_side(groups: Sequence[Group], rows: _Rows, width: int, cell: int) -> Table:
     """Make one column for each group: the value, and the interval below it.
 
     A metric without any value is omitted, unless it was asked for by name.
@@ -126,7 +139,7 @@ def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
     every = not _has_all_metrics(groups[0])
     known = {
         family: [n for n in names if every or any(g[n].value is not None for g in groups)]
-        for family, names in _families(*groups)
+        for family, names in rows
     }
     longest = max((len(n) + 2 for names in known.values() for n in names), default=0)
     names_width = max(_NARROW_NAME_WIDTH, min(longest, width - len(groups) * (cell + GAP)))
@@ -138,18 +151,18 @@ def _side_by_side(groups: Sequence[Group], width: int, cell: int) -> Table:
     table.add_row("records", *(count(g.records) for g in groups))
     table.add_row("errors", *(count(g.errors) for g in groups))
     for family, names in known.items():
-        if names:
+        if family and names:
             table.add_row(Text(family, "bold"))
         for name in names:
             row = [group[name] for group in groups]
             cells = [_two_lines(name, e, row) for e in row]
-            table.add_row(_folded(name, names_width), *cells)
+            table.add_row(_folded(name, names_width, indent=2 if family else 0), *cells)
     return table
 
 
-def _widest(group: Group) -> int:
+def _widest(group: Group, names: Sequence[str]) -> int:
     """Return the width of the longest number of a group."""
-    cells = (estimate_cells(n, e, narrow=True) for n, e in group.estimates.items())
+    cells = (estimate_cells(n, group[n], narrow=True) for n in names)
     return max((len(text) for pair in cells for text in pair), default=0)
 
 
@@ -161,38 +174,22 @@ def _two_lines(name: str, e: Estimate, row: Sequence[Estimate]) -> Text:
     return cell
 
 
-def _families(*groups: Group) -> list[tuple[str, list[str]]]:
-    """List the metrics of groups by family."""
-    known = {n: any(g[n].value is not None for g in groups) for n in groups[0].estimates}
-    return by_family({name: name for name in tabled(known)})
-
-
-def _filled(group: Group) -> list[tuple[str, list[str]]]:
-    """List the families of which at least one metric has a value."""
-    families = _families(group)
-    return [(f, names) for f, names in families if any(group[n].value is not None for n in names)]
-
-
-def _footer(scores: Scores, *, brief: bool) -> list[str]:
+def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[str]:
     groups = scores.groups
     if len(groups) == 1:
         lines = [counts(groups[0])]
-        filled = dict(_filled(groups[0]))
-        empty = [family for family, _ in _families(groups[0]) if family not in filled]
-        if empty and brief:
-            lines.append(f"Not shown, because no metric has a value: {', '.join(empty)}.")
     else:
         about = scores.estimand.about.replace("-", " ")
         intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
         lines = [f"{intervals} are shown below the values."]
-        if _has_all_metrics(groups[0]):
-            lines.append("Metrics without a value are not shown.")
-        else:
+        if not _has_all_metrics(groups[0]):
             lines += _missing(groups)
+        elif not more:
+            lines.append("Metrics without a value are not shown.")
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))
-    lines += skewed_of(scores)
-    return [*lines, *repeats_of(scores), "'pennyweight metrics NAME' explains a number."]
+    lines += [*skewed_of(scores, names), *repeats_of(scores, names), *more]
+    return [*lines, "'pennyweight metrics NAME' explains a number."]
 
 
 def estimand_line(estimand: Estimand) -> str:

@@ -1,0 +1,72 @@
+"""What a default table shows: the headline metric and a few around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.scoring.digest import headline
+from pennyweight.scoring.scores import Group
+
+MAX_METRICS = 8
+"""The most metrics of a default table."""
+_JUDGED = ("judge_alpha", "judge_cost_usd_total")
+"""Metrics that only records with judgments have."""
+
+
+def overview(groups: Sequence[Group]) -> list[str]:
+    """Return the metrics that a table of all metrics shows by default, the headline first.
+
+    The others are what the records are about, then cost, latency and errors. Metrics that were
+    asked for by name are all shown.
+    """
+    names = list(groups[0].estimates) if groups else []
+    if not set(METRICS) <= set(names):
+        return names
+    first = _headline(groups)
+    always = [n for n in _always(groups) if n != first]
+    room = MAX_METRICS - 1 - len(always)
+    return [first, *[n for n in _about(groups) if n != first][:room], *always]
+
+
+def _headline(groups: Sequence[Group]) -> str:
+    """Return the headline of the first group that has one; without any, say why accuracy has none.
+
+    One table has one headline, so that its sides can be compared.
+    """
+    return next(filter(None, map(headline, groups)), "accuracy")
+
+
+def _about(groups: Sequence[Group]) -> Iterator[str]:
+    """Yield the metrics of what the records are about, the most important first."""
+    if _known(groups, "accuracy") and any(
+        g["accuracy"].value != g["pass_rate"].value for g in groups
+    ):
+        yield from ("pass_rate", "accuracy")
+    yield from (n for n, m in METRICS.items() if m.family not in FAMILIES and _known(groups, n))
+    scenarios = ("safety_rate", "behavior_coverage")
+    yield from (n for n in scenarios if _known(groups, n))
+    judged = any(_known(groups, n) for n in _JUDGED)
+    if _known(groups, "impl_rate_mean") and (judged or not _known(groups, "behavior_coverage")):
+        yield "impl_rate_mean"
+    yield from (n for n in ("judge_alpha", "ece", "pass_at_k") if _known(groups, n))
+
+
+def _always(groups: Sequence[Group]) -> Iterator[str]:
+    """Yield the metrics of cost, latency and errors."""
+    costs = ("cost_of_pass", "cost_usd_total")
+    if any(_known(groups, n) for n in costs):
+        yield from (n for n in costs if _known(groups, n))
+    elif _known(groups, "total_tokens_mean"):
+        yield "total_tokens_mean"
+    if _known(groups, "latency_p95_ms"):
+        yield "latency_p95_ms"
+    if _known(groups, "attempt_error_rate"):
+        yield "attempt_error_rate"
+    if any(group["truncated_rate"].value for group in groups):
+        yield "truncated_rate"
+
+
+def _known(groups: Sequence[Group], name: str) -> bool:
+    """Whether a metric has a value in a group."""
+    return any(group[name].value is not None for group in groups)

@@ -1,0 +1,92 @@
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pennyweight.api.score import score
+from pennyweight.catalogue import METRICS
+from pennyweight.define import metric as declare
+from pennyweight.scoring.overview import MAX_METRICS, overview
+
+ANSWERS = [{"id": i, "target": "1", "answer": "1" if i % 3 else "2"} for i in range(12)]
+
+
+def shown(rows: list[dict[str, Any]], **options: Any) -> list[str]:
+    return overview(score(rows, **options).groups)
+
+
+def with_columns(**columns: Any) -> list[dict[str, Any]]:
+    return [{**row, **columns} for row in ANSWERS]
+
+
+def test_the_headline_is_first_and_errors_are_last() -> None:
+    assert shown(ANSWERS) == ["accuracy", "attempt_error_rate"]
+    priced = with_columns(cost_usd=0.5, latency_ms=20.0)
+    costs = ["cost_of_pass", "cost_usd_total", "latency_p95_ms"]
+    assert shown(priced) == ["accuracy", *costs, "attempt_error_rate"]
+
+
+def test_tokens_stand_for_a_cost_that_is_not_known() -> None:
+    counted = with_columns(prompt_tokens=3, completion_tokens=4)
+    assert shown(counted) == ["accuracy", "total_tokens_mean", "attempt_error_rate"]
+    assert "total_tokens_mean" not in shown([{**row, "cost_usd": 0.5} for row in counted])
+
+
+@pytest.mark.parametrize(
+    ("columns", "about"),
+    [
+        ({"prob_correct": 0.7}, ["ece"]),
+        ({"impl_rate": 0.7}, ["impl_rate_mean"]),
+        ({"judge_scores": [0.7, 0.6]}, ["judge_alpha"]),
+        ({"expected": 2, "observed": 1, "category": "adversarial"}, ["safety_rate"]),
+        ({"expected": 2, "observed": 1}, ["behavior_coverage"]),
+        ({"passed": True}, ["pass_rate"]),
+        ({"truncated": True}, ["truncated_rate"]),
+    ],
+)
+def test_what_the_records_are_about_is_shown(columns: dict[str, Any], about: list[str]) -> None:
+    assert set(about) <= set(shown(with_columns(**columns)))
+    assert not set(about) & set(shown(ANSWERS))
+
+
+def test_scores_of_scenarios_are_not_shown_as_those_of_judges() -> None:
+    assert "impl_rate_mean" not in shown(with_columns(expected=2, observed=1))
+
+
+def test_nothing_is_shown_beyond_eight_and_cost_and_errors_stay() -> None:
+    everything = with_columns(
+        passed=True, prob_correct=0.7, expected=2, observed=1, category="adversarial",
+        judge_scores=[0.7, 0.6], judge_cost_usd=0.1, cost_usd=0.5, latency_ms=20.0, truncated=True,
+    )  # fmt: skip
+    again = [{**row, "attempt": i} for row in everything for i in (1, 2)]
+    names = shown(again)
+    assert len(names) == len(set(names)) == MAX_METRICS
+    assert names[-5:] == [
+        *("cost_of_pass", "cost_usd_total", "latency_p95_ms"),
+        *("attempt_error_rate", "truncated_rate"),
+    ]
+
+
+def test_what_is_asked_for_by_name_is_all_shown() -> None:
+    names = list(METRICS)[:12]
+    assert set(shown(ANSWERS, metrics=names)) == set(names)
+
+
+def test_records_without_a_headline_show_that_accuracy_is_missing() -> None:
+    assert shown([{"id": 1, "latency_ms": 5.0}])[0] == "accuracy"
+
+
+def test_a_metric_of_ones_own_follows_the_headline() -> None:
+    @declare(formula="mean of latency", unit="ms")
+    def mine_mean(latency_ms: pl.Expr) -> pl.Expr:
+        """Mean.
+
+        >>> 1
+        1
+        """
+        return latency_ms.mean()
+
+    try:
+        assert shown(with_columns(latency_ms=3.0))[:2] == ["accuracy", "mine_mean"]
+    finally:
+        METRICS.pop("mine_mean")
