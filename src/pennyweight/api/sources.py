@@ -10,13 +10,15 @@ import polars as pl
 
 from pennyweight.errors import InputError, UsageError
 from pennyweight.runs.source import RunSource
+from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
+from pennyweight.sources.log_source import LogSource
+from pennyweight.sources.logs.declaration import LogOptions
 from pennyweight.sources.source import (
     FileSource,
     FrameSource,
     RowsSource,
     Source,
-    file_sources,
     is_source,
 )
 
@@ -28,7 +30,9 @@ Given = Named | pl.DataFrame | pl.LazyFrame | Sequence[Named] | Iterable[Mapping
 """What the functions of this package take as a source."""
 
 
-def resolve(source: Given, store: str | Store | None = None) -> list[Source]:
+def resolve(
+    source: Given, store: str | Store | None = None, logs: LogOptions | None = None
+) -> list[Source]:
     """Return the sources that are meant.
 
     A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
@@ -38,12 +42,12 @@ def resolve(source: Given, store: str | Store | None = None) -> list[Source]:
     problems: list[str] = []
     for item in _items(source):
         try:
-            sources += _named(item, store) if isinstance(item, str | Path) else [item]
+            sources += _named(item, store, logs) if isinstance(item, str | Path) else [item]
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(problems)
-    refuse_repeats(source.name for source in sources if isinstance(source, FileSource))
+    refuse_repeats(one.name for one in sources if isinstance(one, FileSource | LogSource))
     return sources
 
 
@@ -63,9 +67,11 @@ def _items(source: Given) -> list[Named]:
     return names if len(names) == len(items) else [RowsSource(items)]
 
 
-def _named(name: str | Path, store: str | Store | None) -> Sequence[Source]:
+def _named(
+    name: str | Path, store: str | Store | None, logs: LogOptions | None
+) -> Sequence[Source]:
     if isinstance(name, Path) or name == STDIN or Path(name).exists():
-        return file_sources(name)
+        return file_sources(name, logs)
     try:
         return [run_source(name, store)]
     except UsageError as error:

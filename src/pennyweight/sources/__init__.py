@@ -1,5 +1,6 @@
-"""Sources: where records come from. Files and streams in, checked frames of records out.
+"""Sources: where records come from. Files, streams and logs in, checked frames of records out.
 
 Tested elsewhere:
     source.py: tests/api/test_sources.py
+    log_source.py: tests/sources/test_discovery.py
 """

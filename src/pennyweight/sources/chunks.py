@@ -6,6 +6,7 @@ file) and parses itself when called, and several chunks can be parsed at the sam
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import tempfile
@@ -22,12 +23,15 @@ from pennyweight.errors import InputError
 from pennyweight.sources.files import (
     MAX_LINE,
     PARQUET,
+    STDIN,
     UNREADABLE,
     RecordFile,
     open_file,
     too_long,
 )
+from pennyweight.sources.logs.registry import format_of
 from pennyweight.sources.parsing import Names, Parsed, parse_csv, parse_json_lines, plain_cells
+from pennyweight.sources.peek import HEAD, Peek
 
 CHUNK = 16 << 20
 ROWS = 50_000
@@ -64,11 +68,20 @@ Chunk = Callable[[Names], Parsed]
 def chunks_of(file: RecordFile) -> Iterator[Chunk]:
     """Cut one file into chunks."""
     with open_file(file) as (stream, format_):
+        if file.path == STDIN:
+            _refuse_log(stream)
         try:
             cut = {"jsonl": _lines, "csv": _csv, "json": _array, "parquet": _parquet}[format_]
             yield from cut(file, stream)
         except UNREADABLE as error:
             raise InputError([f"{file.path}: cannot be read to its end: {error}."]) from error
+
+
+def _refuse_log(stream: io.BufferedReader) -> None:
+    """Refuse the log of another tool on standard input: only files are read as logs."""
+    found = format_of(Peek(Path(STDIN), stream.peek(HEAD)))
+    if found:
+        raise InputError([f"Standard input is a log of {found}; write it to a file and name that."])
 
 
 @contextmanager

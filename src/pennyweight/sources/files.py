@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from pennyweight.errors import InputError, UsageError
 
@@ -31,6 +31,7 @@ COMPRESSED = (".gz", ".zst")
 STDIN = "-"
 
 _GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+_BUFFER = 1 << 16
 _PART = 1 << 12
 """Bytes that are decompressed at a time; Zstandard makes up to 32,768 times as many of them."""
 MAX_LINE = 64 << 20
@@ -84,13 +85,13 @@ def refuse_repeats(paths: Iterable[str]) -> None:
 
 
 @contextmanager
-def open_file(file: RecordFile) -> Iterator[tuple[IO[bytes], Format]]:
+def open_file(file: RecordFile) -> Iterator[tuple[io.BufferedReader, Format]]:
     """Open and decompress a file; return its format by its name, or else its content."""
     with ExitStack() as stack:
         try:
             raw = sys.stdin.buffer if file.path == STDIN else Path(file.path).open("rb")  # noqa: SIM115
             stack.enter_context(raw)
-            stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw)))
+            stream = _decompressed(io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER))
             head = stack.enter_context(stream).peek(4096)
         except UNREADABLE as error:
             why = getattr(error, "strerror", None) or error

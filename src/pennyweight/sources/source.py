@@ -20,7 +20,7 @@ import polars as pl
 from pennyweight.record import COLUMNS
 from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
 from pennyweight.sources.conversion import ColumnMapping, RecordConverter
-from pennyweight.sources.files import STDIN, RecordFile, find_files
+from pennyweight.sources.files import STDIN, RecordFile
 from pennyweight.sources.parsing import Names, parse_json_lines
 
 
@@ -68,6 +68,10 @@ class Source(Protocol):
     def options(self) -> Mapping[str, Any]:
         """Return the options it is scored with, such as its answer rule and match rule."""
         return {}
+
+    def notes(self) -> Sequence[str]:
+        """Return what people should know about the records, once they were read."""
+        return ()
 
     def chunks(self, names: Names) -> Iterator[Chunk]:
         """Yield the records in chunks that can be parsed independently."""
@@ -126,11 +130,6 @@ class RowsSource(Source):
 def is_source(value: object) -> TypeGuard[Source]:
     """Whether a value is a source. Does not read its properties."""
     return Source in type(value).__mro__
-
-
-def file_sources(path: str | Path) -> list[Source]:
-    """Return a source for each file at a path: the file itself, or all record files in a folder."""
-    return [FileSource(file, str(path)) for file in find_files([path])]
 
 
 @dataclass(frozen=True, slots=True)

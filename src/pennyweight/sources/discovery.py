@@ -1,0 +1,99 @@
+"""Find the sources at a path: files of records, and logs of other tools, told by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pennyweight.errors import InputError
+from pennyweight.sources.files import STDIN, RecordFile, find_files
+from pennyweight.sources.log_source import LogSource, refusal
+from pennyweight.sources.logs.declaration import LogFormat, LogOptions
+from pennyweight.sources.logs.registry import format_of
+from pennyweight.sources.peek import Peek
+from pennyweight.sources.source import FileSource, Source
+
+LOG_SUFFIXES = frozenset((".eval", ".yaml", ".yml", ".xml", ".html", ".pb", ".binpb"))
+"""Endings of logs, beside those of record files."""
+
+
+def file_sources(path: str | Path, options: LogOptions | None = None) -> list[Source]:
+    """Return the sources at a path: a file, a log, or all of them in a folder.
+
+    In a folder with logs, files that belong to no log are left out.
+    """
+    options = options or LogOptions()
+    if str(path) == STDIN:
+        return [FileSource(RecordFile(STDIN, None), STDIN)]
+    place = Path(path)
+    if not place.is_dir():
+        return _at_file(place, str(path), options)
+    found = _recognised(place)
+    if not found:
+        return [FileSource(file, str(path)) for file in find_files([path])]
+    logs = _grouped(found)
+    unread = [refusal(f, home) for f, home in logs if f.read is None]
+    readable: list[Source] = [
+        LogSource(format_, home, tuple(files), options, str(path))
+        for (format_, home), files in logs.items()
+        if format_.read is not None
+    ]
+    if unread:
+        raise InputError(unread)
+    return readable
+
+
+def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:
+    files = find_files([place])
+    format_ = format_of(Peek.of(place)) if place.is_file() else None
+    if format_ is None:
+        return [FileSource(file, origin) for file in files]
+    if format_.read is None:
+        raise InputError([refusal(format_, place)])
+    return [LogSource(format_, place, (place,), options, origin)]
+
+
+def _recognised(folder: Path) -> dict[Path, LogFormat]:
+    """Recognise the logs among the files of a folder."""
+    known = {file.path for file in _record_files(folder)}
+    found = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if str(path) in known or path.suffix.lower() in LOG_SUFFIXES:
+            format_ = format_of(Peek.of(path))
+            if format_ is not None:
+                found[path] = format_
+    return found
+
+
+def _record_files(folder: Path) -> list[RecordFile]:
+    try:
+        return find_files([folder])
+    except InputError:  # there are none
+        return []
+
+
+def _grouped(found: dict[Path, LogFormat]) -> dict[tuple[LogFormat, Path], list[Path]]:
+    """Put the files together that belong to one log; what lies inside of a log is part of it.
+
+    A form that is not read is left out beside one that is.
+    """
+    logs: dict[tuple[LogFormat, Path], list[Path]] = {}
+    for path, format_ in found.items():
+        logs.setdefault((format_, format_.home(path)), []).append(path)
+    folders = {home: format_ for format_, home in logs if home.is_dir()}
+    read = {(format_.name, home.parent) for format_, home in logs if format_.read}
+    return {
+        (format_, home): files
+        for (format_, home), files in logs.items()
+        if not any(folders.get(above, format_) != format_ for above in home.parents)
+        and (format_.read or (format_.name, home.parent) not in read)
+    }
+
+
+def left_out(folder: Path, logs: Iterable[LogSource]) -> list[Path]:
+    """List the record files of a folder that belong to none of its logs."""
+    several = list(logs)
+    mine = {file for log in several for file in log.files}
+    homes = [log.path for log in several if log.path.is_dir()]
+    paths = (Path(file.path) for file in _record_files(folder))
+    return [p for p in paths if p not in mine and not any(h in p.parents for h in homes)]

@@ -1,0 +1,191 @@
+"""Logs of other tools as sources of records."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from pennyweight.errors import InputError
+from pennyweight.sources.chunks import Chunk
+from pennyweight.sources.logs.declaration import USUAL, Log, LogFormat, LogOptions, Part, Row
+from pennyweight.sources.parsing import Names, Parsed
+from pennyweight.sources.source import Source
+
+BATCH = 2_000
+"""Rows in a chunk, for formats that yield them one by one."""
+BATCH_BYTES = 16 << 20
+"""The most text in such a chunk, roughly."""
+TOOL_PASSED = "tool_passed"
+"""The column with the verdict of the tool, where answers are compared anew."""
+_VERDICT = ("passed", "correct")
+_KEY = ("run", "subject", "tier", "task_id")
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the latest reading of a log found out."""
+
+    log: Log | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource(Source):
+    """The records of one log."""
+
+    format: LogFormat
+    path: Path
+    files: tuple[Path, ...]
+    log_options: LogOptions = USUAL
+    origin: str = ""
+    may_be_empty: bool = False
+    _reading: _Reading = field(default_factory=_Reading, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The path of the log."""
+        return str(self.path)
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:
+        """Read the log in chunks; those that a format yields as parts are parsed when called."""
+        wanted = None if names.all else frozenset(names)
+        log = Log(self.format, self.path, self.files, self.log_options, wanted)
+        self._reading.log = log
+        if self.format.read is None:
+            raise InputError([refusal(self.format, self.path)])
+        number = 1
+        attempts: Counter[tuple[Any, ...]] = Counter()
+        batch: list[Row] = []
+        size = 0
+        for one in self.format.read(log):
+            if callable(one):
+                yield partial(_parsed_part, log, one, number)
+                number += 1
+                continue
+            if one.get("attempt") is None:
+                key = tuple(map(one.get, _KEY))
+                attempts[key] += 1
+                one["attempt"] = attempts[key]
+            batch.append(one)
+            size += sum(len(v) for v in one.values() if isinstance(v, str))
+            if len(batch) >= BATCH or size > BATCH_BYTES:
+                yield partial(_parsed, log, batch, range(number, number + len(batch)))
+                number, batch, size = number + len(batch), [], 0
+        if batch:
+            yield partial(_parsed, log, batch, range(number, number + len(batch)))
+
+    def notes(self) -> list[str]:
+        """Say what the latest reading found out: what differs from the tool, what was left out."""
+        log = self._reading.log
+        if log is None:
+            return []
+        told = list(log.notes)
+        whole = log.tally.of()
+        if self.format.counts_errors and whole.errors:
+            both = whole.passed, whole.passed + whole.failed
+            told.append(
+                f"{self.format} counts {whole.errors:,} errors as failures: "
+                f"{both[0]:,} of {both[1] + whole.errors:,} passed "
+                f"({_percent(both[0], both[1] + whole.errors)}). Without them, {both[0]:,} of "
+                f"{both[1]:,} passed ({_percent(*both)}); the scores here leave errors out."
+            )
+        for expectation in log.expectations:
+            if found := expectation.difference(log.tally):
+                theirs, ours = (_number(value) for value in found)
+                told.append(
+                    f"{self.format} reports {expectation.name} {theirs}; these records give {ours}."
+                )
+        return [f"{self.path.name}: {text}" for text in told]
+
+
+def refusal(format_: LogFormat, path: Path) -> str:
+    """Return the sentence about a log that is recognised, but not read."""
+    instead = format_.refusal or "Pennyweight does not read it yet."
+    return f"{path}: this is a log of {format_}. {instead}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "—"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"
+
+
+def _parsed_part(log: Log, part: Part, number: int) -> Parsed:
+    rows = part()
+    return _parsed(log, rows, [number] * len(rows))
+
+
+def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int]) -> Parsed:
+    log.count(rows)
+    for row in rows:
+        _settle(log, row)
+    seen = dict.fromkeys(key for row in rows for key in row)
+    columns = [name for name in seen if log.wanted is None or name in log.wanted]
+    cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
+    frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
+    places = pl.Series(numbers, dtype=pl.UInt32)
+    if not frame.width:
+        frame = pl.DataFrame({"tool": [log.format.name] * len(rows)})
+    return Parsed(str(log.path), "record", frame, places, frozenset(seen))
+
+
+def _settle(log: Log, row: Row) -> None:
+    """Have the tool's verdict decide, unless answers are compared with targets anew."""
+    row["tool"] = log.format.name
+    passed, target = row.get("passed"), row.get("target")
+    if row.get("status") == "error":
+        row["passed"] = None
+    elif target is not None and log.options.anew:
+        row[TOOL_PASSED] = passed
+        row["passed"] = row["tool"] = None
+    elif target is not None:
+        row.setdefault("correct", passed)
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    """Return a column of the one type that its values have, else as text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and kinds:
+        finite = [None if v is None or not math.isfinite(v) else float(v) for v in values]
+        return pl.Series(name, finite, dtype=pl.Float64)
+    if kinds == {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if kinds == {list} and all(isinstance(one, str) for v in values for one in v or ()):
+        return pl.Series(name, values, dtype=pl.List(pl.String))
+    return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
+
+
+def _text(value: Any) -> str | None:
+    """Return a cell as text that a table can hold; nested values as JSON."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, int | float):
+        text = str(value)
+    else:
+        text = json_text(value)
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def json_text(value: Any) -> str:
+    """Write a nested value as JSON: not-a-number and infinities as null."""
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:  # lone surrogates, integers beyond 64 bits, keys that are not text
+        import json  # noqa: PLC0415
+
+        return json.dumps(value, default=str, ensure_ascii=False)

@@ -1,0 +1,14 @@
+"""Codex."""
+
+from __future__ import annotations
+
+from pennyweight.sources.logs.declaration import LogFormat
+from pennyweight.sources.peek import Peek
+
+
+def recognise(peek: Peek) -> bool:
+    """Whether a file is a session."""
+    return any(row.get("type") == "session_meta" and "payload" in row for row in peek.rows)
+
+
+FORMAT = LogFormat("codex", "Codex", recognise)

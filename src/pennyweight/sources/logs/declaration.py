@@ -1,0 +1,103 @@
+"""How a log format is declared: who recognises it, who reads it, and what it gives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pennyweight.sources.logs.tally import Expectation, LogTally
+from pennyweight.sources.peek import Peek
+
+Row = dict[str, Any]
+"""One record: columns of the record, and others that people may group by or map."""
+
+Part = Callable[[], Sequence[Row]]
+"""Reads some rows when it is called, in any thread and at the same time as other parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What a user chooses where a log has several scores."""
+
+    scorer: str | None = None
+    """The score that decides; by default the tool's headline, else its first."""
+    filter: str | None = None
+    """The filter of the responses, where a tool scores each response once a filter."""
+    anew: bool = False
+    """Whether answers are compared with targets anew, in place of the tool's verdict."""
+
+
+USUAL = LogOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log that is being read: its files, what is wanted, and what is found out on the way."""
+
+    format: LogFormat
+    path: Path
+    """The file, or the folder that the files belong to."""
+    files: tuple[Path, ...]
+    """The recognised files, in order of their names."""
+    options: LogOptions = USUAL
+    wanted: frozenset[str] | None = None
+    """The columns to read; None for all."""
+    tally: LogTally = field(default_factory=LogTally)
+    expectations: list[Expectation] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def wants(self, *columns: str) -> bool:
+        """Whether any of these columns is wanted. Leave out what is expensive and not wanted."""
+        return self.wanted is None or any(column in self.wanted for column in columns)
+
+    def note(self, text: str) -> None:
+        """Say something once, on standard error, after the log was read."""
+        with self._lock:
+            if text not in self.notes:
+                self.notes.append(text)
+
+    def expect(self, expectation: Expectation) -> None:
+        """Have a number of the tool's own summary compared with what the records give."""
+        with self._lock:
+            if expectation not in self.expectations:
+                self.expectations.append(expectation)
+
+    def count(self, rows: Sequence[Row]) -> None:
+        """Count rows in the tally."""
+        with self._lock:
+            self.tally.add(rows)
+
+
+def itself(path: Path) -> Path:
+    """Return the path: a file that is a log by itself."""
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """The log of a tool."""
+
+    name: str
+    """A short name: the value of the column `tool`."""
+    title: str
+    """The name of the tool, as its makers write it."""
+    recognise: Callable[[Peek], bool]
+    """Whether a file is a log of this tool, or a part of one; by its content."""
+    read: Callable[[Log], Iterator[Row | Part]] | None = None
+    """Yields the records. None: the log is recognised and refused."""
+    home: Callable[[Path], Path] = itself
+    """The folder (or file) that identifies a log: recognised files with the same home are one log.
+    Everything below a folder belongs to it and is not read as records."""
+    counts_errors: bool = False
+    """Whether the tool counts attempts that broke as failed."""
+    lost: str = ""
+    """What of the log is not read."""
+    refusal: str = ""
+    """What to do instead, if the log (or this form of it) is not read."""
+
+    def __str__(self) -> str:
+        return self.title
