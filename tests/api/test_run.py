@@ -13,7 +13,7 @@ import pennyweight
 from pennyweight.api.run import Until, Watcher, plan, resume, run
 from pennyweight.api.runs import delete_run, find_run, list_runs, scores_of_run
 from pennyweight.engine.ending import EndKind, Limit, LimitReached
-from pennyweight.errors import UsageError
+from pennyweight.errors import InputError, UsageError
 
 MODEL = """\
 def answer(text):
@@ -176,6 +176,45 @@ def test_an_unknown_task_is_refused_before_the_first_call(suite: Path) -> None:
 def test_no_task_at_all_is_refused(suite: Path) -> None:
     with pytest.raises(UsageError, match="nothing to run"):
         run(suite, tasks=[])
+    assert not list_runs()
+
+
+def test_a_narrowed_run_stays_narrowed_when_it_is_resumed(suite: Path) -> None:
+    result = run(suite, tasks=["a"])
+    assert (result.attempts, result.missing) == (1, 0)
+    again = resume(result.run.id)
+    assert (again.attempts, again.run.attempts) == (0, 1)
+    assert again.run.settings["narrowing"] == {"tasks": ["a"], "of_tasks": 2, "of_runs": 1}
+
+
+def test_resuming_with_other_options_is_refused_except_for_limits(suite: Path) -> None:
+    first = run(suite, limit=1)
+    with pytest.raises(UsageError, match=r"was started with --limit 1, .* --limit 2 makes a new"):
+        resume(first.run.id, limit=2)
+    assert resume(first.run.id, limit=1).missing == 0
+    again = resume(first.run.id, concurrency=3).run
+    assert (again.attempts, again.settings["limits"]["concurrency"]) == (1, 3)
+    assert resume(first.run.id).run.settings["limits"]["concurrency"] == 3
+
+
+def test_models_and_settings_of_one_run(suite: Path) -> None:
+    suite.write_text(SUITE.replace("subjects:", "#"))
+    with pytest.raises(InputError, match="needs 'subjects'"):
+        run(suite)
+    settings = {"settings.max_tokens": 9}
+    chosen = run(suite, models=["python:told_model:answer"], runs=2, temperature=0, set=settings)
+    assert (chosen.made, chosen.run.settings["runs"]) == (4, 2)
+    assert chosen.run.text == suite.read_text(), "the file as it is; the options are beside it"
+    assert plan(suite, models=["local/smollm2-135m"], temperature=0.5).settings == {
+        "temperature": 0.5
+    }
+
+
+def test_a_policy_is_decided_early_on_the_whole_suite_only(suite: Path) -> None:
+    policy = suite.with_name("p.yaml")
+    policy.write_text("gates: [{metric: accuracy, threshold: '>= 0.5', on: confident}]")
+    with pytest.raises(UsageError, match="excludes --limit"):
+        run(suite, limit=1, until=Until(policy))
     assert not list_runs()
 
 

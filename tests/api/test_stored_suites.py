@@ -16,7 +16,7 @@ from engine.command import run as command
 from pennyweight.api.run import resume
 from pennyweight.api.stored_suites import open_stored
 from pennyweight.api.suites import is_own_file
-from pennyweight.errors import UntrustedError
+from pennyweight.errors import UntrustedError, UsageError
 from pennyweight.store.store import Store
 from store.samples import RUN, call, record
 from store.samples import run as stored_run
@@ -83,7 +83,7 @@ def folder(tmp_path, monkeypatch):
 def insert(address, text, path, **more):
     """Add a run as someone else would who can write to the store."""
     with closing(Store(address)) as store:
-        store.add_run(stored_run(text=text, path=str(path), settings=SETTINGS, **more))
+        store.add_run(stored_run(text=text, path=str(path), **{"settings": SETTINGS, **more}))
         store.write([record("a", response="FINAL_ANSWER: 2", input="1 + 1")], [call("a")])
 
 
@@ -291,3 +291,33 @@ def test_the_page_resumes_a_narrowed_suite_that_uses_nothing_new(folder):
     insert(address, suite('{name: m, model: "python:mine:f"}'), folder / "s.yaml", status="stopped")
     with serving(folder, "--store", address) as server:
         assert server.post(f"/api/runs/{RUN}/resume", {}) == (202, {"run": RUN})
+
+
+def test_options_of_a_store_cannot_make_a_file_of_the_readers_do_more(folder):
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "mine.yaml").write_text(suite(MODEL))
+    address = str(folder / "store.db")
+    narrowing = {"models": ["python:evil:f"]}
+    settings = SETTINGS | {"narrowing": narrowing}
+    insert(address, suite(MODEL), folder / "mine.yaml", settings=settings)
+    said = pennyweight("run", "--resume", RUN, "--store", address)
+    assert said.code == 2
+    assert "What an option changed" in said.err
+    assert "call the function evil:f" in said.err
+    assert f"pennyweight run --resume {RUN} -m python:evil:f" in said.err
+    assert untouched(folder)
+    with pytest.raises(UsageError, match="was started with"):
+        resume(RUN, store=address, models=["python:other:f"])
+    assert resume(RUN, store=address, models=["python:evil:f"]).made == 1
+
+
+def test_options_that_use_nothing_new_need_no_confirmation(folder, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (folder / "mine.yaml").write_text("suite: s\ntasks: [" + TASK + "]\n")
+    address = str(folder / "store.db")
+    narrowing = {"models": ["openai/gpt-5-mini"], "changes": {"limits.concurrency": 2}}
+    settings = SETTINGS | {"narrowing": narrowing}
+    insert(address, "", folder / "mine.yaml", settings=settings)
+    with closing(Store(address)) as store:
+        opened = open_stored(store.find(RUN), trust=lambda *_: False)
+    assert [subject.name for subject in opened.subjects] == ["openai/gpt-5-mini"]

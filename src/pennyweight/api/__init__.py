@@ -7,6 +7,7 @@ Tested elsewhere:
     judge.py: tests/api/test_run.py
     plan.py: tests/cli/test_plan.py
     report.py: tests/api/test_agreement.py
+    resumption.py: tests/api/test_run.py
     review.py: tests/runs/test_observations.py
     runs.py: tests/api/test_run.py
     score.py: tests/cli/test_score.py

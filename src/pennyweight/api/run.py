@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pennyweight.api.event_loop import outside_a_loop
+from pennyweight.api.resumption import resumed
 from pennyweight.api.sources import open_store
-from pennyweight.api.stored_suites import open_stored
-from pennyweight.api.suites import is_own_file
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, warnings
-from pennyweight.engine.resume import ResumePlan, held, renew, resume_plan
+from pennyweight.engine.resume import ResumePlan, held, renew
 from pennyweight.engine.tally import Tally
-from pennyweight.errors import StoreError, UsageError, unknown
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.replay import Recorder
@@ -28,8 +27,10 @@ from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Row, Spending, Store, StoredRun
+from pennyweight.suite.edits import parsed_value as parsed_value  # noqa: PLC0414 - skins use it
+from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
 from pennyweight.suite.plan import count
-from pennyweight.suite.values import LoadedSuite, Task
+from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
@@ -124,21 +125,23 @@ def run(
     *,
     store: str | Store | None = None,
     text: str | None = None,
-    tasks: Collection[str] | None = None,
     record: str | Path | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
     until: Until | None = None,
+    **options: Unpack[NarrowingOptions],
 ) -> RunResult:
     """Make the attempts of a suite, check and judge them, and store their records.
 
-    `text` replaces the content of the suite's file. `tasks` names the tasks to try, all of them by
-    default. `record` names a file that `replay:FILE` answers from later. `by` names columns the
-    records will be grouped by; unknown ones are refused before the first call.
+    `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
+    answers from later. `by` names columns the records will be grouped by; unknown ones are refused
+    before the first call. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
+    `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
+    this run; they are stored with it.
     """
     watch = watch or Watcher()
-    whole = open_suite(suite, text, by)
-    chosen = whole if tasks is None else replace(whole, tasks=_chosen(whole, tasks))
+    chosen = open_suite(suite, text, by, Narrowing.of(**options))
+    _check_whole(chosen, until)
     tape = None if record is None else Path(record)
     job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
     return outside_a_loop(lambda: job.prepared().carry_out(until))
@@ -155,6 +158,7 @@ def resume(
     until: Until | None = None,
     as_stored: bool = False,
     force: bool = False,
+    **options: Unpack[NarrowingOptions],
 ) -> RunResult:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
 
@@ -162,10 +166,13 @@ def resume(
     `suite` names the suite's file if it is not where the run was started. Without a file, the suite
     is taken from the store, by the rules of uploads unless `watch.trust` returns true.
     `as_stored` takes it from there even if the file has changed. `force` takes the run over from
-    another process, unless that is alive on this machine.
+    another process, unless that is alive on this machine. A run that was narrowed stays so;
+    `options` may repeat what it was started with, or set limits.
     """
     watch, at = watch or Watcher(), open_store(store)
-    found, loaded = _resumed(run, at, by, watch, file=suite, as_stored=as_stored)
+    asked = Narrowing.of(**options)
+    found, loaded = resumed(run, at, by, watch, asked, file=suite, as_stored=as_stored)
+    _check_whole(loaded, until)
     if force:
         break_lease(at, found.id)
     tape = None if record is None else Path(record)
@@ -181,51 +188,26 @@ def plan(
     store: str | Store | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
+    **options: Unpack[NarrowingOptions],
 ) -> LoadedSuite:
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
-    watch = watch or Watcher()
+    watch, asked = watch or Watcher(), Narrowing.of(**options)
     if resume:
-        _, loaded = _resumed(suite or "latest", open_store(store), by, watch, file=file)
+        _, loaded = resumed(suite or "latest", open_store(store), by, watch, asked, file=file)
     else:
-        loaded = open_suite(suite or "suite.yaml", by=by)
+        loaded = open_suite(suite or "suite.yaml", by=by, narrowing=asked)
     for note in warnings(loaded, model_of):
         watch.note(note)
     return loaded
 
 
-def _chosen(suite: LoadedSuite, ids: Collection[str]) -> tuple[Task, ...]:
-    known = {task.id: task for task in suite.tasks}
-    if not ids:
-        raise UsageError(f"'tasks' names no task of {suite.path}, so there is nothing to run.")
-    for name in ids:
-        if name not in known:
-            raise UsageError(unknown("Task", name, known, f"They are in {suite.path}."))
-    return tuple(task for task in suite.tasks if task.id in ids)
-
-
-def _resumed(
-    name: str | Path,
-    store: Store,
-    by: Sequence[str],
-    watch: Watcher,
-    *,
-    file: str | Path | None = None,
-    as_stored: bool = False,
-) -> tuple[StoredRun, LoadedSuite]:
-    """Find the run to continue and the suite as it is now; ask whether changes are intended."""
-    path = Path(name)
-    if path.is_file():
-        same = (r for r in store.runs() if Path(r.path).resolve() == path.resolve())
-        run, file = next(same, None) or store.find(str(path)), file or path
-    else:
-        run = store.find(str(name))
-    if not file and not as_stored and not is_own_file(run.path):
-        why = "can be changed by another user" if Path(run.path).is_file() else "does not exist"
-        watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
-    suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored)
-    if not watch.approve(run, resume_plan(run, suite, store)):
-        raise UsageError("Nothing was changed. --yes continues without asking.")
-    return run, suite
+def _check_whole(suite: LoadedSuite, until: Until | None) -> None:
+    """Refuse to stop a narrowed run early: a policy is decided on the whole suite."""
+    if until and suite.narrowing and suite.narrowing.is_part(len(suite.tasks), suite.runs):
+        raise UsageError(
+            "--until-decided decides on the whole suite; it excludes --limit, --task, --sample and "
+            "fewer --runs."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ The text in a store gets the rules of uploads, unless a person confirms what els
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pennyweight.api.pages.suite_preview import read_tree, write_tree
@@ -15,14 +17,17 @@ from pennyweight.api.suite_rules import uses, uses_of_models
 from pennyweight.api.suites import is_own_file
 from pennyweight.engine.execution import check_subject, open_suite
 from pennyweight.engine.preflight import mistakes
-from pennyweight.errors import UntrustedError, UsageError
+from pennyweight.errors import InputError, UntrustedError, UsageError
+from pennyweight.models.gguf import KNOWN
 from pennyweight.schema.audit import audited
 from pennyweight.store.store import StoredRun
 from pennyweight.suite.loader import load_judging, load_suite
+from pennyweight.suite.narrowing import Narrowing, option_words
 from pennyweight.suite.values import Judging, Limits, LoadedSuite, Price, Subject
 
 Trust = Callable[[StoredRun, Sequence[str]], bool]
 """Returns whether a person lets the suite of a run do all of this."""
+_HARMLESS = f"local/{next(iter(KNOWN))}"
 
 
 def open_stored(
@@ -32,24 +37,44 @@ def open_stored(
     trust: Trust,
     file: str | Path | None = None,
     as_stored: bool = False,
+    asked: Narrowing | None = None,
 ) -> LoadedSuite:
     """Open the suite of a run: its file if that is trusted, else the text in the store.
 
     `file` is the suite's file if a person named it. With `as_stored` the text in the store is
     opened even if its file has changed; it may then use everything that the file uses.
+    The options that the run stores hold again, with the limits that a person `asked` for. What
+    they use beyond the file has to be confirmed too, unless the person repeated them.
     """
+    asked, stored = asked or Narrowing(), Narrowing.stored(run.settings)
+    chosen = stored.with_limits(asked)
     path = file or run.path
-    allowed: list[str] = []
-    if file or is_own_file(path):
-        if not as_stored or Path(path).read_bytes().decode("utf-8-sig", "replace") == run.text:
-            return open_suite(path, None, by)
-        allowed = _audited(path, None, by)[1]
-    suite, needed = _audited(run.path, run.text, by)
-    _confirm(run, [use for use in needed if use not in allowed], trust, f"run --resume {run.id}")
+    own = file is not None or is_own_file(path)
+    from_file = own and (not as_stored or _read(path) == run.text)
+    if from_file and (asked == stored.options or not stored.alters):
+        return open_suite(path, None, by, chosen)
+    allowed = _uses_of_file(path, by) if own else []
+    text = None if from_file else run.text
+    suite, needed = _audited(path if from_file else run.path, text, by, chosen)
+    options = shlex.join(option_words(stored)) if from_file else "--suite FILE"
+    command = f"run --resume {run.id} {options}"
+    _confirm(run, [use for use in needed if use not in allowed], trust, command)
     for subject in suite.subjects:  # its function was not loaded yet
         if problem := check_subject(subject):
             raise UsageError(problem)
     return suite
+
+
+def _read(path: str | Path) -> str:
+    return Path(path).read_bytes().decode("utf-8-sig", "replace")
+
+
+def _uses_of_file(path: str | Path, by: Sequence[str]) -> list[str]:
+    """Return what a person lets a suite do by having its file; it may have no subjects yet."""
+    for options in (Narrowing(), Narrowing(models=(_HARMLESS,))):
+        with suppress(InputError, UsageError):
+            return _audited(path, None, by, options)[1]
+    return []
 
 
 def stored_judging(
@@ -78,16 +103,16 @@ def stored_judging(
     judges = (*found[0].judges, *found[0].more) if found[0] else ()
     foreign = [j for j in judges if j.base_url or j.key_env or j.model not in models]
     needed = _lines([*uses_of_models(foreign), *noted])
-    _confirm(run, needed, trust, f"judge {run.id}")
+    _confirm(run, needed, trust, f"judge {run.id} --suite FILE")
     return found
 
 
 def _audited(
-    path: str | Path, text: str | None, by: Sequence[str]
+    path: str | Path, text: str | None, by: Sequence[str], narrowing: Narrowing
 ) -> tuple[LoadedSuite, list[str]]:
     """Open a suite without loading its functions; also return what it would do."""
     with audited() as noted:
-        suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by))
+        suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by), narrowing)
     return suite, _lines([*uses(suite), *noted])
 
 
@@ -104,10 +129,12 @@ def _problem(subject: Subject) -> str | None:
 def _confirm(run: StoredRun, needed: Sequence[str], trust: Trust, command: str) -> None:
     if needed and not trust(run, needed):
         lines = "".join(f"\n  - {use}" for use in needed)
+        named = "name the suite's file" if command.endswith("FILE") else "repeat its options"
+        what = "The suite" if command.endswith("FILE") else "What an option changed in the suite"
         problem = (
-            f"The suite of run {run.id} comes from the store. Whoever can write to the store may "
+            f"{what} of run {run.id} comes from the store. Whoever can write to the store may "
             f"have written it. It would:{lines}\n"
-            "Nothing was called. To allow this, confirm it in a terminal or on the page, or name "
-            f"the suite's file: pennyweight {command} --suite FILE"
+            f"Nothing was called. To allow this, confirm it in a terminal or on the page, or "
+            f"{named}: pennyweight {command}"
         )
         raise UntrustedError(problem, needed)

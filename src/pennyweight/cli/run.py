@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pennyweight.cli.narrowing import narrowing_keywords, narrowing_options
 from pennyweight.cli.options import by_option, format_option, option, recording_option, store_option
 from pennyweight.text.safe import clean
 
@@ -29,6 +30,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
 @click.option("--suite", "file", metavar="FILE", help="With --resume: the suite's file.")
 @option("--force", "With --resume: take the run over from another process.", is_flag=True)
+@narrowing_options
 @option("--dry-run", "Show the plan and its cost; call nothing.", is_flag=True)
 @option("--yes", "Repeat changed attempts without asking.", is_flag=True)
 @recording_option
@@ -60,6 +62,7 @@ def command(
     watch: bool,
     store: str | None,
     format: str,
+    **narrowing: Any,
 ) -> None:
     """Make the attempts of a SUITE, store their records, print the scores.
 
@@ -91,6 +94,7 @@ def command(
     from pennyweight.api.sources import open_store
     from pennyweight.cli.run_display import RunDisplay
 
+    options = narrowing_keywords(**narrowing)
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
     against = (("--baseline", baseline), ("--version", version))
@@ -101,7 +105,9 @@ def command(
         from pennyweight.render.plan import render
 
         with contextlib.redirect_stdout(display):
-            plan = api.plan(suite, resume=resume, file=file, store=at, by=by, watch=display)
+            plan = api.plan(
+                suite, resume=resume, file=file, store=at, by=by, watch=display, **options
+            )
         click.echo(render(plan, format), nl=False)
         return
     policy = api.Until(until, baseline, version) if until else None
@@ -109,12 +115,13 @@ def command(
         if resume:
             result = api.resume(
                 suite or "latest", suite=file, store=at, record=record, by=by, watch=display,
-                until=policy, force=force,
+                until=policy, force=force, **options,
             )  # fmt: skip
         else:
             result = api.run(
-                suite or "", store=at, record=record, by=by, watch=display, until=policy
-            )
+                suite or "", store=at, record=record, by=by, watch=display, until=policy,
+                **options,
+            )  # fmt: skip
     if not until:
         print_scores(result.run, at, by, format)
     display.result(result)

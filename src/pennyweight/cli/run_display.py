@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
-    from pennyweight.store.store import Row, Store, StoredRun
+    from pennyweight.store.store import Row, RunSettings, Store, StoredRun
 
 
 class RunDisplay(Watcher, io.TextIOBase):
@@ -57,6 +57,7 @@ class RunDisplay(Watcher, io.TextIOBase):
         self._yes, self._until = yes, until
         self._line: Progress | None = None
         self._run = ""
+        self._settings: RunSettings = {}
 
     def write(self, text: str) -> int:
         """Print what a function of the suite printed."""
@@ -88,7 +89,7 @@ class RunDisplay(Watcher, io.TextIOBase):
 
     def start(self, run: StoredRun, attempts: int) -> None:
         """Announce the run."""
-        self._run = run.id
+        self._run, self._settings = run.id, run.settings
         most = "at most " if self._until else ""
         _print(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
 
@@ -115,7 +116,9 @@ class RunDisplay(Watcher, io.TextIOBase):
     @property
     def command(self) -> str:
         """The command that continues the run with the same options."""
-        return resume_command(self._store.address, self._run, self._record, self._by, self._until)
+        return resume_command(
+            self._store.address, self._run, self._record, self._by, self._until, self._settings
+        )
 
     def result(self, result: RunResult) -> None:
         """Print how the run ended and how to continue it."""

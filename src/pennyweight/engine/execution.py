@@ -26,6 +26,7 @@ from pennyweight.runs.code_checks import run_code_checks
 from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.suite.loader import load_suite
+from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.plan import Attempt, count
 from pennyweight.suite.values import LoadedSuite, Subject
 
@@ -70,11 +71,16 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
     return find(subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder)
 
 
-def open_suite(path: str | Path, text: str | None = None, by: Sequence[str] = ()) -> LoadedSuite:
+def open_suite(
+    path: str | Path,
+    text: str | None = None,
+    by: Sequence[str] = (),
+    narrowing: Narrowing | None = None,
+) -> LoadedSuite:
     """Load a suite, and check its models, their settings and the columns to group by."""
     from pennyweight.engine.preflight import mistakes  # noqa: PLC0415
 
-    return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by))
+    return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by), narrowing)
 
 
 def new_run(suite: LoadedSuite) -> StoredRun:

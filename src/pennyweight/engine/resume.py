@@ -109,6 +109,7 @@ def settings_of(suite: LoadedSuite) -> RunSettings:
         "answer": {"kind": suite.answer.kind, "value": suite.answer.value},
         "match": match,
         "confidence": suite.confidence,
+        **({"narrowing": suite.narrowing.plain()} if suite.narrowing else {}),
         **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
     }
 

@@ -23,7 +23,8 @@ from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
 from pennyweight.runs.failures import Failure
 from pennyweight.store.connection import again
-from pennyweight.store.store import Spending
+from pennyweight.store.store import RunSettings, Spending
+from pennyweight.suite.narrowing import Narrowing, option_words
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
 
@@ -83,10 +84,24 @@ def _amount(limit: Limit, value: float, *, unit: bool = True) -> str:
 
 
 def resume_command(
-    address: str, run: str, record: Path | None, by: Sequence[str], until: Sequence[str] = ()
+    address: str,
+    run: str,
+    record: Path | None,
+    by: Sequence[str],
+    until: Sequence[str] = (),
+    settings: RunSettings | None = None,
 ) -> str:
-    """Write the command that continues a run with the same options, those of a policy too."""
-    options = [*until, *(["--record", str(record)] if record else [])]
+    """Write the command that continues a run with the same options, those of a policy too.
+
+    Options that narrow a run are stored with it; those that name models are repeated, because what
+    a store names has to be confirmed.
+    """
+    narrowing = Narrowing.stored(settings or {})
+    options = [
+        *(option_words(narrowing) if narrowing.alters else ()),
+        *until,
+        *(["--record", str(record)] if record else []),
+    ]
     options += [part for columns in by for part in ("--by", columns)]
     return " ".join([again(address, run), *map(shlex.quote, options)])
 

@@ -33,6 +33,7 @@ class Terminal:
             width=max(MIN_WIDTH, min(columns, self.max_width)),
             highlight=False,
             markup=False,
+            emoji=False,
             force_terminal=sys.stdout.isatty(),
         )
 

@@ -74,6 +74,11 @@ SETTINGS: dict[str, Any] = {
         rubric=Whole(pass_mark=int | float, categories=[Whole(items=[_RUBRIC_ITEM])]),
     ),
     "until_decided": Whole(tasks=[_is_planned_task], runs=int),
+    "narrowing": {
+        **{name: [str] for name in ("tasks", "subjects", "tiers", "models")},
+        **dict.fromkeys(("limit", "sample", "seed", "of_tasks", "of_runs"), int),
+        "changes": dict,
+    },
 }
 """The shape of a run's settings, as far as code relies on it."""
 

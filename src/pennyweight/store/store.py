@@ -68,6 +68,8 @@ class RunSettings(TypedDict, total=False):
     """The judges that count, their rubric and their consensus."""
     until_decided: Mapping[str, Any]
     """The plan of a run that stops early."""
+    narrowing: Mapping[str, Any]
+    """The options that narrowed or changed its suite (`suite/narrowing.py`)."""
 
 
 class Spending(TypedDict):

@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pennyweight.errors import InputError, unknown
+from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.schema.documents import Document, read_document
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
+from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
@@ -46,16 +47,20 @@ def load_suite(
     text: str | None = None,
     check_subject: Callable[[Subject], str | None] | None = None,
     check: Callable[[LoadedSuite], Iterable[Mistake]] = lambda _: (),
+    narrowing: Narrowing | None = None,
 ) -> LoadedSuite:
     """Load a suite; raise DocumentError with every problem in it.
 
     `text` replaces the content of the file, such as the text that an earlier run stored.
     `check_subject` returns a problem of a subject, such as an unknown provider. `check` yields
-    problems of the whole suite; it is called with the subjects that have none.
+    problems of the whole suite; it is called with the subjects that have none. `narrowing` picks
+    some tasks, subjects and tiers, and changes other values.
     """
-    reader, given = _open(path, text)
+    reader, given = _open(path, text, narrowing)
     root, problems = reader.root, reader.problems
     suite = reader.suite(given)
+    if narrowing:
+        suite = _narrowed(suite, narrowing, reader)
     valid = list(suite.subjects)
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
     for subject in (*suite.subjects, *judges):
@@ -85,7 +90,19 @@ def load_judging(
     return judging, Limits(**given.get("limits", {})), prices
 
 
-def _open(path: str | Path, text: str | None) -> tuple[SuiteReader, dict[str, Any]]:
+def _narrowed(suite: LoadedSuite, narrowing: Narrowing, reader: SuiteReader) -> LoadedSuite:
+    """Pick what is asked for; in a suite with problems, names may be unknown because of them."""
+    try:
+        return narrowing.selected(suite, reader.of_runs)
+    except UsageError:
+        if not reader.problems.found:
+            raise
+    return suite
+
+
+def _open(
+    path: str | Path, text: str | None, narrowing: Narrowing | None = None
+) -> tuple[SuiteReader, dict[str, Any]]:
     """Read the keys of a suite; the files that it names are read later."""
     document = read_document(path, text, missing_hint="'pennyweight init' creates a first suite.")
     root, problems = document.root, document.problems
@@ -93,7 +110,15 @@ def _open(path: str | Path, text: str | None) -> tuple[SuiteReader, dict[str, An
         problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
         problems.stop()
     reader = SuiteReader(document, root, problems, Path(document.file).parent)
+    if narrowing:
+        root = narrowing.edited(root, partial(problems.add, 0))
+        reader = replace(reader, root=root, of_runs=_whole_number(reader.root.get("runs")))
+        reader = replace(reader, other_models=bool(narrowing.models))
     return reader, SUITE.read(root, "", problems)
+
+
+def _whole_number(node: Node | None) -> int:
+    return node.value if node is not None and isinstance(node.value, int) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,10 @@ class SuiteReader:
     """The folder of the suite, in which its files are found."""
     lines: list[tuple[Subject, int]] = field(default_factory=list)
     """The line of each subject."""
+    of_runs: int = 1
+    """The attempts at each task that the file asks for."""
+    other_models: bool = False
+    """Whether other models take the place of the file's subjects."""
 
     def suite(self, given: dict[str, Any]) -> LoadedSuite:
         """Read the whole suite."""
@@ -302,7 +331,7 @@ class SuiteReader:
         judges = (*judging.judges, *judging.more) if judging else ()
         known = {name for s in (*subjects, *judges) for name in (s.name, s.model)}
         for name in given:
-            if name not in known and subjects:
+            if name not in known and subjects and not self.other_models:
                 what = unknown(
                     "The subject or model", name, known, f"There are: {', '.join(sorted(known))}."
                 )

@@ -13,6 +13,7 @@ from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.checks.scenario import Scenario
+    from pennyweight.suite.narrowing import Narrowing
     from pennyweight.suite.rubric import Rubric
 
 Role = Literal["system", "user", "assistant"]
@@ -265,6 +266,8 @@ class LoadedSuite:
     limits: Limits = field(default_factory=Limits)
     prices: Mapping[str, Price] = field(default_factory=dict)
     judge: Judging | None = None
+    narrowing: Narrowing | None = None
+    """How it differs from its file, if a run was started with options."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""
 

@@ -1,0 +1,61 @@
+"""The run that is resumed, and its suite: with the same options, and changes only if intended."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pennyweight.api.stored_suites import open_stored
+from pennyweight.api.suites import is_own_file
+from pennyweight.engine.resume import resume_plan
+from pennyweight.errors import UsageError
+from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.narrowing import Narrowing, option_words
+from pennyweight.suite.values import LoadedSuite
+
+if TYPE_CHECKING:
+    from pennyweight.api.run import Watcher
+
+
+def resumed(
+    name: str | Path,
+    store: Store,
+    by: Sequence[str],
+    watch: Watcher,
+    asked: Narrowing,
+    *,
+    file: str | Path | None = None,
+    as_stored: bool = False,
+) -> tuple[StoredRun, LoadedSuite]:
+    """Find the run to continue and the suite as it is now; ask whether changes are intended."""
+    path = Path(name)
+    if path.is_file():
+        same = (r for r in store.runs() if Path(r.path).resolve() == path.resolve())
+        run, file = next(same, None) or store.find(str(path)), file or path
+    else:
+        run = store.find(str(name))
+    if not file and not as_stored and not is_own_file(run.path):
+        why = "can be changed by another user" if Path(run.path).is_file() else "does not exist"
+        watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
+    _check_same(run, asked)
+    suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked)
+    if not watch.approve(run, resume_plan(run, suite, store)):
+        raise UsageError("Nothing was changed. --yes continues without asking.")
+    return run, suite
+
+
+def _check_same(run: StoredRun, asked: Narrowing) -> None:
+    """Refuse to resume a run with other options than its own, except for limits.
+
+    The records of other tasks or models would be set aside, or would be mixed with new ones.
+    """
+    stored = Narrowing.stored(run.settings).options
+    if asked and asked != stored and not asked.only_limits:
+        options = shlex.join(option_words(stored))
+        began = f"was started with {options}" if options else "was started without such options"
+        raise UsageError(
+            f"Run {run.id} {began}, and --resume continues it so; only limits can be changed. "
+            f"Without --resume, {shlex.join(option_words(asked))} makes a new run."
+        )
