@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 import pennyweight
+from engine.serving import calls, server
+from models.hostile import hang, serve
 from pennyweight.api.models import available, provider_keys
+from pennyweight.models.failure import CallError
 
 
 def test_local_models_have_a_name_and_a_size() -> None:
@@ -37,3 +40,23 @@ def test_a_text_or_a_list_of_messages_is_answered_with_a_dict(model: str) -> Non
     assert reply["text"] == "1 Hello"
     turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     assert asyncio.run(pennyweight.ask(model, turns))["text"] == "2 Hi"
+
+
+def test_a_server_is_asked_from_one_event_loop_after_another() -> None:
+    with server() as address:
+        where = f"{address}/v1"
+        texts = {
+            asyncio.run(pennyweight.ask("openai/m", "2 + 2?", base_url=where))["text"]
+            for _ in range(3)
+        }
+        assert len(texts) == 1
+        assert calls(address) == 3
+
+
+def test_a_server_that_does_not_answer_is_given_up() -> None:
+    async def wait() -> None:
+        async with serve(hang) as (address, _):
+            await pennyweight.ask("openai/m", "Hello", base_url=address, timeout=0.2)
+
+    with pytest.raises(CallError, match="openai/m|0.2 s"):
+        asyncio.run(wait())

@@ -107,12 +107,16 @@ class LocalModel(Model):
         server: Server = result.value
         return server
 
-    async def close(self) -> None:
-        """Close the connections, and the server if it has no other user."""
+    async def disconnect(self) -> None:
+        """Close the connections; the server keeps running until this process ends."""
         remote, self._remote = self._remote, None
-        server, self._server = self._server, None
         if remote is not None:
             await remote.close()
+
+    async def close(self) -> None:
+        """Close the connections, and the server if it has no other user."""
+        await self.disconnect()
+        server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(_give_back, self._wanted, server)
 
