@@ -23,19 +23,25 @@ if TYPE_CHECKING:
     from pennyweight.define import evaluate as evaluate
     from pennyweight.define import measure as measure
     from pennyweight.define import metric as metric
+    from pennyweight.models.model import Reply as Reply
+    from pennyweight.models.model import Request as Request
     from pennyweight.scoring.comparison import Comparison as Comparison
     from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
     from pennyweight.scoring.sample_plan import SamplePlan as SamplePlan
     from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
     from pennyweight.scoring.scores import Scores as Scores
+    from pennyweight.suite.definition import Suite as Suite
 
 _PUBLIC = {
     "Comparison": "pennyweight.scoring.comparison",
     "MetricsSummary": "pennyweight.scoring.scores",
     "PerTaskResult": "pennyweight.scoring.per_task",
+    "Reply": "pennyweight.models.model",
+    "Request": "pennyweight.models.model",
     "RunResult": "pennyweight.api.run",
     "SamplePlan": "pennyweight.scoring.sample_plan",
     "Scores": "pennyweight.scoring.scores",
+    "Suite": "pennyweight.suite.definition",
     "Until": "pennyweight.api.run",
     "Watcher": "pennyweight.api.run",
     "ask": "pennyweight.api.models",

@@ -58,5 +58,5 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
         async with serve(hang) as (address, _):
             await pennyweight.ask("openai/m", "Hello", base_url=address, timeout=0.2)
 
-    with pytest.raises(CallError, match="openai/m|0.2 s"):
+    with pytest.raises(CallError, match=r"within 0\.2 s"):
         asyncio.run(wait())

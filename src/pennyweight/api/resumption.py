@@ -12,6 +12,7 @@ from pennyweight.api.suites import is_own_file
 from pennyweight.engine.resume import resume_plan
 from pennyweight.errors import UsageError
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import Narrowing, option_words
 from pennyweight.suite.values import LoadedSuite
 
@@ -26,7 +27,7 @@ def resumed(
     watch: Watcher,
     asked: Narrowing,
     *,
-    file: str | Path | None = None,
+    file: GivenSuite | None = None,
     as_stored: bool = False,
 ) -> tuple[StoredRun, LoadedSuite]:
     """Find the run to continue and the suite as it is now; ask whether changes are intended."""

@@ -27,6 +27,7 @@ from pennyweight.runs.failures import Failure, failures
 from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Row, Spending, Store, StoredRun
+from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.edits import parsed_value as parsed_value  # noqa: PLC0414 - skins use it
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
 from pennyweight.suite.plan import count
@@ -121,7 +122,7 @@ class RunResult:
 
 
 def run(
-    suite: str | Path,
+    suite: GivenSuite,
     *,
     store: str | Store | None = None,
     text: str | None = None,
@@ -150,7 +151,7 @@ def run(
 def resume(
     run: str | Path = "latest",
     *,
-    suite: str | Path | None = None,
+    suite: GivenSuite | None = None,
     store: str | Store | None = None,
     record: str | Path | None = None,
     by: Sequence[str] = (),
@@ -163,8 +164,9 @@ def resume(
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
 
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
-    `suite` names the suite's file if it is not where the run was started. Without a file, the suite
-    is taken from the store, by the rules of uploads unless `watch.trust` returns true.
+    `suite` is the suite's file if it is not where the run was started, or the suite that was built
+    in Python. Without it, the suite is taken from the store, by the rules of uploads unless
+    `watch.trust` returns true.
     `as_stored` takes it from there even if the file has changed. `force` takes the run over from
     another process, unless that is alive on this machine. A run that was narrowed stays so;
     `options` may repeat what it was started with, or set limits.

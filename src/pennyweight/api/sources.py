@@ -12,6 +12,7 @@ from pennyweight.errors import InputError, UsageError
 from pennyweight.runs.source import RunSource
 from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
+from pennyweight.sources.frames import frame_of
 from pennyweight.sources.log_source import LogSource
 from pennyweight.sources.logs.declaration import LogOptions
 from pennyweight.sources.source import (
@@ -36,7 +37,8 @@ def resolve(
     """Return the sources that are meant.
 
     A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
-    unique prefix of it, or `latest`. A Polars frame and an iterable of mappings are sources too.
+    unique prefix of it, or `latest`. A Polars or pandas frame and an iterable of mappings are
+    sources too.
     """
     sources: list[Source] = []
     problems: list[str] = []
@@ -55,10 +57,9 @@ def _items(source: Given) -> list[Named]:
     """Make a source of each value that is neither a name nor a source."""
     if isinstance(source, str | Path) or is_source(source):
         return [source]
-    if isinstance(source, pl.LazyFrame):
-        source = source.collect()
-    if isinstance(source, pl.DataFrame):
-        return [FrameSource(source)]
+    frame = frame_of(source)
+    if frame is not None:
+        return [FrameSource(frame)]
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         kind = type(source).__name__
         raise UsageError(f"A {kind} is not a source: pass a path, a frame or a list of dicts.")

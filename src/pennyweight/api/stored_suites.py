@@ -21,6 +21,7 @@ from pennyweight.errors import InputError, UntrustedError, UsageError
 from pennyweight.models.gguf import KNOWN
 from pennyweight.schema.audit import audited
 from pennyweight.store.store import StoredRun
+from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.loader import load_judging, load_suite
 from pennyweight.suite.narrowing import Narrowing, option_words
 from pennyweight.suite.values import Judging, Limits, LoadedSuite, Price, Subject
@@ -35,7 +36,7 @@ def open_stored(
     by: Sequence[str] = (),
     *,
     trust: Trust,
-    file: str | Path | None = None,
+    file: GivenSuite | None = None,
     as_stored: bool = False,
     asked: Narrowing | None = None,
 ) -> LoadedSuite:
@@ -49,7 +50,7 @@ def open_stored(
     asked, stored = asked or Narrowing(), Narrowing.stored(run.settings)
     chosen = stored.with_limits(asked)
     path = file or run.path
-    own = file is not None or is_own_file(path)
+    own = file is not None or is_own_file(run.path)
     from_file = own and (not as_stored or _read(path) == run.text)
     if from_file and (asked == stored.options or not stored.alters):
         return open_suite(path, None, by, chosen)
@@ -65,11 +66,13 @@ def open_stored(
     return suite
 
 
-def _read(path: str | Path) -> str:
+def _read(path: GivenSuite) -> str:
+    if not isinstance(path, str | Path):
+        return document_of(path).text
     return Path(path).read_bytes().decode("utf-8-sig", "replace")
 
 
-def _uses_of_file(path: str | Path, by: Sequence[str]) -> list[str]:
+def _uses_of_file(path: GivenSuite, by: Sequence[str]) -> list[str]:
     """Return what a person lets a suite do by having its file; it may have no subjects yet."""
     for options in (Narrowing(), Narrowing(models=(_HARMLESS,))):
         with suppress(InputError, UsageError):
@@ -108,7 +111,7 @@ def stored_judging(
 
 
 def _audited(
-    path: str | Path, text: str | None, by: Sequence[str], narrowing: Narrowing
+    path: GivenSuite, text: str | None, by: Sequence[str], narrowing: Narrowing
 ) -> tuple[LoadedSuite, list[str]]:
     """Open a suite without loading its functions; also return what it would do."""
     with audited() as noted:

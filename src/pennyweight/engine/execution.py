@@ -25,6 +25,7 @@ from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import run_code_checks
 from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
+from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.plan import Attempt, count
@@ -72,7 +73,7 @@ def model_of(subject: Subject, timeout: float | None = None) -> Model:
 
 
 def open_suite(
-    path: str | Path,
+    path: GivenSuite,
     text: str | None = None,
     by: Sequence[str] = (),
     narrowing: Narrowing | None = None,

@@ -19,7 +19,7 @@ from pennyweight.models.failure import CallError, shorten
 from pennyweight.models.keys import redact_environment, redact_reply
 from pennyweight.models.model import Model, Reply, Request, Settings
 from pennyweight.models.threads import Threads
-from pennyweight.schema.user_code import load_function
+from pennyweight.schema.user_code import function_path, load_function
 
 _OTHERS = ("<", *(f"{at}{os.sep}" for at in (get_path("stdlib"), Path(__file__).parents[1])))
 """The path prefixes of Python's and Pennyweight's own files."""
@@ -43,7 +43,10 @@ class FunctionModel(Model):
         self._timeout = timeout
         self._threads = Threads(self.name)
         self._function = load_function(path, folder)
-        self._is_async = inspect.iscoroutinefunction(self._function)
+        self._is_async = any(
+            inspect.iscoroutinefunction(one)
+            for one in (self._function, getattr(self._function, "__call__", None))  # noqa: B004
+        )
         self._wants_request = _wants_request(self._function)
         if not self._wants_request:
             self.ignores = frozenset({"system", "examples", *(f.name for f in fields(Settings))})
@@ -117,9 +120,13 @@ def _place(wrong: BaseException) -> str:
 
 
 def _wants_request(function: Callable[..., Any]) -> bool:
-    parameters = list(inspect.signature(function).parameters.values())
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # some functions written in C do not say
+        return False
     if not parameters:
-        raise UsageError(f"Function {function.__name__!r} must take the prompt as its parameter.")
+        name = function_path(function).partition(":")[2]
+        raise UsageError(f"Function {name!r} must take the prompt as its parameter.")
     first = parameters[0]
     noted = first.annotation
     return first.name == "request" or str(getattr(noted, "__name__", noted)).endswith("Request")

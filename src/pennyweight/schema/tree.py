@@ -80,6 +80,16 @@ class Node:
             return cls(value, line, "true" if value else "false")
         return cls(value, line, str(value) if isinstance(value, Real) else "")
 
+    @classmethod
+    def tree(cls, value: Any) -> Node:
+        """Make a tree of plain values; it has no lines."""
+        if isinstance(value, dict):
+            below = {str(key): cls.tree(one) for key, one in value.items()}
+            return cls(below, key_lines=dict.fromkeys(below, 0))
+        if isinstance(value, list | tuple):
+            return cls([cls.tree(one) for one in value])
+        return cls.of(value)
+
     @property
     def is_mapping(self) -> bool:
         """Whether the value is a mapping."""

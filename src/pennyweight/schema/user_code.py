@@ -7,11 +7,13 @@ belong to that folder: while the code of one folder is loaded, modules of the ot
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +25,8 @@ _FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
 _FORBIDDEN: ContextVar[bool] = ContextVar("forbidden", default=False)
 _MODULES: dict[Path, dict[str, ModuleType]] = {}
 """The modules that were loaded from each folder."""
+_REGISTERED: dict[str, Callable[..., Any]] = {}
+"""The functions that were passed in from Python, by their paths."""
 _LOCK = threading.RLock()
 _INSTALLED = {"site-packages", "dist-packages"}
 
@@ -60,6 +64,13 @@ def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
     if is_audited():
         note_use(f"call the function {path}")
         return lambda *_: None
+    if path in _REGISTERED:
+        return _REGISTERED[path]
+    if module_name == "__main__":
+        raise UsageError(
+            f"The function {attribute!r} was passed in from Python and exists only there. Continue "
+            "there: pennyweight.resume(run, suite=suite)."
+        )
     try:
         module = load_module(module_name, folder or _FOLDER.get())
     except Exception as error:
@@ -70,6 +81,23 @@ def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
         known = [n for n, v in vars(module).items() if callable(v)]
         raise UsageError(unknown(f"In module {module_name!r}, function", attribute, known))
     return function  # type: ignore[no-any-return]
+
+
+def function_path(function: Callable[..., Any]) -> str:
+    """Return the path of a function or of another callable, such as `rules:answer`.
+
+    >>> function_path(len), function_path(partial(int, base=2))
+    ('builtins:len', 'builtins:int')
+    """
+    inner = function.func if isinstance(function, partial) else function
+    named = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+    module = getattr(named, "__module__", None) or "builtins"
+    return f"{module}:{named.__qualname__}"
+
+
+def register_function(path: str, function: Callable[..., Any]) -> None:
+    """Let `load_function` find a function of this process under a path."""
+    _REGISTERED[path] = function
 
 
 def load_module(name: str, folder: Path | None = None) -> ModuleType:

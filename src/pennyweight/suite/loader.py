@@ -16,6 +16,7 @@ from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.declaration import SETTINGS, SUITE
+from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
@@ -43,7 +44,7 @@ Mistake = tuple[Subject | tuple[str, ...], str]
 
 
 def load_suite(
-    path: str | Path,
+    path: GivenSuite,
     text: str | None = None,
     check_subject: Callable[[Subject], str | None] | None = None,
     check: Callable[[LoadedSuite], Iterable[Mistake]] = lambda _: (),
@@ -51,7 +52,8 @@ def load_suite(
 ) -> LoadedSuite:
     """Load a suite; raise DocumentError with every problem in it.
 
-    `text` replaces the content of the file, such as the text that an earlier run stored.
+    `path` is a file, or a suite that was built in Python. `text` replaces the content of the file,
+    such as the text that an earlier run stored.
     `check_subject` returns a problem of a subject, such as an unknown provider. `check` yields
     problems of the whole suite; it is called with the subjects that have none. `narrowing` picks
     some tasks, subjects and tiers, and changes other values.
@@ -101,10 +103,14 @@ def _narrowed(suite: LoadedSuite, narrowing: Narrowing, reader: SuiteReader) -> 
 
 
 def _open(
-    path: str | Path, text: str | None, narrowing: Narrowing | None = None
+    path: GivenSuite, text: str | None, narrowing: Narrowing | None = None
 ) -> tuple[SuiteReader, dict[str, Any]]:
     """Read the keys of a suite; the files that it names are read later."""
-    document = read_document(path, text, missing_hint="'pennyweight init' creates a first suite.")
+    if isinstance(path, str | Path):
+        hint = "'pennyweight init' creates a first suite."
+        document = read_document(path, text, missing_hint=hint)
+    else:
+        document = document_of(path)
     root, problems = document.root, document.problems
     if not root.is_mapping:
         problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")

@@ -270,6 +270,3 @@ class LoadedSuite:
     """How it differs from its file, if a run was started with options."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""
-
-
-Suite = LoadedSuite
