@@ -355,3 +355,37 @@ def test_the_table_has_the_metrics_that_were_named(costly):
     out = pennyweight("compare", costly, "--metric", "latency_p95_ms").out
     assert re.search(r"tier +records +latency p95\nT0 +20 +9\.00 ms\n", out)
     assert "pass" not in out
+
+
+def four_sides(tmp_path: Path) -> Path:
+    rows = [
+        {"task_id": i, "tier": f"T{tier}", "passed": i < passes, "cost_usd": 50 if i == 0 else cost}
+        for tier, (passes, cost) in enumerate([(2, 0.1), (9, 0.5), (5, 0.2), (7, 0.4)])
+        for i in range(20)
+    ]
+    path = tmp_path / "sides.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "order"),
+    [((), "1320"), (("--sort", "cost_usd_mean"), "0231"), (("--sort", "pass_rate"), "1320")],
+)
+def test_many_sides_are_listed_with_the_best_first(tmp_path, options, order):
+    path = four_sides(tmp_path)
+    for format_ in ("table", "markdown"):
+        out = pennyweight("compare", path, *options, "--format", format_).out
+        assert re.findall(r"^(?:\| )?T(\d) (?:\| | +)20 ", out, re.MULTILINE) == list(order)
+    names = [side["name"] for side in compared(path, *options)["sides"]]
+    assert names == ([f"T{i}" for i in order] if options else ["T0", "T1", "T2", "T3"])
+    assert "Did you mean" in refused("compare", path, "--sort", "acuracy")
+    other = refused("compare", path, "--metric", "pass_rate", "--sort", "latency_p95_ms")
+    assert "name it under --metric too" in other
+
+
+def test_a_mean_that_a_few_tasks_decide_has_a_note(tmp_path):
+    path = four_sides(tmp_path)
+    for format_ in ("table", "markdown"):
+        out = pennyweight("compare", path, "--format", format_).out.replace("\\", "")
+        assert "A few tasks decide cost_usd_mean" in " ".join(out.split())

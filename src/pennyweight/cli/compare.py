@@ -30,6 +30,7 @@ Examples:
 @option("--baseline", "Side to compare with (default: T0, else the first).", "NAME")
 @option("--all-pairs", "Compare every side with every other.", is_flag=True)
 @names_option("--metric", "Compare these metrics.")
+@option("--sort", "Best side first, by this metric (from four sides on: the headline).", "METRIC")
 @option("--margin", "Test if a side is no worse by more than this, or equivalent.", "2%")
 @option("--tasks", "List what each task contributes, the most influential first.", is_flag=True)
 @record_options
@@ -39,6 +40,7 @@ def command(
     baseline: str | None,
     all_pairs: bool,
     metric: list[str],
+    sort: str | None,
     margin: str | None,
     tasks: bool,
     store: str | None,
@@ -54,7 +56,8 @@ def command(
     """
     from pennyweight.api.compare import compare
     from pennyweight.api.sources import resolve
-    from pennyweight.render.comparison import render, render_tasks
+    from pennyweight.render import compared_tasks
+    from pennyweight.render.comparison import render
 
     options = scoring_options(**scoring)
     if options.pop("weight", "tasks") != "tasks":
@@ -63,5 +66,6 @@ def command(
     sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
     compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)
     note_reading(compared, options["prices"])
-    click.echo((render_tasks if tasks else render)(compared, format), nl=False)
+    text = compared_tasks.render(compared, format) if tasks else render(compared, format, sort)
+    click.echo(text, nl=False)
     note_unfinished(resolved)

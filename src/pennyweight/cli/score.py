@@ -28,6 +28,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 @names_option("--by", "Group by these columns.", "COLUMNS")
 @names_option("--metric", "Compute only these metrics.")
 @option("--all", "Show every metric, not only the most important ones.", is_flag=True)
+@option("--sort", "Best group first, by this metric (from four groups on: the headline).", "METRIC")
 @option(
     "--estimand",
     "What intervals are about: tasks like these, or these tasks alone.",
@@ -42,6 +43,7 @@ def command(
     by: list[str],
     metric: list[str],
     all: bool,
+    sort: str | None,
     estimand: str,
     checks: str | None,
     per_task: str | None,
@@ -61,12 +63,14 @@ def command(
 
     options = scoring_options(**scoring)
     resolved = resolve(sources, store)
+    if sort and metric:
+        metric = [*metric, sort]
     files: dict[str, Any] = {"per_task": per_task, "checks": checks}
     scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])
-    click.echo(render(scores, format, every=all), nl=False)
+    click.echo(render(scores, format, every=all, sort=sort), nl=False)
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])

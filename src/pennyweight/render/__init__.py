@@ -3,6 +3,7 @@
 `format.py` writes every value, `terminal.py` holds what all tables of the terminal share.
 
 Tested elsewhere:
+    compared_tasks.py: tests/cli/test_compare.py
     comparison.py: tests/cli/test_compare.py
     files.py: tests/render/test_report.py
     plan.py: tests/cli/test_run.py

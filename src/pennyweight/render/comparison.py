@@ -9,8 +9,15 @@ from itertools import zip_longest
 from rich.table import Table
 from rich.text import Text
 
+from pennyweight.catalogue import metric_named
 from pennyweight.errors import UsageError
-from pennyweight.render.format import difference_cells, estimate_cells, heading, unit_of
+from pennyweight.render.format import (
+    difference_cells,
+    estimate_cells,
+    heading,
+    skewed_line,
+    unit_of,
+)
 from pennyweight.render.plain import (
     csv_table,
     json_text,
@@ -22,6 +29,7 @@ from pennyweight.render.plain import (
 from pennyweight.render.sentences import MAX_LISTED_NAMES, QUALITY, listed, sentences
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
+from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first
 from pennyweight.scoring.pairs import Pair
 from pennyweight.scoring.ranking import SideRank
 from pennyweight.text.format import (
@@ -52,12 +60,32 @@ COLUMNS = {
 """The metrics of a side that are shown, with their titles."""
 
 
-def render(comparison: Comparison, format: str) -> str:  # noqa: A002
-    """Write a comparison in one of the formats."""
+def render(
+    comparison: Comparison,
+    format: str,  # noqa: A002
+    sort: str | None = None,
+) -> str:
+    """Write a comparison in one of the formats; `sort` names a metric whose best side is first."""
+    if format != "json" or sort:
+        comparison = _sorted(comparison, sort)
     if format == "json":
         return json_text({**comparison.to_dict(), "words": words(comparison)})
     ways = {"csv": _csv, "markdown": _markdown, "table": as_table}
     return ways[format](comparison)
+
+
+def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
+    """Put the best sides first, by a metric; many sides by the first that is tested."""
+    sides = comparison.sides
+    if sort is None and len(sides) >= LEADERBOARD_FROM:
+        sort = next((n for n in comparison.tested if n in sides[0].group.estimates), None)
+    if sort is None:
+        return comparison
+    if sort not in sides[0].group.estimates:
+        metric_named(sort)
+        raise UsageError(f"--sort {sort}: name it under --metric too, so that it is computed.")
+    place = {id(g): i for i, g in enumerate(best_first([s.group for s in sides], sort))}
+    return replace(comparison, sides=tuple(sorted(sides, key=lambda s: place[id(s.group)])))
 
 
 def words(comparison: Comparison) -> list[str]:
@@ -152,7 +180,7 @@ def as_table(comparison: Comparison) -> str:
         without = _sides(replace(comparison, ranking=None), narrow=True)
         tables = list(_fitting(without, terminal.width))
     for head, *body in tables:
-        terminal.print(_sides_table(head, body))
+        terminal.print(sides_table(head, body))
     if across := _across(comparison):
         terminal.print("\n".join(wrapped(across, width=width)), style="dim")
     if comparison.comparisons:
@@ -179,7 +207,7 @@ def _fitting(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[list[st
     yield [[row[i] for i in chosen] for row in rows]
 
 
-def _sides_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def sides_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Align numbers on the right; the second line of a cell, an interval, is dim."""
     table = borderless()
     for index, name in enumerate(head):
@@ -211,8 +239,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
             yield Text("  ".join([first.ljust(widths[0]), *right]), dim)
 
 
-def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
-    """Make one row for each side; an interval is on a second line of its cell.
+def _columns(comparison: Comparison, *, narrow: bool) -> list[str]:
+    """Return the metrics of the table of sides.
 
     A metric that no side has is omitted, and a narrow table has room for fewer of them.
     """
@@ -227,6 +255,13 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
         names.remove("pass_rate" if same else "accuracy")
     if not comparison.asked and narrow and {"composite_median", "impl_rate_mean"} <= set(names):
         names.remove("impl_rate_mean")
+    return names
+
+
+def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
+    """Make one row for each side; an interval is on a second line of its cell."""
+    sides = comparison.sides
+    names = _columns(comparison, narrow=narrow)
     graded = not comparison.asked and any(s["grade"].value is not None for s in sides)
     grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
     ranks = comparison.ranking
@@ -252,48 +287,6 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
 def _rank(side: SideRank) -> str:
     """Write the ranks that the data leave open."""
     return f"{side.low}–{side.high}" if side.low < side.high else str(side.low)
-
-
-def render_tasks(comparison: Comparison, format: str) -> str:  # noqa: A002
-    """Write what each common task contributes, the most influential first."""
-    common = comparison.common
-    if not common:
-        raise UsageError("The sides have no tasks in common, so there are no tasks to list.")
-    effects = common.effects(comparison.baseline)
-    if format == "json":
-        return json_text({"tasks": common.to_dict(comparison.baseline, len(effects))})
-    head = ["task", *common.sides, "mean", "difficulty", "discrimination", "influence", "on"]
-    rows = [
-        [e.task, *e.values, e.mean, e.difficulty, e.discrimination, e.influence, e.side]
-        for e in effects
-    ]
-    if format == "csv":
-        return csv_table([head, *rows])
-    unit = unit_of(common.metric)
-    keep = [i for i in range(len(head)) if any(row[i] is not None for row in rows)]
-    shown = [
-        [
-            one_line(e.task, 40),
-            *(quantity(v, unit) for v in (*e.values, e.mean)),
-            difference(e.difficulty),
-            difference(e.discrimination),
-            points(e.influence) if unit == SHARE else difference(e.influence),
-            one_line(e.side, 24),
-        ]
-        for e in effects
-    ]
-    cells = [[row[i] for i in keep] for row in (head, *shown)]
-    if format == "markdown":
-        return markdown_table(cells, right=range(1, len(keep) - 1))
-    terminal = Terminal()
-    terminal.print(_sides_table(cells[0], cells[1:]))
-    text = (
-        f"{common.metric} of each side and their mean. discrimination: correlation with the other "
-        "tasks. influence: how far the task moves the difference between the side in the last "
-        f"column and {comparison.baseline}."
-    )
-    terminal.print("\n".join(wrapped(text, width=min(terminal.width, TEXT_WIDTH))), style="dim")
-    return terminal.text()
 
 
 def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
@@ -363,6 +356,8 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     """Explain the columns."""
     intervals = f"{level(comparison.confidence)} confidence intervals, for tasks like these,"
     yield f"{intervals} are shown {where}."
+    shown = _columns(comparison, narrow=False)
+    yield from skewed_line([n for n in shown if any(s[n].skewed for s in comparison.sides)])
     if not comparison.comparisons:
         return
     if comparison.ranking:

@@ -10,8 +10,8 @@ from pennyweight.text.format import count, number, plural, share
 
 VALUES = {"passed": "passes", "judge_scores": "judges' scores", "impl_rate": "implementation rates"}
 """The values whose variance is split, in words."""
-MAX_SIDES = 4
-"""The most sides whose variance is described."""
+MAX_SIDES = 3
+"""The most sides that are described one by one."""
 
 
 def repeat_lines(groups: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Iterator[str]:
@@ -21,7 +21,8 @@ def repeat_lines(groups: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Iter
     """
     known = [(f"{name}: " if len(groups) > 1 else "", found) for name, found in groups if found]
     designs = {(*found["attempts"], found["k"]) for _, found in known}
-    for who, found in known if len(designs) > 1 else known[:1]:
+    described = known if len(known) <= MAX_SIDES else []
+    for who, found in described if len(designs) > 1 else known[:1]:
         low, high = found["attempts"]
         each = plural(high, "attempt") if low == high else f"{count(low)} to {count(high)} attempts"
         k = count(found["k"])
@@ -29,7 +30,7 @@ def repeat_lines(groups: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Iter
     sizes = sorted({k for *_, k in designs})
     if len(sizes) > 1:
         yield f"k differs between the groups; --k {sizes[0]} makes them comparable."
-    for who, found in known[:MAX_SIDES]:
+    for who, found in described:
         said = [variance_sentence(value, split) for value, split in found["variance"].items()]
         yield from (f"{who}{line}" for line in [s for s in said if s][: 1 if who else None])
 

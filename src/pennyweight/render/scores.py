@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pennyweight.catalogue import METRICS
-from pennyweight.render.catalogue import tabled
+from pennyweight.render.catalogue import tabled, why_missing
 from pennyweight.render.format import estimate_cells, skewed_line
 from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_lines
-from pennyweight.scoring.overview import overview
+from pennyweight.scoring.estimands import Estimand
+from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, overview
 from pennyweight.scoring.scores import Group, Scores, json_value
 from pennyweight.text.format import count, level, plural
 
@@ -20,18 +22,25 @@ def render(
     *,
     every: bool = False,
     rest: str = "--all",
+    sort: str | None = None,
 ) -> str:
     """Write scores in one of the formats.
 
     Tables show a few metrics unless `every` is set; JSON and CSV have all of them. `rest` is what
-    to write to see the others.
+    to write to see the others. `sort` names the metric whose best group is first.
     """
+    if sort is not None:
+        scores = replace(scores, groups=tuple(best_first(scores.groups, sort)))
     if format == "json":
         return json_text(scores.to_dict())
     if format == "csv":
         return _csv(scores)
     names = shown(scores, every=every)
     more = [] if every else more_line(scores, names, rest)
+    if len(scores.groups) >= LEADERBOARD_FROM:
+        from pennyweight.render import leaderboard  # noqa: PLC0415
+
+        return leaderboard.render(scores, format, names, more, sort, every=every, rest=rest)
     if format == "table":
         from pennyweight.render.scores_table import as_table  # noqa: PLC0415
 
@@ -87,6 +96,7 @@ def _markdown(scores: Scores, names: Sequence[str], more: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
+EXPLAINED = "'pennyweight metrics NAME' explains a number."
 UNEVEN = "Tasks have unequal numbers of attempts: means weigh attempts, --weight tasks tasks."
 
 
@@ -108,6 +118,19 @@ def skewed_of(scores: Scores, names: Sequence[str]) -> list[str]:
     return skewed_line([n for n in names if any(g[n].skewed for g in scores.groups)])
 
 
+def estimand_line(estimand: Estimand) -> str:
+    """Say what means weigh, and what their intervals are about, where that is not the usual."""
+    parts = []
+    if estimand.weight == "tasks":
+        parts.append("Means count each task once; metrics that are not means have no value.")
+    if estimand.about == "these-tasks":
+        parts.append(
+            "Intervals are about these tasks alone (benchmark accuracy): how other attempts at "
+            "them would end. They need two attempts at every task."
+        )
+    return " ".join(parts)
+
+
 def counts(group: Group) -> str:
     """Write how many records a group has, and how many of them are errors."""
     errors = f", including {plural(group.errors, 'error')}" if group.errors else ""
@@ -117,3 +140,16 @@ def counts(group: Group) -> str:
 def interval_title(scores: Scores) -> str:
     """Write the title of a column of intervals."""
     return f"{level(scores.confidence)} interval"
+
+
+def missing_lines(groups: Sequence[Group]) -> Iterator[str]:
+    """Explain for each metric without a value why it has none, and in which groups."""
+    for name in groups[0].estimates:
+        by_reason: dict[str, list[str]] = {}
+        for group in groups:
+            if group[name].value is None:
+                by_reason.setdefault(why_missing(name, group), []).append(group.name)
+        for reason, names in by_reason.items():
+            some = ", ".join(names) if len(names) < LEADERBOARD_FROM else f"{len(names)} groups"
+            where = "" if len(names) == len(groups) else f" for {some}"
+            yield f"{name} has no value{where}: {reason}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from rich.table import Table
@@ -13,15 +13,23 @@ from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import by_family, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
-from pennyweight.render.scores import counts, interval_title, repeats_of, skewed_of
+from pennyweight.render.scores import (
+    EXPLAINED,
+    counts,
+    estimand_line,
+    interval_title,
+    missing_lines,
+    repeats_of,
+    skewed_of,
+)
 from pennyweight.render.terminal import GAP, Terminal, borderless
-from pennyweight.scoring.estimands import USUAL, Estimand
+from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.text.format import MISSING, count, level, quantity
 from pennyweight.text.notation import SHARE
 
-_MAX_WIDTH = 160
+MAX_WIDTH = 160
 _MIN_NAME_WIDTH, _NAME_WIDTH = 12, 24
 _NARROW_NAME_WIDTH = 20
 """Width of names next to cells of two lines, where a long name may take two lines as well."""
@@ -35,7 +43,7 @@ def as_table(scores: Scores, names: Sequence[str], more: Sequence[str], *, every
 
     `more` says how many metrics are not shown. All metrics are shown by family.
     """
-    terminal = Terminal(_MAX_WIDTH)
+    terminal = Terminal(MAX_WIDTH)
     groups = scores.groups
     rows = _rows(names, titled=every or not _has_all_metrics(groups[0]))
     if len(groups) == 1:
@@ -183,40 +191,15 @@ def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[s
         intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
         lines = [f"{intervals} are shown below the values."]
         if not _has_all_metrics(groups[0]):
-            lines += _missing(groups)
+            lines += missing_lines(groups)
         elif not more:
             lines.append("Metrics without a value are not shown.")
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))
     lines += [*skewed_of(scores, names), *repeats_of(scores, names), *more]
-    return [*lines, "'pennyweight metrics NAME' explains a number."]
-
-
-def estimand_line(estimand: Estimand) -> str:
-    """Say what means weigh, and what their intervals are about, where that is not the usual."""
-    parts = []
-    if estimand.weight == "tasks":
-        parts.append("Means count each task once; metrics that are not means have no value.")
-    if estimand.about == "these-tasks":
-        parts.append(
-            "Intervals are about these tasks alone (benchmark accuracy): how other attempts at "
-            "them would end. They need two attempts at every task."
-        )
-    return " ".join(parts)
+    return [*lines, EXPLAINED]
 
 
 def _has_all_metrics(group: Group) -> bool:
     """Whether all metrics were computed, not some that were asked for by name."""
     return set(METRICS) <= set(group.estimates)
-
-
-def _missing(groups: Sequence[Group]) -> Iterator[str]:
-    """Explain for each metric without a value why it has none, and in which groups."""
-    for name in groups[0].estimates:
-        by_reason: dict[str, list[str]] = {}
-        for group in groups:
-            if group[name].value is None:
-                by_reason.setdefault(why_missing(name, group), []).append(group.name)
-        for reason, names in by_reason.items():
-            where = "" if len(names) == len(groups) else f" for {', '.join(names)}"
-            yield f"{name} has no value{where}: {reason}."

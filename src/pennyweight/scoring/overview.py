@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
-from pennyweight.catalogue import FAMILIES, METRICS
+from pennyweight.catalogue import FAMILIES, METRICS, metric_named
 from pennyweight.scoring.digest import headline
 from pennyweight.scoring.scores import Group
 
 MAX_METRICS = 8
 """The most metrics of a default table."""
+LEADERBOARD_FROM = 4
+"""From this many groups on, sides are the rows of a table and metrics its columns."""
 _JUDGED = ("judge_alpha", "judge_cost_usd_total")
 """Metrics that only records with judgments have."""
 
@@ -70,3 +73,19 @@ def _always(groups: Sequence[Group]) -> Iterator[str]:
 def _known(groups: Sequence[Group], name: str) -> bool:
     """Whether a metric has a value in a group."""
     return any(group[name].value is not None for group in groups)
+
+
+def best_first(groups: Sequence[Group], metric: str) -> list[Group]:
+    """Order groups by a metric, those without a value last.
+
+    The largest value is first where neither direction is better; grades are in their order.
+    """
+    sign = 1 if metric_named(metric).better == "lower" else -1
+
+    def key(group: Group) -> tuple[float, str]:
+        value = group[metric].value
+        if isinstance(value, str):
+            return 0.0, value
+        return (math.inf, "~") if value is None else (sign * value, "")
+
+    return sorted(groups, key=key)
