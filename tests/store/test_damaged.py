@@ -79,7 +79,8 @@ def test_no_cell_gives_a_traceback(table, sample, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     raised = []
     for place, column in enumerate(METADATA.tables[table].c):
-        for number, value in enumerate(WRONG):
+        for number in range(place % 2, len(WRONG), 2):  # each value in every second column
+            value = WRONG[number]
             copy = f"{place}-{number}.db"
             shutil.copy(sample, copy)
             with closing(sqlite3.connect(copy)) as connection:
@@ -88,7 +89,7 @@ def test_no_cell_gives_a_traceback(table, sample, tmp_path, monkeypatch):
                 except sqlite3.IntegrityError:
                     continue
                 connection.commit()
-            words = COMMANDS[(3 * place + number) % len(COMMANDS)]
+            words = COMMANDS[(3 * place + number // 2) % len(COMMANDS)]
             done = CliRunner().invoke(cli, [*words, "--store", copy], standalone_mode=False)
             usual = (PennyweightError, click.ClickException, click.exceptions.Exit, SystemExit)
             if done.exception and not isinstance(done.exception, usual):
