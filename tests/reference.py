@@ -140,9 +140,7 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
     out["impl_rate"] = impl = unjudged if get("impl_rate") is None else get("impl_rate")
 
     cost, duration = get("cost_usd"), get("duration_seconds")
-    prices = get("input_price"), get("output_price")
-    if cost is None and both and None not in prices:
-        cost = (prompt * prices[0] + completion * prices[1]) / 1e6
+    cost = _cost_of_tokens(get) if cost is None else cost
     if duration is None and get("start_time") is not None and get("end_time") is not None:
         duration = get("end_time") - get("start_time")
     out["cost_usd"], out["duration_seconds"] = cost, duration
@@ -160,6 +158,26 @@ def _given_or_count(given: int | None, names: list[str] | None) -> int | None:
     if given is None and names is not None:
         return len(set(names))
     return given
+
+
+def _cost_of_tokens(get: Any) -> float | None:
+    """Price each part of the input and the output; null if a count that matters is missing."""
+    prompt, output = get("prompt_tokens"), get("completion_tokens")
+    rate, output_rate = get("input_price"), get("output_price")
+    if rate is None or output_rate is None or (output is None and output_rate > 0):
+        return None
+    total, left = (output or 0) * output_rate, prompt
+    for tokens, price in (
+        (get("cached_tokens"), get("cached_input_price")),
+        (get("cache_write_tokens"), get("cache_write_price")),
+    ):
+        if price is not None and left is not None:
+            left -= tokens or 0
+            total += (tokens or 0) * price
+    rates = (rate, get("cached_input_price"), get("cache_write_price"))
+    if not any(rates):
+        return total / 1e6
+    return None if left is None or left < 0 else (total + left * rate) / 1e6
 
 
 def _scenario_score(

@@ -45,7 +45,7 @@ def lines(*events):
 def test_claude_code(output):
     printed = read("claude-code", output)
     assert printed.text == "Done."
-    assert printed.usage == Usage(1104, 60, 1000)
+    assert printed.usage == Usage(1104, 60, 1000, cache_write_tokens=100)
     assert printed.cost_usd == 0.088202
     assert printed.status == "ok"
 
@@ -66,7 +66,7 @@ def test_claude_code_counts_every_model():
         },
     }
     printed = read("claude-code", json.dumps({**CLAUDE, "modelUsage": per_model}))
-    assert printed.usage == Usage(1114, 65, 1000)
+    assert printed.usage == Usage(1114, 65, 1000, cache_write_tokens=100)
     assert printed.model == "large"
 
 
@@ -137,7 +137,7 @@ GEMINI = {
 def test_gemini(noise):
     printed = read("gemini", noise + json.dumps(GEMINI, indent=2))
     assert printed.text == "Done."
-    assert printed.usage == Usage(25042, 186, 21263)
+    assert printed.usage == Usage(25042, 186, 21263, 156)
     assert printed.usage.prompt_tokens + printed.usage.completion_tokens == 25113 + 115
     assert printed.model == "gemini-2.5-pro"
 

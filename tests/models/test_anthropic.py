@@ -12,7 +12,7 @@ def test_thinking_text_and_usage() -> None:
     reply = anthropic.decode(saved("anthropic_thinking"), 3.0)
     assert reply.text == "The answer is 4."
     assert reply.reasoning == "The sum of two and two."
-    assert reply.usage == Usage(309, 93, 188, 60)
+    assert reply.usage == Usage(309, 93, 188, 60, 100)
     assert reply.finish == "end_turn"
     assert reply.latency_ms == 3.0
 

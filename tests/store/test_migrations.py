@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
 from pennyweight.errors import UsageError
+from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
+from pennyweight.store import set_aside
 from pennyweight.store.migrations import STEPS
 from pennyweight.store.store import JUDGMENT_COLUMNS, RECORD_COLUMNS, Store
 from pennyweight.store.tables import DECISION, JUDGMENT, META
@@ -129,6 +131,18 @@ def test_a_verdict_on_one_side_stays_beside_those_on_others(store_address):
     found = [(d.side, d.verdict) for d in kept.policy_verdicts(again)]
     assert found == [("T0", "fail"), ("T1", "pass")]
     again.close()
+
+
+def test_records_get_the_columns_of_cached_input(store_address):
+    execute(store_address, OLD)
+    with closing(Store(store_address)) as store:
+        assert {row["cache_write_tokens"] for row in rows(store)} == {None}
+        store.write([record("b", cache_write_tokens=7, cached_input_price=0.5)], [call("b")])
+        set_aside.exchange(store, [AttemptKey.of(rows(store)[1])], [])
+        ((key, mark),) = set_aside.set_aside(store, RUN)
+        set_aside.exchange(store, [], [(key, mark)])
+        row = rows(store)[1]
+        assert (row["cache_write_tokens"], row["cached_input_price"]) == (7, 0.5)
 
 
 def test_a_store_is_copied_before_it_is_upgraded(tmp_path):

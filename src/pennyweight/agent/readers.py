@@ -131,7 +131,8 @@ _CAMEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "ou
 def _claude_usage(said: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
     """Include cached tokens, which Claude counts separately."""
     fresh, written, cached, out = (count(said.get(name)) for name in names)
-    return Usage(None if fresh is None else add(fresh, written, cached), out, cached)
+    prompt = None if fresh is None else add(fresh, written, cached)
+    return Usage(prompt, out, cached, cache_write_tokens=written)
 
 
 def _last_words(events: list[dict[str, Any]]) -> str:
@@ -234,7 +235,7 @@ def _sum(all_: Iterator[Usage]) -> Usage:
         values = [getattr(usage, name) for usage in found]
         return None if None in values or not values else sum(values)
 
-    return Usage(*(total(n) for n in ("prompt_tokens", "completion_tokens", "cached_tokens")))
+    return Usage(**{one.name: total(one.name) for one in fields(Usage)})
 
 
 def _by_paths(paths: Mapping[str, str], output: str) -> AgentOutput:

@@ -23,6 +23,8 @@ NO_TOOL = "This tool gives no result."
 MAX_TOOL_CALLS = 128
 """Tool calls that are answered in one reply."""
 
+_COUNTS = tuple(one.name for one in fields(Usage))
+
 
 class Conversation(Model):
     """One conversation of a model with a scripted user.
@@ -128,13 +130,16 @@ class Conversation(Model):
             reasoning="\n\n".join(thoughts) or None,
             tool_calls=tuple(call for r in self._replies for call in r.tool_calls),
             usage=Usage(
-                *(_sum([getattr(r.usage, f.name) for r in self._replies]) for f in fields(Usage))
+                *(
+                    sum_known([getattr(r.usage, f.name) for r in self._replies])
+                    for f in fields(Usage)
+                )
             ),
             truncated=any(r.truncated for r in self._replies),
             refused=any(r.refused for r in self._replies),
             logprobs=None,
-            latency_ms=_sum([r.latency_ms for r in self._replies]),
-            cost_usd=_sum([r.cost_usd for r in self._replies]),
+            latency_ms=sum_known([r.latency_ms for r in self._replies]),
+            cost_usd=sum_known([r.cost_usd for r in self._replies]),
             work={**(last.work or {}), "turns": turns},
         )
 
@@ -173,6 +178,6 @@ def _next_text(line: Mapping[str, Any], reply: Reply) -> str | None:
     return None if text is None else str(text)
 
 
-def _sum(values: Sequence[Any]) -> Any:
+def sum_known(values: Sequence[Any]) -> Any:
     """Add values; None if one of them is not known."""
     return None if any(value is None for value in values) else sum(values)

@@ -19,10 +19,9 @@ from pennyweight.engine.calls import (
     LateError,
     call_once,
     call_row,
-    cost_of,
     used_of,
 )
-from pennyweight.engine.conversations import Conversation
+from pennyweight.engine.conversations import Conversation, sum_known
 from pennyweight.engine.limiter import ClosedError, Limiter
 from pennyweight.engine.resume import key_of, task_columns
 from pennyweight.engine.tally import Tally
@@ -41,7 +40,7 @@ from pennyweight.suite.plan import (
     work_of,
 )
 from pennyweight.suite.scenarios import LATER
-from pennyweight.suite.values import LoadedSuite, Price
+from pennyweight.suite.values import LoadedSuite
 from pennyweight.text.safe import storable
 
 NO_REPLY = Reply("")
@@ -62,7 +61,6 @@ class PreparedSide:
     sent: int
     """The maximum number of tokens sent besides the messages: tools, a schema, extra fields."""
     mark: str
-    price: Price | None
     payer: Payer
     """Whose largest call counts for the reservations."""
 
@@ -83,6 +81,8 @@ class Call:
     conversation: Conversation | None = None
     rows: list[Row] = field(default_factory=list)
     """The ledger rows of a conversation's calls that are not written yet."""
+    bills: list[tuple[Usage, float | None]] = field(default_factory=list)
+    """The usage and cost of each reply in a conversation."""
 
     def take_rows(self, last: Row | None = None) -> list[Row]:
         """Return the rows to write, once."""
@@ -181,22 +181,24 @@ class Engine:
         calls = most_calls(script)
         if calls > 1:  # each call also sends the earlier turns and the results of tools
             tokens += calls * (output + ceiling([t for t in turns if t["role"] == LATER]))
-        cost = self.prices.cost(attempt.subject, Usage(tokens, output))
+        cost = self.prices.most(attempt.subject, tokens, output)
         text = json.dumps(turns)
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
         one = Amount(cost, tokens + output)
         if not script:
             return Call(attempt, side, request, text, mark, one)
         rows: list[Row] = []
+        bills: list[tuple[Usage, float | None]] = []
 
         def paid(reply: Reply) -> None:
             used = used_of(self.prices, attempt.subject, reply)
             self.budget.spend(side.payer, one, used)
+            bills.append((reply.usage, used.usd))
             rows.append(self._ledger_row(call, CallResult(used, reply.latency_ms or 0.0, reply)))
 
         room = tokens - side.sent if self.budget.is_limited else None
         talk = Conversation(side.model, request, paid, room, output)
-        call = Call(attempt, side, request, text, mark, one, calls, talk, rows)
+        call = Call(attempt, side, request, text, mark, one, calls, talk, rows, bills)
         return call
 
     def _side(self, attempt: Attempt) -> PreparedSide:
@@ -216,7 +218,6 @@ class Engine:
             model.most_output(chosen) or OUTPUT_TOKENS,
             ceiling((), [*chosen.tools, *filter(None, (chosen.schema, chosen.extra))]),
             side_mark(attempt, options),
-            self.prices.of(subject),
             ("attempt", subject.name),
         )
         return side
@@ -291,13 +292,15 @@ class Engine:
 
     def _row(self, call: Call, start: float, began: float, tries: int, result: CallResult) -> Row:
         """Return the record, in the order of the columns."""
-        attempt, price, error = call.attempt, call.side.price, result.error
+        attempt, error = call.attempt, result.error
         reply = result.reply or NO_REPLY
         task, usage, latency = attempt.task, reply.usage, reply.latency_ms
         cost, took = result.used.usd, result.took_ms
-        if call.conversation:  # includes what was answered in an earlier try
-            cost, took = cost_of(self.prices, attempt.subject, reply), latency or took
         answered = result.reply is not None
+        if call.conversation and answered:  # includes what was answered in an earlier try
+            cost, took = sum_known([usd for _, usd in call.bills]), latency or took
+        usages = [used for used, _ in call.bills] or [usage]
+        price = self.prices.used(attempt.subject, usages)
         return _in_order_of_records(
             {
                 "run": self.run,
@@ -324,6 +327,7 @@ class Engine:
                 "prompt_tokens": usage.prompt_tokens,
                 "completion_tokens": usage.completion_tokens,
                 "cached_tokens": usage.cached_tokens,
+                "cache_write_tokens": usage.cache_write_tokens,
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": latency,
                 "wait_ms": (time.monotonic() - began) * 1000 - (took if answered else 0.0),
@@ -331,6 +335,8 @@ class Engine:
                 "cost_usd": cost if answered else None,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
+                "cached_input_price": price.cached_input if price else None,
+                "cache_write_price": price.cache_write if price else None,
                 "price_source": price.origin if price else None,
                 "duration_seconds": None if latency is None else latency / 1000,
                 "started": start,

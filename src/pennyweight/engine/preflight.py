@@ -11,6 +11,7 @@ from pennyweight.engine.limiter import open_files
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
+from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
 from pennyweight.suite.values import LoadedSuite, Subject, Tier
@@ -96,6 +97,7 @@ def mistakes(suite: LoadedSuite, by: Sequence[str] = ()) -> Iterator[Mistake]:
     """Yield what cannot be sent, enforced or grouped by, each with its place in the suite."""
     yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
     yield from _unenforceable(suite)
+    yield from _priced_as_nothing(suite)
     if by:
         yield from (((), what) for what in _unknown_columns(suite, by))
 
@@ -106,15 +108,34 @@ def _unenforceable(suite: LoadedSuite) -> Iterator[Mistake]:
         return
     prices = Prices(suite.prices)
     unpriced = prices.unknown(s for s in suite.subjects if not _reports_cost(s))
-    unpriced += [s.model for s in suite.subjects if _is_code(s) and prices.of(s) is None]
+    code = filter(_is_code, suite.subjects)
+    unpriced |= {s.model: why for s in code if (why := prices.why_unknown(s))}
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
-    unpriced += [f"the judge {name}" for name in prices.unknown(judges, limited=True)]
+    for name, why in prices.unknown(judges, limited=True).items():
+        unpriced[f"the judge {name}"] = why
     if unpriced:
-        yield (
-            ("limits", "usd"),
-            f"limits.usd cannot be enforced: the price of {', '.join(unpriced)} is not known. Set "
-            "it under 'prices' (0 if nothing is charged), or limit tokens instead.",
-        )
+        yield ("limits", "usd"), unenforceable(unpriced)
+
+
+def _priced_as_nothing(suite: LoadedSuite) -> Iterator[Mistake]:
+    """Yield a mistake for each `priced_as` that has no published price."""
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    for subject in (*suite.subjects, *judges):
+        if subject.priced_as:
+            try:
+                published(subject.priced_as)
+            except NotPublishedError as why:
+                yield subject, f"priced_as: {why}. Write the price under 'prices' instead."
+
+
+def unenforceable(unpriced: Mapping[str, str]) -> str:
+    """Say that a cost limit needs the prices of these models, and why they are not known."""
+    reasons = "; ".join(unpriced.values())
+    return (
+        f"limits.usd cannot be enforced: the price of {', '.join(unpriced)} is not known "
+        f"({reasons}). Set it under 'prices' (0 if nothing is charged) or with 'priced_as', or "
+        "limit tokens instead."
+    )
 
 
 def _unknown_columns(suite: LoadedSuite, by: Sequence[str]) -> Iterator[str]:
@@ -174,10 +195,10 @@ def _reports_cost(subject: Subject) -> bool:
 
 
 def _prices(suite: LoadedSuite) -> Iterator[str]:
-    for model in Prices(suite.prices).unknown(suite.subjects):
+    for model, why in Prices(suite.prices).unknown(suite.subjects).items():
         yield (
-            f"The price of {model} is not known, so its cost is null. "
-            "Set it under 'prices' in the suite."
+            f"The price of {model} is not known, so its cost is null: {why}. "
+            "Set it under 'prices' in the suite, or name a model with the same price: 'priced_as'."
         )
 
 

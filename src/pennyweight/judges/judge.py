@@ -23,7 +23,7 @@ from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.prompt import again, judged_text, schema
 from pennyweight.judges.replies import UnreadableError, read
-from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
+from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
 from pennyweight.scoring.consensus import passes, weighted_score
@@ -236,5 +236,5 @@ class Judge:
         settings = request.settings
         sent = [*settings.tools, *filter(None, (settings.schema, settings.extra))]
         tokens = ceiling(turns, sent)
-        cost = self.context.prices.cost(self.subject, Usage(tokens, self.max_output))
+        cost = self.context.prices.most(self.subject, tokens, self.max_output)
         return Amount(cost, tokens + self.max_output)

@@ -14,6 +14,7 @@ from typing import Any
 from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
 from pennyweight.engine.limiter import MAX_CALLS, ClosedError
+from pennyweight.engine.preflight import unenforceable
 from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce, recorded
@@ -91,10 +92,7 @@ def check_judging(judging: Judging, limits: Limits, prices: Mapping[str, Price])
         model_of(judge)
     unknown = Prices(prices).unknown(judges, limited=True)
     if limits.usd is not None and unknown:
-        raise UsageError(
-            f"limits.usd cannot be enforced: the price of the judge {', '.join(unknown)} is "
-            "unknown. Add it under 'prices' (0 if nothing is charged), or limit tokens instead."
-        )
+        raise UsageError(unenforceable({f"the judge {name}": why for name, why in unknown.items()}))
 
 
 def judge_run(job: JudgingJob, judging: Judging) -> JudgingResult:

@@ -72,4 +72,7 @@ def judge_phases(
 def unpriced_judges(judging: Judging, prices: Mapping[str, Price]) -> list[str]:
     """Return a note for each judge whose price is unknown."""
     missing = Prices(prices).unknown((*judging.judges, *judging.more))
-    return [f"The price of the judge {model} is unknown: its cost is null." for model in missing]
+    return [
+        f"The price of the judge {model} is not known, so its cost is null: {why}."
+        for model, why in missing.items()
+    ]

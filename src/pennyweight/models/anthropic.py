@@ -110,7 +110,9 @@ def spent(body: Any) -> Usage:
     written = count(usage.get("cache_creation_input_tokens"))
     thought = object_of(usage.get("output_tokens_details")).get("thinking_tokens")
     prompt = None if fresh is None else add(fresh, cached, written)
-    return Usage(prompt, count(usage.get("output_tokens")), cached, count(thought))
+    hour = count(object_of(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+    output = count(usage.get("output_tokens"))
+    return Usage(prompt, output, cached, count(thought), written, hour)
 
 
 @total(spent)

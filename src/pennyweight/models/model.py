@@ -126,13 +126,16 @@ class Request:
 class Usage:
     """Tokens as the provider counted them. An unreported count is None, never 0.
 
-    `prompt_tokens` includes cached tokens, `completion_tokens` includes reasoning.
+    `prompt_tokens` includes the tokens that were read from a cache or written to it, and
+    `completion_tokens` includes reasoning. `cache_write_tokens` includes those kept for an hour.
     """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,17 +94,20 @@ def _effort(thinking: int | str) -> str:
 
 
 def spent(body: Any) -> Usage:
-    """Read the usage of a reply."""
+    """Read the usage of a reply, by the names of the chat format or of the responses format."""
     usage = object_of(body.get("usage"))
-    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    of_prompt = object_of(usage.get("prompt_tokens_details"))
-    of_completion = object_of(usage.get("completion_tokens_details"))
-    cached = count(of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
+    into, out = ("prompt", "completion") if "prompt_tokens" in usage else ("input", "output")
+    prompt, completion = count(usage.get(f"{into}_tokens")), count(usage.get(f"{out}_tokens"))
+    of_prompt = object_of(usage.get(f"{into}_tokens_details"))
+    of_completion = object_of(usage.get(f"{out}_tokens_details"))
+    other = usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))
+    cached = count(of_prompt.get("cached_tokens", other))
+    written = count(of_prompt.get("cache_write_tokens", usage.get("cache_creation_input_tokens")))
     reasoning = count(of_completion.get("reasoning_tokens", usage.get("reasoning_tokens")))
     if prompt is not None and completion is not None and reasoning:
         apart = prompt + completion + reasoning == count(usage.get("total_tokens"))
         completion += reasoning if apart else 0
-    return Usage(prompt, completion, cached, reasoning)
+    return Usage(prompt, completion, cached, reasoning, written)
 
 
 @total(spent)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pennyweight.models.model import Model, Usage
-from pennyweight.models.providers import LOOPBACK
+from pennyweight.models.providers import LOOPBACK, PROVIDERS
+from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.suite.values import Price, Subject
 
 MILLION = 1_000_000
-_ASKED = 1000
-"""The tokens for which a published price is looked up. Some models charge more for many."""
-_PUBLISHED = {"grok": "x-ai", "glm": "zai", "moonshot": "moonshotai"}
-"""Providers that have another name in genai-prices."""
 _FREE = ("local/", "replay:", "python:")
 """Model prefixes that are not billed by the token."""
 
@@ -26,12 +21,14 @@ class Prices:
     """The prices of a run's subjects. An unknown price is null, never 0.
 
     `names` maps subjects to the models' own names where they differ from the suite: a recording
-    answers in the name of the recorded model and costs what that model did.
+    answers in the name of the recorded model and costs what that model did. With `batch`, published
+    prices are those of the providers' batches; prices of the suite are taken as they are.
     """
 
     own: Mapping[str, Price]
     names: Mapping[str, str] = field(default_factory=dict)
-    _known: dict[str, Price | None] = field(default_factory=dict)
+    batch: bool = False
+    _known: dict[str, Price | str] = field(default_factory=dict)
 
     @classmethod
     def with_models(cls, own: Mapping[str, Price], models: Mapping[str, Model]) -> Prices:
@@ -40,30 +37,121 @@ class Prices:
 
     def of(self, subject: Subject) -> Price | None:
         """Return the price of a subject's model."""
+        found = self._found(subject)
+        return found if isinstance(found, Price) else None
+
+    def why_unknown(self, subject: Subject) -> str:
+        """Say why a price is not known, as the end of a sentence; "" if it is."""
+        found = self._found(subject)
+        return found if isinstance(found, str) else ""
+
+    def _found(self, subject: Subject) -> Price | str:
         if subject.name not in self._known:
             model = self.names.get(subject.name) or recorded(subject.model)
             names = (subject.name, subject.model, model)
             own = next((self.own[name] for name in names if name in self.own), None)
-            is_here = urlsplit(subject.base_url or "").hostname in LOOPBACK
-            self._known[subject.name] = own or (None if is_here else published(model))
+            self._known[subject.name] = own or self._published(subject, model)
         return self._known[subject.name]
+
+    def _published(self, subject: Subject, model: str) -> Price | str:
+        if subject.priced_as is None:
+            provider = PROVIDERS.get(model.partition("/")[0])
+            address = subject.base_url or (provider.base_url if provider else "")
+            if urlsplit(address).hostname in LOOPBACK:
+                return f"{address} is an address of this machine, which publishes no prices"
+            if model.startswith(_FREE):
+                return f"{model} is not billed by the token"
+        try:
+            return published(subject.priced_as or model, batch=self.batch)
+        except NotPublishedError as error:
+            return str(error)
 
     def cost(self, subject: Subject, usage: Usage) -> float | None:
         """Return the cost of a call; None if the price or a count that matters is not known."""
         price = self.of(subject)
-        prompt, output = usage.prompt_tokens, usage.completion_tokens
-        if price is None or (prompt is None and price.input) or (output is None and price.output):
-            return None
-        return ((prompt or 0) * price.input + (output or 0) * price.output) / MILLION
+        return None if price is None else cost(self._at(price, subject, usage), usage)
 
-    def unknown(self, subjects: Iterable[Subject], *, limited: bool = False) -> list[str]:
-        """List the models that cost something but whose price is not known.
+    def most(self, subject: Subject, prompt: int, output: int) -> float | None:
+        """Return the highest possible cost of a call, however much of its input is cached."""
+        price = self.of(subject)
+        if price is None:
+            return None
+        at = self._at(price, subject, Usage(prompt))
+        rates = (at.input, at.cached_input, at.cache_write, at.cache_write_1h)
+        return (prompt * max(r for r in rates if r is not None) + output * at.output) / MILLION
+
+    def used(self, subject: Subject, usages: Sequence[Usage]) -> Price | None:
+        """Return the rates that calls were charged at; the mean per token if they differ."""
+        price = self.of(subject)
+        if price is None or not (price.longer or any(u.cache_write_1h_tokens for u in usages)):
+            return price
+        parts = [p for u in usages if (p := _parts(self._at(price, subject, u), u))]
+
+        def mean(*places: int) -> float | None:
+            counted = [p[i] for p in parts for i in places if p[i][1]]
+            paid, tokens = sum(r * n for r, n in counted), sum(n for _, n in counted)
+            return paid / tokens if tokens else None
+
+        fresh, cached, written, output = mean(0), mean(1), mean(2, 3), mean(4)
+        first = self._at(price, subject, usages[0]) if usages else price
+        return replace(
+            first,
+            input=first.input if fresh is None else fresh,
+            cached_input=first.cached_input if cached is None else cached,
+            cache_write=first.cache_write if written is None else written,
+            output=first.output if output is None else output,
+        )
+
+    def _at(self, price: Price, subject: Subject, usage: Usage) -> Price:
+        """Return the price for a prompt of this length. An agent's usage is that of many calls."""
+        return price.at(usage.prompt_tokens or 0) if subject.agent is None else price
+
+    def unknown(self, subjects: Iterable[Subject], *, limited: bool = False) -> dict[str, str]:
+        """Map the models that cost something, but whose price is not known, to the reason.
 
         An agent may report its own cost. If `limited`, a function may cost something too.
         """
         free = _FREE[:-1] if limited else _FREE
         paid = (s for s in subjects if s.agent is None and not s.model.startswith(free))
-        return list(dict.fromkeys(s.model for s in paid if self.of(s) is None))
+        return {s.model: why for s in paid if (why := self.why_unknown(s))}
+
+
+def cost(price: Price, usage: Usage) -> float | None:
+    """Return what a call costs; None if a count that matters is missing or contradicts another.
+
+    >>> cost(Price(2, 10, cached_input=0.5), Usage(1000, 200, cached_tokens=600))
+    0.0031
+    """
+    parts = _parts(price, usage)
+    return None if parts is None else sum(rate * tokens for rate, tokens in parts) / MILLION
+
+
+def _parts(price: Price, usage: Usage) -> tuple[tuple[float, int], ...] | None:
+    """Return rate and count of fresh input, cached input, short and long cache writes, output.
+
+    Input without a rate of its own is charged as the input that it is a part of.
+    """
+    prompt, output = usage.prompt_tokens, usage.completion_tokens
+    read, short, long = price.cached_input, price.cache_write, price.cache_write_1h
+    if output is None and price.output:
+        return None
+    if prompt is None:
+        if price.input or read or short or long:
+            return None
+        prompt = 0
+    cached = 0 if read is None else usage.cached_tokens or 0
+    hour = 0 if long is None else usage.cache_write_1h_tokens or 0
+    written = 0 if short is None else (usage.cache_write_tokens or 0) - hour
+    fresh = prompt - cached - hour - written
+    if fresh < 0 or written < 0:
+        return None
+    return (
+        (price.input, fresh),
+        (read or 0.0, cached),
+        (short or 0.0, written),
+        (long or 0.0, hour),
+        (price.output, output or 0),
+    )
 
 
 def recorded(model: str) -> str:
@@ -73,27 +161,3 @@ def recorded(model: str) -> str:
     ('openai/gpt-4o', 'openai/gpt-4o')
     """
     return model.partition("#")[2] if model.startswith("replay:") else model
-
-
-def published(model: str) -> Price | None:
-    """Look up a model's price in genai-prices, which works offline."""
-    provider, _, name = model.partition("/")
-    if not name or model.startswith(_FREE):
-        return None
-    from genai_prices import Usage as Counted  # noqa: PLC0415
-    from genai_prices import calc_price  # noqa: PLC0415
-
-    now, rates = datetime.now(UTC), []
-    for counts in ({"input_tokens": _ASKED}, {"output_tokens": _ASKED}):
-        try:
-            priced = calc_price(
-                Counted(**counts),
-                model_ref=name,
-                provider_id=_PUBLISHED.get(provider, provider),
-                genai_request_timestamp=now,
-            )
-        except LookupError:
-            return None
-        rates.append(float(priced.total_price * MILLION / _ASKED))
-    source = f"genai-prices {version('genai-prices')}"
-    return Price(rates[0], rates[1], source, f"{now:%Y-%m-%d}")

@@ -60,7 +60,11 @@ TOOL_CALL = Struct(
 USAGE = Struct(
     "usage",
     tuple(
-        Field(f"{name}_tokens", _TOKENS) for name in ("prompt", "completion", "cached", "reasoning")
+        Field(f"{name}_tokens", _TOKENS)
+        for name in (
+            *("prompt", "completion", "cached", "reasoning"),
+            *("cache_write", "cache_write_1h"),
+        )
     ),
 )
 

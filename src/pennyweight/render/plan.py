@@ -7,7 +7,7 @@ from typing import Any
 from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.judges.sentences import questions_of, sentences_rubric
 from pennyweight.models.model import Usage
-from pennyweight.models.prices import Prices
+from pennyweight.models.prices import Prices, cost
 from pennyweight.render.format import measured
 from pennyweight.render.plain import csv_table, json_text, markdown_table
 from pennyweight.render.terminal import Terminal
@@ -31,7 +31,9 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
     sides: list[dict[str, Any]] = []
     for side in estimates(suite):
         price = prices.of(side.subject)
-        known = prices.cost(side.subject, Usage(side.prompt_tokens, side.output_tokens or 0))
+        tokens = Usage(side.prompt_tokens, side.output_tokens or 0)
+        each = side.prompt_tokens // max(1, side.attempts)
+        known = cost(price.at(each), tokens) if price else None
         sides.append(
             {
                 "subject": side.subject.name,

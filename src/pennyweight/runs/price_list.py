@@ -10,12 +10,17 @@ from typing import Any
 import polars as pl
 
 from pennyweight.errors import UsageError
-from pennyweight.models.prices import MILLION, recorded
+from pennyweight.measures.cost import cost_of_tokens
+from pennyweight.models.prices import recorded
 from pennyweight.schema.documents import read_document
 from pennyweight.schema.tree import TreeError, parse, plain
 from pennyweight.store.store import StoredRun
 from pennyweight.suite.declaration import PRICES
 from pennyweight.suite.values import Price
+
+_TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
+_RATES = ("input", "output", "cached_input", "cache_write")
+"""The rates of these tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +71,15 @@ def priced(frame: pl.DataFrame, prices: Mapping[str, Price]) -> pl.DataFrame:
         return pl.when(named).then(found).otherwise(pl.col(column)).alias(column)
 
     frame = frame.with_columns(
-        new("input_price", {n: p.input for n, p in prices.items()}, pl.Float64),
-        new("output_price", {n: p.output for n, p in prices.items()}, pl.Float64),
+        *(
+            new(f"{rate}_price", {n: getattr(p, rate) for n, p in prices.items()}, pl.Float64)
+            for rate in _RATES
+        ),
         new("price_source", {n: p.origin for n, p in prices.items()}, pl.String),
     )
-
-    def part(tokens: str, price: str) -> pl.Expr:
-        """Price tokens; if they are free, their number may be unknown."""
-        return pl.when(pl.col(price) == 0).then(0.0).otherwise(pl.col(tokens) * pl.col(price))
-
-    used = part("prompt_tokens", "input_price") + part("completion_tokens", "output_price")
+    used = cost_of_tokens(list(map(pl.col, _TOKENS)), [pl.col(f"{rate}_price") for rate in _RATES])
     made = named & (pl.col("status") != "error")
-    cost = pl.when(made).then(used / MILLION).otherwise(pl.col("cost_usd"))
+    cost = pl.when(made).then(used).otherwise(pl.col("cost_usd"))
     return frame.with_columns(cost.alias("cost_usd"))
 
 

@@ -68,6 +68,8 @@ def _index_newest(connection: Connection) -> None:
             next(index for index in table.indexes if index.name == name).create(connection)
 
 
+_CACHE = ("cache_write_tokens", "cached_input_price", "cache_write_price")
+
 STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.RUN, tables.RECORD, tables.CALL),),
     (_create(tables.JUDGMENT), _add_columns(tables.RECORD, "passed", "work", "price_source")),
@@ -79,6 +81,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.DECISION), _index_newest),
     (_add_to_key(tables.DECISION, "side"),),
     (_create(tables.ASIDE),),
+    (_add_columns(tables.RECORD, *_CACHE), _add_columns(tables.ASIDE, *_CACHE)),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

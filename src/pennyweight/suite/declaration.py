@@ -168,6 +168,11 @@ _NAMED = (
     Field("name", _NAME, "The name in records; the model if missing."),
     Field("base_url", _NAME, "The address of a server with an OpenAI-compatible API."),
     Field("key_env", _NAME, "The environment variable with the API key."),
+    Field(
+        "priced_as",
+        _NAME,
+        "The model whose published price it has, as provider/name: for gateways and own addresses.",
+    ),
     *SETTINGS,
 )
 
@@ -236,10 +241,19 @@ PRICE = Struct(
         Price,
         Field("input", _PRICE, "US dollars per million input tokens.", required=True),
         Field("output", _PRICE, "US dollars per million output tokens.", required=True),
+        Field("cached_input", _PRICE, "The same for input from the cache. Default: `input`."),
+        Field("cache_write", _PRICE, "The same for input put into the cache. Default: `input`."),
         Field("source", _NAME, "The source of the price, stored in records."),
         Field("date", _NAME, "The date of the price, stored in records."),
     ),
-    {"prompt": "input", "completion": "output", "in": "input", "out": "output"},
+    {
+        "prompt": "input",
+        "completion": "output",
+        "in": "input",
+        "out": "output",
+        **dict.fromkeys(("cached", "cache_read", "input_cached"), "cached_input"),
+        **dict.fromkeys(("cache_creation", "write"), "cache_write"),
+    },
 )
 
 PRICES = MapOf(PRICE, "a mapping of models to prices")

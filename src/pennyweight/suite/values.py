@@ -166,6 +166,8 @@ class Subject:
     agent: Agent | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
     """The folder of its suite, in which a function is looked up first."""
+    priced_as: str | None = None
+    """The model whose published price it has, as provider/name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +202,30 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens, with the source and date of the price."""
+    """US dollars per million tokens, with the source and date of the price.
+
+    Cached input and cache writes without a rate of their own cost what other input does.
+    """
 
     input: float
     output: float
     source: str = "suite"
     date: str | None = None
+    cached_input: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+    """Writes that the provider keeps for an hour."""
+    longer: tuple[tuple[int, Price], ...] = ()
+    """The prices of longer prompts, each with the number of tokens that is exceeded."""
+
+    def at(self, prompt_tokens: int) -> Price:
+        """Return the price of a prompt of this length, all of whose tokens cost the same.
+
+        >>> Price(1, 2, longer=((200_000, Price(3, 4)),)).at(200_001).input
+        3
+        """
+        higher = (price for start, price in reversed(self.longer) if prompt_tokens > start)
+        return next(higher, self) if self.longer else self
 
     @property
     def origin(self) -> str:
