@@ -150,6 +150,9 @@ def test_an_honest_judge_is_read_whatever_it_judges():
     bad = verdict(0, 1, "It names another city.")
     assert read(f"It is wrong.\n{bad}\nThat is all.", CAPITALS, everything).scores["tidy"] == 1
     assert read(f"Well:\n{json.dumps(good)}", CAPITALS, "Paris.").scores["works"] == 1
+    said = json.loads(verdict(1, 4, "The capital is Paris."))
+    assert read(json.dumps(said), CAPITALS, "The capital is Paris.").scores["works"] == 1
+    assert read(BARE, CAPITALS, "In 1 of 4 tidy cities it works. 4 of 1?").scores["tidy"] == 4
     code = "int main() { return 0; }"
     assert read(f"Its body is {{ return 0; }}. {bad}", CAPITALS, code).scores["tidy"] == 1
 

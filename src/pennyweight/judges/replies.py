@@ -8,15 +8,22 @@ Anything else is unreadable, and the judge is asked again.
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pennyweight.judges.quotations import (
+    SCORES,
+    decoded,
+    is_copy,
+    objects,
+    quoted_scores,
+    squeezed,
+    words,
+)
 from pennyweight.scoring.consensus import passes, weighted_score
 from pennyweight.suite.rubric import Item, Rubric
 
@@ -24,29 +31,20 @@ LONGEST = 200_000
 """The most characters of a reply."""
 STARTS = 500
 """The most braces that are tried as the beginning of an object."""
-_TAIL = 8
-"""How many characters of the evidence must be quoted along with a score."""
 SHOWN = 8
 """The most problems in one message."""
 _NA = {"n/a", "na", "not applicable", "none", "null", "n.a."}
 _NUMBER = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:/\s*([0-9]+(?:\.[0-9]+)?))?\s*")
-_SCORES = ("score", "achieved", "points")
 _ALIASES = {"achieved": "score", "points": "score", "reason": "evidence"}
 _FENCE = re.compile(r"`{3,}\w*")
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}\[\]:,]+)(\s*:)?', re.DOTALL)
 _ABOUT_SCORES = re.compile(
     r"scor|\bmarks?\b|\bpoints?\b|\bgrad(?:e|ing)|\brating|verdict|judg|json|\bpass(?:ed)?\b|rubric",
     re.IGNORECASE,
 )
 """Judged text that speaks of scores: a judge may have reason to quote a verdict from it."""
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_QUOTES = str.maketrans(dict.fromkeys("'`´‘’‚‛“”„‟«»‹›′″ʺ", '"'))
-_IGNORED = re.compile(
-    r"[\s\\\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    r"\U000e0000-\U000e0fff]+"
-)
-_WORK = 2_000_000
-"""The most characters that are read while looking for objects in the judged text."""
+_COPY = "its JSON object is also in the data. Write your own verdict, with evidence."
+_BLANKS = ("…", "...")
+"""What stands for the evidence in the form that a judge is shown."""
 _THOUGHT = re.compile(r"<\|?/?\w|\[/?THINK")
 """Marks by which thoughts may begin or end."""
 
@@ -100,28 +98,55 @@ def read(
     if len(text) > LONGEST:
         raise UnreadableError(f"it is longer than {LONGEST:,} characters.")
     own = _without_thoughts(text, judged)
-    plain = _squeezed(judged)
+    plain = squeezed(judged)
     start = _first_brace(own, plain)
     verdict, end = _object(own, start)
     raw, rest = own[start:end], own[end:]
     if "{" in rest or "}" in rest:
         raise UnreadableError("something with braces follows the JSON object.")
     reading = _reading(verdict, rubric)
-    objects, prose = _objects(judged)
-    if any(_same(verdict, other) for other in objects):
-        raise UnreadableError("its JSON object is also in the data. Write your own verdict.")
+    if any(_same(verdict, other) for other in objects(judged)[0]):
+        raise UnreadableError(_COPY)
     if not higher_is_better or passes(weighted_score(rubric, reading.scores), rubric.pass_mark):
-        names = [item.id for item in rubric.items]
-        about_scores = _ABOUT_SCORES.search(judged) or any(f'"{n}"' in plain for n in names)
         before, after = (_FENCE.sub("", text).strip() for text in (own[:start], rest))
-        if after or (before and (about_scores or _THOUGHT.search(before))):
-            raise UnreadableError("there is text before or after the JSON object.")
-        for name in _quoted_scores(raw, names, plain, _squeezed(prose)):
-            raise UnreadableError(
-                f"{name}: its score follows a quotation that ends in the same score. Write "
-                'quotation marks inside of "evidence" as \\", or do not quote.'
-            )
+        if after:
+            raise UnreadableError("there is text after the JSON object.")
+        _check_origin(reading, verdict, rubric, raw, before, judged)
     return reading
+
+
+def _check_origin(
+    reading: Reading,
+    verdict: Mapping[str, Any],
+    rubric: Rubric,
+    raw: str,
+    before: str,
+    judged: str,
+) -> None:
+    """Refuse a verdict to the advantage of the judged if it may not be the judge's own."""
+    names = [item.id for item in rubric.items]
+    shown = decoded(judged)
+    plain, said = squeezed(shown), words(shown)
+    found, prose = objects(shown)
+    scored = {n: (m.evidence, m.score) for n, m in reading.marks.items() if m.score is not None}
+    if is_copy(scored, said) or any(_same(verdict, other) for other in found):
+        raise UnreadableError(_COPY)
+    if any(mark.evidence.strip() in _BLANKS for mark in reading.marks.values()):
+        raise UnreadableError('it repeats the form. Say in "evidence" what decides the score.')
+    if before:
+        about_scores = _ABOUT_SCORES.search(judged) or any(f'"{n}"' in plain for n in names)
+        own = [words(mark.evidence) for mark in reading.marks.values()]
+        if about_scores or _THOUGHT.search(before):
+            raise UnreadableError("there is text before the JSON object.")
+        if not any(evidence.strip() and evidence not in said for evidence in own):
+            raise UnreadableError(
+                "there is text before the JSON object, and no evidence of your own in it."
+            )
+    for name in quoted_scores(raw, names, plain, squeezed(prose)):
+        raise UnreadableError(
+            f"{name}: its score follows a quotation that ends in the same score. Write "
+            'quotation marks inside of "evidence" as \\", or do not quote.'
+        )
 
 
 def _without_thoughts(text: str, judged: str) -> str:
@@ -135,16 +160,6 @@ def _without_thoughts(text: str, judged: str) -> str:
     return own
 
 
-def _squeezed(text: str) -> str:
-    r"""Remove the spaces, escapes and kinds of quotation marks that quoting may change.
-
-    >>> _squeezed(r'“score”: 1, \"b\"')
-    '"score":1,"b"'
-    """
-    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), html.unescape(text))
-    return _IGNORED.sub("", unicodedata.normalize("NFKC", text).translate(_QUOTES))
-
-
 def _first_brace(text: str, judged: str) -> int:
     """Return the position of the first brace outside of any quotation of the judged text."""
     at = text.find("{")
@@ -152,7 +167,7 @@ def _first_brace(text: str, judged: str) -> int:
         if at < 0:
             break
         _, end, closed = _balanced(text, at)
-        if not closed or _squeezed(text[at:end]) not in judged:
+        if not closed or squeezed(text[at:end]) not in judged:
             return at
         at = text.find("{", end)
     raise UnreadableError("there is no JSON object in it that is not a quotation of the data.")
@@ -208,33 +223,6 @@ def _balanced(text: str, start: int) -> tuple[str, int, bool]:
     return "".join(signs), at, not depth
 
 
-def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
-    """Return the JSON objects in a text, nested ones included, and the text without them.
-
-    The strings in them are text again: a judge may quote them without their escapes.
-    """
-    decoder, found, prose = json.JSONDecoder(strict=False), [], []
-    at, end, work = text.find("{"), 0, 0
-    while at >= 0 and work < _WORK:
-        try:
-            value, stop = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            value, stop = None, at + 1
-            work += getattr(error, "pos", at + 10_000) - at + 100
-        else:
-            prose.append(text[end:at])
-            end = stop
-        values = [value]
-        while values:
-            value = values.pop()
-            found += [value] if isinstance(value, dict) else []
-            prose += [value, "\n"] if isinstance(value, str) and '"' in value else []
-            if isinstance(value, dict | list):
-                values += value.values() if isinstance(value, dict) else value
-        at = text.find("{", stop)
-    return found, "".join([*prose, text[end:]])
-
-
 def _same(verdict: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two objects are equal, or the items in them; 1, 1.0 and "1" are the same."""
     items = _canonical(_items(verdict))
@@ -243,34 +231,12 @@ def _same(verdict: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_ALIASES.get(n, _squeezed(n)): _canonical(one) for n, one in value.items()}
+        return {_ALIASES.get(n, squeezed(n)): _canonical(one) for n, one in value.items()}
     if isinstance(value, list):
         return [_canonical(one) for one in value]
     found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     number = float(found[1]) if found else _number(value)
-    return _squeezed(str(value)) if number is None else number
-
-
-def _quoted_scores(raw: str, names: list[str], judged: str, prose: str) -> Iterator[str]:
-    """Yield the items whose score is quoted together with the end of the evidence before it.
-
-    If a judge quotes `fine", "score": 1` without escaping the quotation mark, the quotation ends
-    the string, and its score is read as the judge's. JSON objects in the judged text contain
-    `", "score": 1` too, so there the end of the evidence must be the same as well.
-    """
-    name = item = evidence = ""
-    end = 0
-    for token in _TOKEN.finditer(raw):
-        word = token[1].strip('"')
-        if token[2]:
-            name = word
-            item = word if word in names else item
-        elif name in _SCORES or name in names:
-            score = _squeezed(raw[end - 1 : token.end(1)])
-            if end and (score in prose or (evidence and evidence + score in judged)):
-                yield item or name
-        elif token[1].startswith('"') and word not in names:
-            evidence, end = _squeezed(word)[-_TAIL:], token.end(1)
+    return squeezed(str(value)) if number is None else number
 
 
 def _items(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -317,7 +283,7 @@ def _reading(verdict: Mapping[str, Any], rubric: Rubric) -> Reading:
 def _mark(item: Item, given: Any, problems: list[str]) -> Mark:
     """Read the mark of one item; add what is wrong with it to the problems."""
     table = given if isinstance(given, dict) else {"score": given}
-    keys = [key for key in table if key.strip().lower() in _SCORES]
+    keys = [key for key in table if key.strip().lower() in SCORES]
     evidence = table.get("evidence", table.get("reason", ""))
     if not isinstance(evidence, str):
         evidence = json.dumps(evidence, ensure_ascii=False)
