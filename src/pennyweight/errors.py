@@ -39,15 +39,19 @@ class NotFoundError(UsageError):
 class UntrustedError(UsageError):
     """A suite of unknown origin would do more than call known models."""
 
-    def __init__(self, problem: str, uses: Sequence[str]) -> None:
+    def __init__(
+        self, problem: str, uses: Sequence[str], confirmed: Sequence[Sequence[str]] = ()
+    ) -> None:
         super().__init__(problem)
         self.uses = tuple(uses)
         """What it would do, such as "run the command python3 agent.py"."""
+        self.confirmed = tuple(confirmed)
+        """What a person has confirmed before: the files that these uses were found in."""
 
     @property
     def mark(self) -> str:
         """A hash of the uses: a person who confirms them confirms exactly these."""
-        return mark_of(self.uses)
+        return "-".join(map(mark_of, (*self.confirmed, self.uses)))
 
 
 def mark_of(uses: Sequence[str]) -> str:

@@ -1,9 +1,12 @@
 """A store runs no code, reads no files and names no key, unless a person names or confirms it."""
 
+import grp
 import json
 import os
 import pty
+import pwd
 import subprocess
+import sys
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -208,6 +211,20 @@ def test_a_file_that_others_can_write_is_not_used(store_address, folder):
     assert is_own_file(path)
     path.chmod(0o666)
     assert not is_own_file(path)
+    path.chmod(0o664)
+    group, user = grp.getgrgid(path.stat().st_gid), pwd.getpwuid(os.geteuid()).pw_name
+    private = group.gr_name == user and set(group.gr_mem) <= {user}
+    assert is_own_file(path) is private  # many systems give each user a group of their own
+    if os.geteuid() == 0:
+        os.chown(path, 0, 1)
+        assert not is_own_file(path)
+        os.chown(path, 0, 0)
+        os.chown(folder, 0, 1)
+        folder.chmod(0o770)
+        assert not is_own_file(path)
+        folder.chmod(0o700)
+        assert is_own_file(path)
+    path.chmod(0o666)
     assert not is_own_file(folder)
     assert not is_own_file("\0")
     insert(store_address, HOSTILE["function"], path)
@@ -227,7 +244,7 @@ def test_a_file_that_others_can_write_is_not_used(store_address, folder):
         suite("{name: m, command: 'true'}", more="tiers: {T0: {files: {a: {from: pipe.jsonl}}}}"),
     ],
 )
-def test_a_pipe_that_a_store_names_is_not_waited_for(text, folder):
+def test_a_pipe_that_a_store_names_is_not_opened(text, folder):
     os.mkfifo(folder / "pipe.jsonl")
     store = str(folder / "store.db")
     insert(store, text, folder / "absent.yaml")
@@ -235,7 +252,71 @@ def test_a_pipe_that_a_store_names_is_not_waited_for(text, folder):
         [*PENNYWEIGHT, "run", "--resume", RUN, "--store", store],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30, check=False,
     )  # fmt: skip
-    assert (done.returncode, "pipe.jsonl: is not a file" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "/pipe.jsonl" in done.stderr) == (2, True), done.stderr
+
+
+OBSERVED = """
+import os, sys
+def observe(event, given):
+    if event in ("open", "os.scandir", "socket.connect", "subprocess.Popen"):
+        os.write(1, f"OBSERVED {event} {given}\\n".encode())
+sys.addaudithook(observe)
+from pennyweight.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        suite(MODEL, "there/tasks.jsonl"),
+        suite(MODEL, more="examples: there/tasks.jsonl"),
+        suite(MODEL, more=f"judge: {{model: {MODEL}, rubric: there/rubric.yaml}}"),
+        suite("{name: m, command: 'true'}", more="workspace: {copy: there}"),
+        suite("{name: m, command: 'true'}", more="workspace: {git: there}"),
+        suite("{name: m, command: 'true'}", more="tiers: {T0: {files: {a: {from: there}}}}"),
+        suite("{name: m, command: 'true'}", task("verify_files: {a: {from: there}}")),
+        "suite: s\ntasks: {from: 'hf:there/tasks'}\nsubjects: [openai/gpt-5]\n",
+    ],
+)
+def test_nothing_that_a_store_names_is_read_before_a_person_confirms(text, folder):
+    there = folder / "there"
+    there.mkdir()
+    (there / "tasks.jsonl").write_text(TASK)
+    (there / "rubric.yaml").write_text("categories: {a: {items: [It is good.]}}\n")
+    store = str(folder / "store.db")
+    insert(store, text, folder / "absent.yaml")
+    for words in (("run", "--resume", RUN), *([("judge", RUN)] if "judge" in text else [])):
+        done = subprocess.run(
+            [sys.executable, "-c", OBSERVED, *words, "--store", store],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30, check=False,
+        )  # fmt: skip
+        assert (done.returncode, "there" in done.stderr) == (2, True), done.stderr
+        seen = [line for line in done.stdout.splitlines() if line.startswith("OBSERVED")]
+        assert [line for line in seen if "there" in line or "open" not in line] == []
+
+
+def test_what_a_confirmed_file_adds_is_confirmed_too(folder):
+    task = {"id": "a", "input": "i", "checks": [{"command": "touch MARK"}]}
+    (folder / "tasks.jsonl").write_text(json.dumps(task))
+    store = str(folder / "store.db")
+    insert(store, suite(MODEL, "tasks.jsonl"), folder / "absent.yaml", status="stopped")
+    asked = []
+
+    def trust(_, uses):
+        asked.append(uses)
+        return len(asked) == 1
+
+    with closing(Store(store)) as opened, pytest.raises(UntrustedError) as caught:
+        open_stored(opened.find(RUN), trust=trust)
+    assert asked == [[f"read {folder}/tasks.jsonl"], ['run the check command: "touch MARK"']]
+    assert caught.value.uses == tuple(asked[1])
+    with serving(folder, "--store", store) as server:
+        _, first = server.post(f"/api/runs/{RUN}/resume", {})
+        status, second = server.post(f"/api/runs/{RUN}/resume?trust={first['trust']}", {})
+        assert (status, "touch MARK" in second["detail"]) == (409, True)
+        assert untouched(folder)
+        assert server.post(f"/api/runs/{RUN}/resume?trust={second['trust']}", {})[0] == 202
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")

@@ -22,7 +22,7 @@ from pennyweight.models.gguf import KNOWN
 from pennyweight.schema.audit import audited
 from pennyweight.store.store import StoredRun
 from pennyweight.suite.definition import GivenSuite, document_of
-from pennyweight.suite.loader import load_judging, load_suite
+from pennyweight.suite.loader import load_judging, load_outline, load_suite
 from pennyweight.suite.narrowing import Narrowing, option_words
 from pennyweight.suite.values import Judging, Limits, LoadedSuite, Price, Subject
 
@@ -56,10 +56,14 @@ def open_stored(
         return open_suite(path, None, by, chosen)
     allowed = _uses_of_file(path, by) if own else []
     text = None if from_file else run.text
-    suite, needed = _audited(path if from_file else run.path, text, by, chosen)
+    given = path if from_file else run.path
     options = shlex.join(option_words(stored)) if from_file else "--suite FILE"
-    command = f"run --resume {run.id} {options}"
-    _confirm(run, [use for use in needed if use not in allowed], trust, command)
+    confirm = _Confirmation(run, trust, f"run --resume {run.id} {options}", allowed)
+    with audited(reads=False) as noted:
+        outline = load_outline(given, text, chosen)
+    confirm([*uses(outline), *noted])
+    suite, needed = _audited(given, text, by, chosen)
+    confirm(needed)
     for subject in suite.subjects:  # its function was not loaded yet
         if problem := check_subject(subject):
             raise UsageError(problem)
@@ -101,12 +105,13 @@ def stored_judging(
             judge = {**{k: v for k, v in judge.items() if k != "model"}, "models": list(models)}
         tree["judge"] = {**judge, "rubric": "default"} if rubric else judge
     text = json.dumps(tree, ensure_ascii=False) if is_json else write_tree(tree)
-    with audited() as noted:
-        found = load_judging(run.path, text if models or rubric else run.text)
-    judges = (*found[0].judges, *found[0].more) if found[0] else ()
-    foreign = [j for j in judges if j.base_url or j.key_env or j.model not in models]
-    needed = _lines([*uses_of_models(foreign), *noted])
-    _confirm(run, needed, trust, f"judge {run.id} --suite FILE")
+    confirm = _Confirmation(run, trust, f"judge {run.id} --suite FILE")
+    for reads in (False, True):
+        with audited(reads=reads) as noted:
+            found = load_judging(run.path, text if models or rubric else run.text)
+        judges = (*found[0].judges, *found[0].more) if found[0] else ()
+        foreign = [j for j in judges if j.base_url or j.key_env or j.model not in models]
+        confirm([*uses_of_models(foreign), *noted])
     return found
 
 
@@ -114,9 +119,9 @@ def _audited(
     path: GivenSuite, text: str | None, by: Sequence[str], narrowing: Narrowing
 ) -> tuple[LoadedSuite, list[str]]:
     """Open a suite without loading its functions; also return what it would do."""
-    with audited() as noted:
+    with audited(reads=True) as noted:
         suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by), narrowing)
-    return suite, _lines([*uses(suite), *noted])
+    return suite, [*uses(suite), *noted]
 
 
 def _lines(found: Iterable[str]) -> list[str]:
@@ -129,15 +134,32 @@ def _problem(subject: Subject) -> str | None:
     return None if any(uses_of_models([subject])) else check_subject(subject)
 
 
-def _confirm(run: StoredRun, needed: Sequence[str], trust: Trust, command: str) -> None:
-    if needed and not trust(run, needed):
+class _Confirmation:
+    """Asks a person about what a stored suite uses: once, and again for what its files add."""
+
+    def __init__(
+        self, run: StoredRun, trust: Trust, command: str, allowed: Sequence[str] = ()
+    ) -> None:
+        self.run, self.trust, self.command = run, trust, command
+        self.allowed = set(_lines(allowed))
+        self.confirmed: list[list[str]] = []
+
+    def __call__(self, found: Iterable[str]) -> None:
+        """Raise UntrustedError unless everything is allowed or confirmed."""
+        needed = [use for use in _lines(found) if use not in self.allowed]
+        if needed and not self.trust(self.run, needed):
+            raise UntrustedError(self._problem(needed), needed, self.confirmed)
+        self.allowed.update(needed)
+        self.confirmed += [needed] if needed else []
+
+    def _problem(self, needed: Sequence[str]) -> str:
         lines = "".join(f"\n  - {use}" for use in needed)
-        named = "name the suite's file" if command.endswith("FILE") else "repeat its options"
-        what = "The suite" if command.endswith("FILE") else "What an option changed in the suite"
-        problem = (
-            f"{what} of run {run.id} comes from the store. Whoever can write to the store may "
+        whole = self.command.endswith("FILE")
+        named = "name the suite's file" if whole else "repeat its options"
+        what = "The suite" if whole else "What an option changed in the suite"
+        return (
+            f"{what} of run {self.run.id} comes from the store. Whoever can write to the store may "
             f"have written it. It would:{lines}\n"
             f"Nothing was called. To allow this, confirm it in a terminal or on the page, or "
-            f"{named}: pennyweight {command}"
+            f"{named}: pennyweight {self.command}"
         )
-        raise UntrustedError(problem, needed)

@@ -302,9 +302,23 @@ def is_own_file(path: str | Path) -> bool:
         places = [one.stat() for one in (real, real.parent, given.parent)]
     except (OSError, ValueError, RuntimeError):
         return False
-    mine = all(_is_mine(one) and not one.st_mode & 0o002 for one in places)
+    mine = all(_is_mine(one) and _only_owner_writes(one) for one in places)
     return linked and mine and stat.S_ISREG(places[0].st_mode)
 
 
 def _is_mine(found: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or found.st_uid in {os.geteuid(), 0}
+
+
+def _only_owner_writes(found: os.stat_result) -> bool:
+    """Whether neither everyone nor a group of several people can write to a file or folder."""
+    if found.st_mode & 0o002 or not found.st_mode & 0o020:
+        return not found.st_mode & 0o002
+    try:
+        import grp  # noqa: PLC0415 - not on Windows, which has no such modes
+        import pwd  # noqa: PLC0415
+
+        group, user = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid).pw_name
+    except (ImportError, KeyError):
+        return False
+    return group.gr_name == user and set(group.gr_mem) <= {user}

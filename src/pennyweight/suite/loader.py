@@ -80,6 +80,13 @@ def load_suite(
     return suite
 
 
+def load_outline(path: GivenSuite, text: str | None, narrowing: Narrowing) -> LoadedSuite:
+    """Read a suite without reporting problems, for an audit that does not open its files."""
+    reader, given = _open(path, text, narrowing)
+    of_tasks: dict[str, Any] = {"limit": None, "tasks": (), "sample": None, "seed": None}
+    return _narrowed(reader.suite(given), replace(narrowing, **of_tasks), reader)
+
+
 def load_judging(
     path: str | Path, text: str | None = None
 ) -> tuple[Judging | None, Limits, dict[str, Price]]:

@@ -263,7 +263,8 @@ def _rubric(given: Any, reader: SuiteReader) -> Rubric | None:
     if isinstance(given, Node):
         return read_rubric(given, reader.problems, "inline")
     try:
-        note_file(f"read {reader.folder / given}", reader.folder / given)
+        if not note_file(f"read {reader.folder / given}", reader.folder / given):
+            return DEFAULT
         document = read_document(reader.folder / given, problems=reader.problems)
         return read_rubric(document.root, document.problems, Path(given).stem)
     except InputError as error:

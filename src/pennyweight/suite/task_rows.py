@@ -55,7 +55,8 @@ def read_rows(
 
     `header` receives the names of all columns if the file states them before its rows.
     """
-    note_file(f"read {source.path}", source.path)
+    if not note_file(f"read {source.path}", source.path):
+        return problems, ()
     if source.name.startswith(HUB):
         return problems.within(source.name, "row"), _hub(source)
     if STDIN in (source.name, source.path):

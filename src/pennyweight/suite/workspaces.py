@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pennyweight.schema.audit import note_file, note_use
+from pennyweight.schema.audit import note_file
 from pennyweight.suite.agents import FILES, WORK
 from pennyweight.suite.values import Workspace
 
@@ -77,7 +77,8 @@ class WorkspaceReader:
         if kind is None:
             return empty
         at = (self.folder / table[kind]).absolute()
-        note_use(f"copy {at} for the agent")
+        if not note_file(f"copy {at} for the agent", at):
+            return empty
         if not at.is_dir():
             tell("workspace", f"the folder {table[kind]!r} does not exist ({at}).")
             return empty
@@ -114,7 +115,8 @@ class WorkspaceReader:
 
     def _from(self, path: str, source: str, tell: Tell, key: str) -> dict[str, bytes]:
         at = self.folder / source
-        note_file(f"copy {at} for the agent", at)
+        if not note_file(f"copy {at} for the agent", at):
+            return {}
         try:
             if at.is_dir():
                 inside = [name for name, _ in tree(at) if (at / name).is_file()]

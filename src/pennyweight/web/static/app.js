@@ -357,11 +357,14 @@ if (panel) {
     });
   });
   one("[data-resume]", panel).addEventListener("click", async () => {
+    // What the suite names is confirmed first, then what the files that it names add.
+    const resume = (trust) => call("POST", `${api}/resume?trust=${trust}`).catch((error) => {
+      const asks = error.trust && error.trust !== trust;
+      if (!asks || !window.confirm(`${error.message}\n\nAllow this?`)) throw error;
+      return resume(error.trust);
+    });
     try {
-      await call("POST", `${api}/resume`).catch((error) => {
-        if (!error.trust || !window.confirm(`${error.message}\n\nAllow this?`)) throw error;
-        return call("POST", `${api}/resume?trust=${error.trust}`);
-      });
+      await resume("");
       wasRunning = true;
       seen = [];
       watch();
