@@ -184,6 +184,11 @@ _DECLARED: tuple[Column, ...] = (
         "Whether the answer is correct; used if there is no target, or `matched_by` is set.",
         ("is_correct",),
     ),
+    _text(
+        "tool",
+        "The tool whose log the record comes from: its `passed` and `correct` stand, also where "
+        "there is a target, a timeout or a limit.",
+    ),
     _text("matched_by", "How the run that was exported compared answers with targets, if loosely."),
     _number(
         "impl_rate",

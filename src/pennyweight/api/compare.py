@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.score import rescored, rules
-from pennyweight.api.sources import Given, resolve
+from pennyweight.api.sources import Given, matched_anew, resolve
 from pennyweight.errors import UsageError
 from pennyweight.scoring import comparison
 from pennyweight.scoring.comparison import Comparison
@@ -35,6 +35,8 @@ def compare(
     prices: str | Path | None = None,
     answer: str | None = None,
     match: str | None = None,
+    scorer: str | None = None,
+    filter: str | None = None,  # noqa: A002
     store: str | Store | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
@@ -54,7 +56,8 @@ def compare(
     (1.0, 0.0078125, 'exact McNemar')
     """
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
-    sources, unpriced = rescored(resolve(source, store), columns, prices=prices)
+    found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
+    sources, unpriced = rescored(found, columns, prices=prices)
     options |= rules(answer, match)
     request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
     allowed = None if margin is None else _margin(margin)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.sources import Given, resolve, runs_of
+from pennyweight.api.sources import Given, matched_anew, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.estimands import Estimand
@@ -36,6 +36,8 @@ def score(
     checks: str | Path | None = None,
     answer: str | None = None,
     match: str | None = None,
+    scorer: str | None = None,
+    filter: str | None = None,  # noqa: A002
     weight: str = "records",
     estimand: str = "tasks-like-these",
     store: str | Store | None = None,
@@ -50,15 +52,17 @@ def score(
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `answer`
     and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
-    suite. With `weight="tasks"`, means count each task once, however often it was attempted. With
-    `estimand="these-tasks"`, intervals are about these tasks alone, not about tasks like these.
+    suite, or of the verdict in another tool's log; `scorer` and `filter` choose among the scores of
+    such a log. With `weight="tasks"`, means count each task once, however often it was attempted.
+    With `estimand="these-tasks"`, intervals are about these tasks alone, not tasks like these.
     Other keywords are options of metrics, such as `positive="yes"`.
 
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
     """
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    sources, unpriced = rescored(resolve(source, store), by, prices=prices, checks=checks)
+    found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
+    sources, unpriced = rescored(found, by, prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
     options |= rules(answer, match)
     means = Estimand.of(weight, estimand)

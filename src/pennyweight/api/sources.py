@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ from pennyweight.runs.source import RunSource
 from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.frames import frame_of
+from pennyweight.sources.log_format import LogOptions
 from pennyweight.sources.log_source import LogSource
-from pennyweight.sources.logs.declaration import LogOptions
 from pennyweight.sources.source import (
     FileSource,
     FrameSource,
@@ -32,14 +33,21 @@ Given = Named | pl.DataFrame | pl.LazyFrame | Sequence[Named] | Iterable[Mapping
 
 
 def resolve(
-    source: Given, store: str | Store | None = None, logs: LogOptions | None = None
+    source: Given,
+    store: str | Store | None = None,
+    *,
+    scorer: str | None = None,
+    filter: str | None = None,  # noqa: A002
 ) -> list[Source]:
     """Return the sources that are meant.
+
+    `scorer` and `filter` choose what is read from the log of another tool.
 
     A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
     unique prefix of it, or `latest`. A Polars or pandas frame and an iterable of mappings are
     sources too.
     """
+    logs = LogOptions(scorer, filter)
     sources: list[Source] = []
     problems: list[str] = []
     for item in _items(source):
@@ -68,9 +76,7 @@ def _items(source: Given) -> list[Named]:
     return names if len(names) == len(items) else [RowsSource(items)]
 
 
-def _named(
-    name: str | Path, store: str | Store | None, logs: LogOptions | None
-) -> Sequence[Source]:
+def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Sequence[Source]:
     if isinstance(name, Path) or name == STDIN or Path(name).exists():
         return file_sources(name, logs)
     try:
@@ -79,6 +85,16 @@ def _named(
         is_path = any(mark in name for mark in (".", "/", "\\"))
         text = f"{name}: no such file or folder." if is_path else f"{name}: no such file. {error}"
         raise InputError([text]) from error
+
+
+def matched_anew(sources: Sequence[Source], answer: str | None, match: str | None) -> list[Source]:
+    """Have answers compared with targets if a rule is given, in place of the verdicts of logs."""
+    return [
+        replace(one, log_options=replace(one.log_options, anew=True))
+        if isinstance(one, LogSource) and (answer is not None or match is not None)
+        else one
+        for one in sources
+    ]
 
 
 def run_source(name: str, store: str | Store | None = None) -> RunSource:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.notes import note_reading, note_unfinished
+from pennyweight.cli.notes import note_reading, note_sources, note_unfinished
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import UsageError
 
@@ -62,10 +62,12 @@ def command(
     options = scoring_options(**scoring)
     if options.pop("weight", "tasks") != "tasks":
         raise UsageError("compare tests tasks, each once; --weight records is for score.")
-    resolved = resolve(sources, store)
+    logs = {name: options.pop(name) for name in ("scorer", "filter")}
+    resolved = resolve(sources, store, **logs)
     sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
     compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)
     note_reading(compared, options["prices"])
     text = compared_tasks.render(compared, format) if tasks else render(compared, format, sort)
     click.echo(text, nl=False)
+    note_sources(resolved)
     note_unfinished(resolved)

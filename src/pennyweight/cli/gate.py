@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pennyweight.cli.notes import note_sources
 from pennyweight.cli.options import (
     FILE,
     baseline_options,
     format_choice,
+    log_options,
     map_option,
     option,
     skip_bad_option,
@@ -41,6 +43,7 @@ Example: pennyweight gate latest --policy release.yaml --report gate.xml
 @option("--ratchet", "Raise the thresholds that passed, in the policy's file.", is_flag=True)
 @option("--margin", "How far below the value --ratchet stays.", "SHARE", default="1%")
 @map_option
+@log_options
 @skip_bad_option
 @store_option
 def command(
@@ -59,12 +62,16 @@ def command(
     one subject and one tier; select them with --where.
     """
     from pennyweight.api.gate import gate, keep, margin_share, raise_thresholds
+    from pennyweight.api.sources import resolve
 
     for path in report:
         if path.suffix not in SUFFIXES:
             raise UsageError(f"--report {path}: the name must end in {', '.join(SUFFIXES)}.")
     share = margin_share(margin)
-    verdict = gate(sources, policy, store=store, **options)
+    logs = {name: options.pop(name) for name in ("scorer", "filter")}
+    resolved = resolve(sources, store, **logs)
+    verdict = gate(resolved, policy, store=store, **options)
+    note_sources(resolved)
     note_evidence(verdict, options["baseline"])
     try:
         keep(verdict, store)

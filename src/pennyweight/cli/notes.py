@@ -51,6 +51,13 @@ def note_reading(result: Scores | Comparison, prices: str | None) -> None:
         click.echo(f"Not used: {names}{more}. Read one with --map COLUMN=THEIRS.", err=True)
 
 
+def note_sources(sources: Iterable[Source]) -> None:
+    """Print what people should know about logs of other tools, such as numbers that differ."""
+    for source in sources:
+        for note in source.notes():
+            click.echo(f"Note: {clean(note)}", err=True)
+
+
 def note_unfinished(sources: Iterable[Source]) -> None:
     """Print which runs are incomplete, so that their scores do not cover the whole suite."""
     from pennyweight.api.score import unfinished

@@ -96,7 +96,14 @@ skip_bad_option = option("--skip-bad", "Leave out bad records, and count them.",
 WEIGHTS = ("records", "tasks")
 """Values of `--weight` that say what counts once."""
 
+LOGS = (
+    option("--scorer", "The score that decides, in a log with several.", "NAME"),
+    option("--filter", "The filter of responses, in a log with several.", "NAME"),
+)
+"""Options that choose what is read from the log of another tool; `log_options` reads them."""
+
 SCORING = (
+    *LOGS,
     option("--answer", "How to extract answers, such as last_number.", "RULE"),
     option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
     map_option,
@@ -132,6 +139,11 @@ POLICY = (
 def record_options(command: Command) -> Command:
     """Add the options of every command that scores records; `scoring_options` reads them."""
     return reduce(lambda made, add: add(made), reversed(SCORING), command)
+
+
+def log_options(command: Command) -> Command:
+    """Add the options that choose what is read from a log."""
+    return reduce(lambda made, add: add(made), reversed(LOGS), command)
 
 
 def baseline_options(command: Command) -> Command:

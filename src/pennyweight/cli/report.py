@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.options import FILE, baseline_options, confidence_option, option, store_option
+from pennyweight.cli.notes import note_sources
+from pennyweight.cli.options import (
+    FILE,
+    baseline_options,
+    confidence_option,
+    log_options,
+    option,
+    store_option,
+)
 
 EPILOG = "Example: pennyweight report latest -o report.html --policy release.yaml"
 
@@ -23,6 +31,7 @@ EPILOG = "Example: pennyweight report latest -o report.html --policy release.yam
 @baseline_options
 @click.option("--title", help="Title of the report (default: the suite or the file).")
 @confidence_option
+@log_options
 @store_option
 def command(
     sources: tuple[str, ...],
@@ -38,8 +47,12 @@ def command(
     Chromium.
     """
     from pennyweight.api.report import report, write
+    from pennyweight.api.sources import resolve
 
-    made = report(sources or ("latest",), **options)
+    logs = {name: options.pop(name) for name in ("scorer", "filter")}
+    resolved = resolve(sources or ("latest",), options["store"], **logs)
+    made = report(resolved, **options)
+    note_sources(resolved)
     written = write(made, output, charts=charts, tables=tables)
     click.echo(f"Wrote {output} ({output.stat().st_size / 1e3:,.0f} kB).", err=True)
     if charts:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pennyweight.api import ALIASES
-from pennyweight.cli.notes import note_reading, note_unanswered, note_unfinished
+from pennyweight.cli.notes import note_reading, note_sources, note_unanswered, note_unfinished
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import InputError
 
@@ -54,15 +54,17 @@ def command(
     """Compute metrics of any records, with confidence intervals.
 
     SOURCE is a run (its id, a unique prefix, or 'latest'), a file (JSONL, JSON,
-    CSV or Parquet, plain, .gz or .zst), a folder of such files, or '-' for
-    standard input.
+    CSV or Parquet, plain, .gz or .zst), the log of another tool (Inspect,
+    promptfoo, lm-evaluation-harness, …), a folder of them, or '-' for standard
+    input.
     """
     from pennyweight.api.score import score
     from pennyweight.api.sources import resolve
     from pennyweight.render.scores import render
 
     options = scoring_options(**scoring)
-    resolved = resolve(sources, store)
+    logs = {name: options.pop(name) for name in ("scorer", "filter")}
+    resolved = resolve(sources, store, **logs)
     if sort and metric:
         metric = [*metric, sort]
     files: dict[str, Any] = {"per_task": per_task, "checks": checks}
@@ -71,6 +73,7 @@ def command(
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])
     click.echo(render(scores, format, every=all, sort=sort), nl=False)
+    note_sources(resolved)
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])

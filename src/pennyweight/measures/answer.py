@@ -63,6 +63,7 @@ def correct(
     target: pl.Expr,
     correct: pl.Expr,
     matched_by: pl.Expr,
+    tool: pl.Expr,
     status: pl.Expr,
     *,
     match_rule: MatchRule | None = None,
@@ -71,8 +72,9 @@ def correct(
 
     `match_rule` selects a looser comparison: numbers within a tolerance, a choice, and so on. A
     record without a target keeps its given `correct`, if any; so does one that a run matched more
-    loosely (`matched_by`), unless `match_rule` is set. An attempt with status `error` is
-    neither correct nor wrong.
+    loosely (`matched_by`), unless `match_rule` is set. A record of another tool's log (`tool`)
+    has no other `correct` than the given one, unless `match_rule` is set. An attempt with status
+    `error` is neither correct nor wrong.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
     [True, False, False]
@@ -82,7 +84,7 @@ def correct(
         same = matches(answer, target, match_rule)
     compared = normalized_target.is_not_null()
     if match_rule is None:
-        compared &= matched_by.is_null() | correct.is_null()
+        compared &= tool.is_null() & (matched_by.is_null() | correct.is_null())
     decided = pl.coalesce(pl.when(compared).then(same), correct)
     return pl.when(status.ne_missing("error")).then(decided)
 

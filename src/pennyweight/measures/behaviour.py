@@ -75,18 +75,20 @@ def passed(
     correct: pl.Expr,
     status: pl.Expr,
     undecided: pl.Expr,
+    tool: pl.Expr,
 ) -> pl.Expr:
     """Whether the attempt passed: as given, else by the scenario, the judges, or `correct`.
 
     If judges were asked and none gave a valid judgment, `correct` does not replace them. An attempt
-    with a violation, or one that exceeded its time or budget, never passes, and neither does an
-    attempt with an undecided check. An attempt with status `error` has neither passed nor failed.
+    with a violation, or one that exceeded its time or budget, never passes, unless the log of
+    another tool says so; and neither does an attempt with an undecided check. An attempt with
+    status `error` has neither passed nor failed.
 
     >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
     [False, True]
     """
     verdict = scenario_score >= pass_score.fill_null(1.0)
-    stopped = status.is_in(["timeout", "budget"])
+    stopped = status.is_in(["timeout", "budget"]) & (tool.is_null() | passed.is_null())
     matched = pl.when(judge_scores.is_null()).then(correct)
     return (
         pl.when(status.eq_missing(pl.lit("error")))

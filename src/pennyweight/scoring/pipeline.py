@@ -133,6 +133,8 @@ class Scoring:
 
 
 def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
+    if "tool" in loaded.present:  # a log of another tool, whose columns we chose
+        return ()
     mapped = plan.wanted.mapping.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
@@ -238,7 +240,7 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
 
 def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: ColumnMapping) -> None:
     """Raise UsageError if there are targets but no answers: a column must have been missed."""
-    if "correct" not in frame.columns or not frame["correct"].count():
+    if "correct" not in frame.columns or not frame["correct"].count() or "tool" in loaded.filled:
         return
     there = {c for c in ("target", "answer", "response") if loaded.filled & set(mapped.sources[c])}
     if there == {"target"}:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pennyweight.errors import InputError
 from pennyweight.sources.files import STDIN, RecordFile, find_files
+from pennyweight.sources.log_format import USUAL, LogFormat, LogOptions
 from pennyweight.sources.log_source import LogSource, refusal
-from pennyweight.sources.logs.declaration import LogFormat, LogOptions
 from pennyweight.sources.logs.registry import format_of
 from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import FileSource, Source
@@ -17,12 +17,11 @@ LOG_SUFFIXES = frozenset((".eval", ".yaml", ".yml", ".xml", ".html", ".pb", ".bi
 """Endings of logs, beside those of record files."""
 
 
-def file_sources(path: str | Path, options: LogOptions | None = None) -> list[Source]:
+def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     """Return the sources at a path: a file, a log, or all of them in a folder.
 
     In a folder with logs, files that belong to no log are left out.
     """
-    options = options or LogOptions()
     if str(path) == STDIN:
         return [FileSource(RecordFile(STDIN, None), STDIN)]
     place = Path(path)

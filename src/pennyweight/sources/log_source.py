@@ -15,7 +15,15 @@ import polars as pl
 
 from pennyweight.errors import InputError
 from pennyweight.sources.chunks import Chunk
-from pennyweight.sources.logs.declaration import USUAL, Log, LogFormat, LogOptions, Part, Row
+from pennyweight.sources.log_format import (
+    PROBLEM,
+    USUAL,
+    Log,
+    LogFormat,
+    LogOptions,
+    Part,
+    Row,
+)
 from pennyweight.sources.parsing import Names, Parsed
 from pennyweight.sources.source import Source
 
@@ -25,7 +33,8 @@ BATCH_BYTES = 16 << 20
 """The most text in such a chunk, roughly."""
 TOOL_PASSED = "tool_passed"
 """The column with the verdict of the tool, where answers are compared anew."""
-_VERDICT = ("passed", "correct")
+_DECIDED = ("passed", "correct", "tool", "judge_passed", "judge_scores")
+"""What decides in place of the answer."""
 _KEY = ("run", "subject", "tier", "task_id")
 
 
@@ -88,7 +97,7 @@ class LogSource(Source):
             return []
         told = list(log.notes)
         whole = log.tally.of()
-        if self.format.counts_errors and whole.errors:
+        if self.format.counts_errors and whole.errors and not self.log_options.scorer:
             both = whole.passed, whole.passed + whole.failed
             told.append(
                 f"{self.format} counts {whole.errors:,} errors as failures: "
@@ -119,23 +128,27 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _parsed_part(log: Log, part: Part, number: int) -> Parsed:
+def _parsed_part(log: Log, part: Part, number: int, names: Names) -> Parsed:
     rows = part()
-    return _parsed(log, rows, [number] * len(rows))
+    return _parsed(log, rows, [number] * len(rows), names)
 
 
-def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int]) -> Parsed:
+def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names) -> Parsed:
+    problems = [(n, row[PROBLEM]) for n, row in zip(numbers, rows, strict=True) if PROBLEM in row]
+    if problems:
+        numbers = [n for n, row in zip(numbers, rows, strict=True) if PROBLEM not in row]
+        rows = [row for row in rows if PROBLEM not in row]
     log.count(rows)
     for row in rows:
         _settle(log, row)
     seen = dict.fromkeys(key for row in rows for key in row)
-    columns = [name for name in seen if log.wanted is None or name in log.wanted]
+    columns = [name for name in seen if names.all or name in names]
     cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
     frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
     places = pl.Series(numbers, dtype=pl.UInt32)
     if not frame.width:
         frame = pl.DataFrame({"tool": [log.format.name] * len(rows)})
-    return Parsed(str(log.path), "record", frame, places, frozenset(seen))
+    return Parsed(str(log.path), "record", frame, places, frozenset(seen), problems)
 
 
 def _settle(log: Log, row: Row) -> None:
@@ -143,10 +156,10 @@ def _settle(log: Log, row: Row) -> None:
     row["tool"] = log.format.name
     passed, target = row.get("passed"), row.get("target")
     if row.get("status") == "error":
-        row["passed"] = None
+        row |= dict.fromkeys(("passed", "correct", "impl_rate"))
     elif target is not None and log.options.anew:
         row[TOOL_PASSED] = passed
-        row["passed"] = row["tool"] = None
+        row |= dict.fromkeys(_DECIDED)
     elif target is not None:
         row.setdefault("correct", passed)
 

@@ -13,9 +13,9 @@ import pytest
 import pennyweight
 from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.discovery import file_sources
+from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.log_source import LogSource
 from pennyweight.sources.logs import registry
-from pennyweight.sources.logs.declaration import LogFormat
 from pennyweight.sources.logs.registry import format_of, formats
 from pennyweight.sources.peek import Peek
 from sources.logs.fixtures import fixture

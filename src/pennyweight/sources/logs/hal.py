@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pennyweight.sources.logs.declaration import LogFormat
+from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.peek import Peek
 
 

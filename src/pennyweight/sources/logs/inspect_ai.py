@@ -1,18 +1,200 @@
-"""Inspect AI: `.eval` archives and JSON logs."""
+"""Inspect AI: `.eval` archives and JSON logs.
+
+An archive has one member for each sample, or since 2026 a folder of them for each (chunked). A log
+whose eval crashed has no header, only the journal. Samples carry events, several times as much as
+all else, which are skipped without being parsed.
+"""
 
 from __future__ import annotations
 
-from pennyweight.sources.logs.declaration import LogFormat
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from pennyweight.errors import InputError
+from pennyweight.sources.json_array import JsonArray, loads
+from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Part, Row
+from pennyweight.sources.log_values import items
+from pennyweight.sources.logs.inspect_samples import Header, row_of
 from pennyweight.sources.peek import Peek
+from pennyweight.sources.zip_members import MemberError, ZipMembers, decompressed
+
+_HEADER, _START = "header.json", "_journal/start.json"
+_PART_BYTES, _PART_SAMPLES = 4 << 20, 200
+_SHARD = re.compile(r"(.+)\.shards")
+_EVENTS = ((b',"events":[', b'],"model_usage":{'), (b',\n  "events": [', b'],\n  "model_usage": {'))
 
 
 def recognise(peek: Peek) -> bool:
     """Whether a file is an archive of samples with a header or a journal, or one JSON object."""
     if peek.is_zip:
-        named = {"header.json", "_journal/start.json"} & peek.members
+        named = {_HEADER, _START} & peek.members
         return bool(named) or (peek.path.suffix == ".eval" and not peek.members)
     task, model = peek.inside("eval", "task"), peek.inside("eval", "model")
     return peek.has("version", "eval") and task is not None and model is not None
 
 
-FORMAT = LogFormat("inspect", "Inspect AI", recognise)
+def home(path: Path) -> Path:
+    """Return the merged log that shards belong to, else the file itself."""
+    for folder in path.parents[:2]:
+        found = _SHARD.fullmatch(folder.name)
+        if found:
+            return folder.with_name(f"{found[1]}.eval")
+    return path
+
+
+def read(log: Log) -> Iterator[Row | Part]:
+    """Yield the samples; of a merged log and its shards only the merged one."""
+    for path in (log.path,) if log.path in log.files else log.files:
+        if zipfile.is_zipfile(path) or path.suffix == ".eval":
+            yield from _archive(log, path)
+        else:
+            yield from _object(log, path)
+
+
+def _object(log: Log, path: Path) -> Iterator[Row | Part]:
+    array = JsonArray(path, "samples")
+    header: Header | None = None
+    texts: list[bytes] = []
+    size = 0
+    for text in array:
+        header = header or Header.of(array.head, log)
+        texts.append(text)
+        size += len(text)
+        if size > _PART_BYTES:
+            yield partial(_samples, log, header, texts)
+            texts, size = [], 0
+    header = header or Header.of(array.rest, log)
+    if texts:
+        yield partial(_samples, log, header, texts)
+    if not array.found:
+        log.note("the log has no samples; it was written with log_samples off or as a header only.")
+
+
+def _samples(log: Log, header: Header, texts: Sequence[bytes]) -> list[Row]:
+    return [_row(log, header, f"sample {n}", loads(text)) for n, text in enumerate(texts, 1)]
+
+
+def _row(log: Log, header: Header, place: str, sample: Any) -> Row:
+    if not isinstance(sample, dict) or "id" not in sample:
+        return {PROBLEM: f"{place}: not JSON, or no sample."}
+    return row_of(sample, header, log)
+
+
+def _archive(log: Log, path: Path) -> Iterator[Part]:
+    archive = ZipMembers.of(path)
+    header = Header.of(_head(archive), log)
+    single: list[zipfile.ZipInfo] = []
+    size = 0
+    chunked: list[str] = []
+    for name, info in archive.members.items():
+        if not name.startswith("samples/") or not name.endswith(".json"):
+            continue
+        if name.endswith("/sample.json"):
+            chunked.append(name)
+        elif not _is_chunk(name, archive.members):
+            single.append(info)
+            size += info.compress_size
+            if size > _PART_BYTES or len(single) >= _PART_SAMPLES:
+                yield partial(_members, log, header, path, single)
+                single, size = [], 0
+    if single:
+        yield partial(_members, log, header, path, single)
+    for start in range(0, len(chunked), _PART_SAMPLES):
+        yield partial(_chunked, log, header, archive, chunked[start : start + _PART_SAMPLES])
+
+
+def _is_chunk(name: str, members: Mapping[str, Any]) -> bool:
+    """Whether a member belongs to a chunked sample. Ids may contain slashes too."""
+    folder = name
+    while "/" in (folder := folder.rpartition("/")[0]):
+        if f"{folder}/sample.json" in members:
+            return True
+    return False
+
+
+def _head(archive: ZipMembers) -> dict[str, Any]:
+    name = _HEADER if _HEADER in archive.members else _START
+    try:
+        head = loads(archive.read(name)) if name in archive.members else None
+    except MemberError as error:
+        raise InputError([f"{archive.path}, {name}: {error}."]) from error
+    if not isinstance(head, dict):
+        raise InputError([f"{archive.path}: neither {_HEADER} nor {_START} can be read."])
+    return head
+
+
+def _members(log: Log, header: Header, path: Path, several: Sequence[zipfile.ZipInfo]) -> list[Row]:
+    with path.open("rb") as file:
+        return [_member(log, header, file, info) for info in several]
+
+
+def _member(log: Log, header: Header, file: IO[bytes], info: zipfile.ZipInfo) -> Row:
+    try:
+        sample = sample_of(decompressed(file, info))
+    except MemberError as error:
+        return {PROBLEM: f"{info.filename}: {error}."}
+    return _row(log, header, info.filename, sample)
+
+
+def sample_of(data: bytes) -> Any:
+    """Parse a sample without its events, which are most of it.
+
+    The first list called events and the last one before a model_usage are taken for its two ends:
+    in texts quotes are escaped, so both marks are keys. If they are keys of something else, what is
+    left is no JSON or has no model_usage, and all is parsed.
+    """
+    for first, last in _EVENTS:
+        start = data.find(first)
+        end = data.rfind(last, start) if start >= 0 else -1
+        if end >= 0:
+            rest = loads(data[:start] + data[end + 1 :])
+            if isinstance(rest, dict) and {"id", "model_usage"} <= rest.keys() - {"events"}:
+                return rest
+    return loads(data)
+
+
+def _chunked(log: Log, header: Header, archive: ZipMembers, names: Sequence[str]) -> list[Row]:
+    return [_chunked_row(log, header, archive, name) for name in names]
+
+
+def _chunked_row(log: Log, header: Header, archive: ZipMembers, name: str) -> Row:
+    try:
+        sample = loads(archive.read(name))
+        if isinstance(sample, dict):
+            folder = name.removesuffix("/sample.json")
+            refs = items(sample.get("message_refs"))
+            if log.wants("messages", "tool_calls") and refs:
+                listed = _listed(archive, f"{folder}/messages/")
+                sample["messages"] = [one for a, b in refs for one in listed[a:b]]
+            attached = _listed(archive, f"{folder}/attachments/")
+            sample["attachments"] = {str(n): one for n, one in enumerate(attached)}
+    except (MemberError, TypeError, ValueError) as error:
+        return {PROBLEM: f"{name}: {error}."}
+    return _row(log, header, name, sample)
+
+
+def _listed(archive: ZipMembers, folder: str) -> list[Any]:
+    """Join the lists of numbered members: each is named after the position of its first item."""
+    numbers = {}
+    for name in archive.members:
+        if name.startswith(folder) and (n := name[len(folder) :].removesuffix(".json")).isdigit():
+            numbers[int(n)] = name
+    joined: list[Any] = []
+    for start in sorted(numbers):
+        joined += [None] * (min(start, 1 << 20) - len(joined))
+        joined += items(loads(archive.read(numbers[start])))
+    return joined
+
+
+FORMAT = LogFormat(
+    "inspect",
+    "Inspect AI",
+    recognise,
+    read,
+    home,
+    lost="events, store, sub-agents, reducers other than the mean",
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pennyweight.sources.logs.declaration import LogFormat
+from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.peek import Peek
 
 

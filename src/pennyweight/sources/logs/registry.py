@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from pennyweight.errors import UsageError
-from pennyweight.sources.logs.declaration import LogFormat
+from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.peek import Peek
 
 MODULES = (

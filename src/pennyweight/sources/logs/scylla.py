@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pennyweight.sources.logs.declaration import LogFormat
+from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.peek import Peek
 
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pennyweight.sources.logs.tally import Expectation, LogTally
+from pennyweight.sources.log_tally import Expectation, LogTally
 from pennyweight.sources.peek import Peek
 
 Row = dict[str, Any]
 """One record: columns of the record, and others that people may group by or map."""
+
+PROBLEM = "\0problem"
+"""The only key of a row that says what is wrong with a record that cannot be read."""
 
 Part = Callable[[], Sequence[Row]]
 """Reads some rows when it is called, in any thread and at the same time as other parts."""
