@@ -4,6 +4,7 @@ import pytest
 
 from cli.command import pennyweight, refused
 
+MODEL = "def answer(text):\n    return 'FINAL_ANSWER: 4'\n"
 SUITE = """\
 suite: s
 tasks: [{id: a, input: x}, {id: b, input: y}]
@@ -47,3 +48,37 @@ def test_options_narrow_and_change_a_suite():
 )
 def test_mistakes_are_told_before_the_first_call(options, message):
     assert message in refused("run", "s.yaml", "--dry-run", *options)
+
+
+def test_a_narrowed_run_says_so_wherever_its_numbers_are_shown(folder):
+    (folder / "m.py").write_text(MODEL)
+    (folder / "p.yaml").write_text("gates: [{metric: pass_rate, threshold: '>= 0'}]")
+    (folder / "s.yaml").write_text(SUITE.replace("input: x", "input: x, target: '4'"))
+    started = pennyweight("run", "s.yaml", "--limit", "1", "-m", "python:m:answer")
+    assert "1 attempt of s (the first 1 of 2 tasks; model python:m:answer)." in started.err
+    part = "the first 1 of 2 tasks"
+    assert part in pennyweight("runs").out
+    assert part in pennyweight("runs", "--format", "csv").out
+    shown = pennyweight("show").out
+    assert f"narrowed   {part}" in shown
+    assert "changed    model python:m:answer" in shown
+    assert f"has {part}." in pennyweight("score", "latest").err
+    assert f"has {part}." in pennyweight("baseline", "set", "b", "latest").err
+    for name in ("r.html", "r.md"):
+        pennyweight("report", "latest", "-o", name)
+        said = f"This run has {part}; its numbers are not those of the whole suite."
+        assert said in (folder / name).read_text()
+    verdict = pennyweight("gate", "latest", "--policy", "p.yaml")
+    assert verdict.code == 3
+    assert f"The run has {part}; a policy is decided on the whole suite." in verdict.out
+
+
+def test_a_run_of_some_sides_is_whole_for_a_gate(folder):
+    (folder / "m.py").write_text(MODEL)
+    (folder / "p.yaml").write_text("gates: [{metric: pass_rate, threshold: '>= 0'}]")
+    target = SUITE.replace("input: x", "input: x, target: '4'")
+    (folder / "s.yaml").write_text(target + "tiers: {T0: {}, T1: {system: hi}}\n")
+    options = ("--tier", "T1", "-m", "python:m:answer", "--runs", "2")
+    assert pennyweight("run", "s.yaml", *options).code == 0
+    assert "only tier T1" in pennyweight("runs").out
+    assert pennyweight("gate", "latest", "--policy", "p.yaml").code == 0

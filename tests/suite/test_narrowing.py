@@ -4,7 +4,13 @@ import pytest
 
 from pennyweight.errors import UsageError
 from pennyweight.suite.loader import load_suite
-from pennyweight.suite.narrowing import Narrowing, change_words, narrowing_words, option_words
+from pennyweight.suite.narrowing import (
+    Narrowing,
+    change_words,
+    fewer_words,
+    option_words,
+    part_words,
+)
 
 SUITE = """\
 suite: s
@@ -110,15 +116,21 @@ def test_a_run_stores_what_it_was_narrowed_to(narrowed):
 
 
 def test_the_words_for_it(narrowed):
+    def settings(suite):
+        options = suite.narrowing.plain()
+        return {"tasks": len(suite.tasks), "runs": suite.runs, "narrowing": options}
+
     suite = narrowed(limit=2, runs=1, tiers=["T1"], models=["local/n"], temperature=0)
-    words = list(narrowing_words(suite.narrowing, len(suite.tasks), suite.runs))
-    assert words == ["2 of 4 tasks (the first)", "1 of 3 attempts at each task", "only tier T1"]
-    assert list(change_words(suite.narrowing)) == ["model local/n", "runs=1", "temperature=0"]
+    words = "the first 2 of 4 tasks, 1 of 3 attempts at each task"
+    assert fewer_words(settings(suite)) == words
+    assert part_words(settings(suite)) == f"{words}, only tier T1"
+    assert change_words(settings(suite)) == "model local/n, runs=1, temperature=0"
     assert option_words(suite.narrowing) == [
         *("--limit", "2", "--tier", "T1", "-m", "local/n"),
         *("--set", "runs=1", "--set", "temperature=0"),
     ]
-    sampled = narrowed(sample=1, seed=7)
-    assert list(narrowing_words(sampled.narrowing, 1, 3)) == [
-        "1 of 4 tasks (drawn at random, seed 7)"
-    ]
+    assert part_words(settings(narrowed(sample=1, seed=7))) == (
+        "1 of 4 tasks drawn at random (seed 7)"
+    )
+    assert part_words(settings(narrowed(tasks=["a*"]))) == "2 of 4 tasks (a*)"
+    assert part_words(settings(narrowed(limit=9, runs=5))) == "", "it has all that is asked for"

@@ -42,6 +42,8 @@ class SetBaseline:
     """The run whose attempts are missing, if any are."""
     planned: int | None
     missing: int
+    narrowed: str = ""
+    """What part of its suite the run has, in words; empty for all of it."""
 
 
 def baseline_records(
@@ -98,7 +100,9 @@ def set_baseline(
     label = ", ".join(f"run {run.run.id}" for run in runs)
     label = label or sources[0].origin or sources[0].name
     baseline = save(name, records, label, runs[0].run if len(runs) == 1 else None)
-    return SetBaseline(baseline, old, replaces, records.run, records.planned, records.remaining)
+    return SetBaseline(
+        baseline, old, replaces, records.run, records.planned, records.remaining, records.narrowed
+    )
 
 
 def _source(name: str, store: str | Store | None) -> list[Source]:

@@ -17,6 +17,7 @@ from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
 from pennyweight.store.store import Store
+from pennyweight.suite.narrowing import part_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def report(
         [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
         " ".join(dict.fromkeys(s.origin or s.name for s in sources)),
         verdicts,
+        [words for r in runs if (words := part_words(r.run.settings))],
     )
     if output is not None:
         write(found, Path(output))

@@ -15,6 +15,7 @@ from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
 from pennyweight.sources.source import FileSource, Source
+from pennyweight.suite.narrowing import part_words
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
@@ -183,19 +184,22 @@ class UnfinishedRun:
     made: int
     planned: int
     status: str
+    narrowed: str = ""
+    """What part of its suite it was to have, in words; empty for all of it."""
 
 
 def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
-    """Return the runs that lack attempts: no score of them covers the whole suite."""
+    """Return the runs that lack attempts or tasks: no score of them covers the whole suite."""
     found = []
     for source in runs_of(sources):
         run, statuses = source.run, source.store.statuses(source.run.id)
         made = sum(statuses.values()) - statuses.get("error", 0)
-        if made < run.attempts:
+        narrowed = part_words(run.settings)
+        if made < run.attempts or narrowed:
             from pennyweight.api.runs import status_of  # noqa: PLC0415
 
             status = status_of(run, source.store)
-            found.append(UnfinishedRun(run.id, made, run.attempts, status))
+            found.append(UnfinishedRun(run.id, made, run.attempts, status, narrowed))
     return found
 
 

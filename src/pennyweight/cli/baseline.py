@@ -38,7 +38,10 @@ def set_(
     if done.replaces:
         text += f". Replaced: {old.source}, {moment(old)}" if old else ". Replaced a damaged file"
     click.echo(clean(f"{text}."), err=True)
-    if done.missing:
+    if done.narrowed:
+        part = f"The baseline is incomplete: the run has {done.narrowed}."
+        click.echo(clean(f"{part} Run the whole suite, then set it again."), err=True)
+    elif done.missing:
         missing = f"{done.missing:,} of {plural(done.planned or 0, 'attempt')} of the run"
         resume = f"'pennyweight run --resume {done.run}' makes them; then set the baseline again."
         click.echo(clean(f"The baseline is incomplete: {missing} are missing. {resume}"), err=True)

@@ -63,6 +63,10 @@ def note_unfinished(sources: Iterable[Source]) -> None:
     from pennyweight.api.score import unfinished
 
     for run in unfinished(sources):
+        if run.narrowed:
+            click.echo(clean(f"Note: run {run.run_id} has {run.narrowed}."), err=True)
+        if run.made == run.planned:
+            continue
         made = f"{run.made:,} of {run.planned:,} attempts made"
         click.echo(f"Note: run {run.run_id} is incomplete: {made} ({run.status}).", err=True)
 

@@ -17,6 +17,7 @@ from pennyweight.render.run_end import (
     failure_sentences,
     judging_sentences,
     made_sentence,
+    narrowed_suffix,
     phase_title,
     resume_command,
     retry_sentence,
@@ -91,7 +92,9 @@ class RunDisplay(Watcher, io.TextIOBase):
         """Announce the run."""
         self._run, self._settings = run.id, run.settings
         most = "at most " if self._until else ""
-        _print(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {clean(run.suite)}.")
+        part = narrowed_suffix(run.settings)
+        suite = clean(f"{run.suite}{part}")
+        _print(f"Run {run.id}: {most}{plural(attempts, 'attempt')} of {suite}.")
 
     def begin(self, phase: Phase) -> None:
         """Start the progress line of a phase."""

@@ -128,10 +128,12 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     if errors:
         what = f"{errors:,} of {made:,} attempts could not be made"
         whys.append(f"{what}; the policy allows {policy.errors}.")
-    if remaining:
+    if records.narrowed:
+        whys.append(f"The run has {records.narrowed}; a policy is decided on the whole suite.")
+    elif remaining:
         have = "has" if remaining == 1 else "have"
         whys.append(f"{remaining:,} of {records.planned:,} attempts {have} not been made yet.")
-    if over or remaining:
+    if over or (remaining and not records.narrowed):
         whys.append(f"Make them: '{f'pennyweight run --resume {records.run}'.strip()}'.")
     rows = records.frame.filter(pl.col("status").cast(pl.String) == "error")
     names = rows["task_id"].drop_nulls().unique(maintain_order=True)

@@ -52,6 +52,8 @@ class GateRecords:
     remaining: int = 0
     """How many of these attempts have no record yet."""
     run: str = ""
+    narrowed: str = ""
+    """What part of its suite the run has, in words; empty if it has all of it."""
     unseen: tuple[str, ...] = ()
     """Required scenarios of the suite without a record."""
 
@@ -242,6 +244,7 @@ def _planned(records: GateRecords, every: pl.DataFrame, sources: Sequence[Source
         planned=sum(planned for *_, planned in runs),
         remaining=sum(remaining.values()),
         run=next((run for run, left in remaining.items() if left), ""),
+        narrowed="; ".join(filter(None, (source.narrowed for source, *_ in runs))),
         unseen=tuple(dict.fromkeys(unseen)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pennyweight.judges.prompt import JudgedCase, messages
@@ -11,6 +12,7 @@ from pennyweight.models.prices import Prices, cost
 from pennyweight.render.format import measured
 from pennyweight.render.plain import csv_table, json_text, markdown_table
 from pennyweight.render.terminal import Terminal
+from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.suite.plan import count as attempt_count
 from pennyweight.suite.plan import estimates, tokens_of
 from pennyweight.suite.rubric import Rubric
@@ -51,6 +53,8 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
     least = sum(side["cost_usd_at_least"] or 0.0 for side in sides)
     return {
         "suite": suite.name,
+        "narrowed": _narrowed(suite, part_words),
+        "changed": _narrowed(suite, change_words),
         "attempts": attempt_count(suite),
         "tasks": len(suite.tasks),
         "subjects": len(suite.subjects),
@@ -61,6 +65,11 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
         "plan": sides,
         "judging": _judging(suite),
     }
+
+
+def _narrowed(suite: LoadedSuite, words: Callable[[Mapping[str, Any]], str]) -> str | None:
+    options = suite.narrowing.plain() if suite.narrowing else {}
+    return words({"tasks": len(suite.tasks), "runs": suite.runs, "narrowing": options}) or None
 
 
 def _judging(suite: LoadedSuite) -> dict[str, Any] | None:
@@ -132,6 +141,9 @@ def _table(found: dict[str, Any]) -> str:
     attempts = plural(found["attempts"], "attempt")
     terminal.print(f"{clean(found['suite'])}: {attempts}", style="bold")
     sides = ("tasks", "subjects", "tiers", "runs")
+    for name in ("narrowed", "changed"):
+        if found[name]:
+            terminal.print(clean(f"{name}: {found[name]}"))
     terminal.print(" × ".join(plural(found[name], name[:-1]) for name in sides))
     for side in found["plan"]:
         output, cost = side["output_tokens"], side["cost_usd_at_least"]

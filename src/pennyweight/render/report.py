@@ -34,6 +34,8 @@ class Report:
     again: str
     verdicts: Sequence[Mapping[str, Any]] = ()
     """The verdict of a policy, for each side."""
+    narrowed: Sequence[str] = ()
+    """What part of its suite each narrowed run has, in words."""
 
 
 def html(report: Report) -> str:
@@ -52,10 +54,15 @@ def html(report: Report) -> str:
         repeats=repeat_words(report.digest),
         verdicts=report.verdicts,
         runs=report.runs,
+        narrowed=[_narrowed(words) for words in report.narrowed],
         again=report.again,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
     )
+
+
+def _narrowed(words: str) -> str:
+    return f"This run has {words}; its numbers are not those of the whole suite."
 
 
 @cache
@@ -67,6 +74,7 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """Write the report as Markdown; charts are shown where there are pictures of them."""
     whole = report.digest["whole"]
     lines = [f"# {markdown_text(report.title)}", "", f"{plural(whole['records'], 'record')}.", ""]
+    lines += [f"{markdown_text(_narrowed(words))}\n" for words in report.narrowed]
     figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
     lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
     for verdict in report.verdicts:

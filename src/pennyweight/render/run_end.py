@@ -24,11 +24,17 @@ from pennyweight.render.plain import cost_text, one_line
 from pennyweight.runs.failures import Failure
 from pennyweight.store.connection import again
 from pennyweight.store.store import RunSettings, Spending
-from pennyweight.suite.narrowing import Narrowing, option_words
+from pennyweight.suite.narrowing import Narrowing, change_words, option_words, part_words
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
 
 _MESSAGE_WIDTH = 300
+
+
+def narrowed_suffix(settings: RunSettings) -> str:
+    """Write how a run differs from its suite's file, to follow the suite's name."""
+    words = "; ".join(filter(None, (part_words(settings), change_words(settings))))
+    return f" ({words})" if words else ""
 
 
 def stop_sentence(reason: StopReason) -> str:

@@ -13,6 +13,7 @@ from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_t
 from pennyweight.render.terminal import Terminal, labelled, table_text
 from pennyweight.store.cells import DamagedRun
 from pennyweight.store.store import Spending, StoredRun
+from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.text.format import MISSING, count, declared, money, share
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def facts(run: StoredRun, statuses: dict[str, int], spent: Spending) -> dict[str
         "created": datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds"),
         "path": run.place,
         "data_hash": run.data_hash,
+        "narrowed": part_words(run.settings) or None,
+        "changed": change_words(run.settings) or None,
         "settings": run.settings,
     }
 
@@ -57,25 +60,29 @@ def render(
         unread = [{**asdict(one), "advice": one.advice} for one in damaged]
         return json_text({"runs": [facts(*entry) for entry in entries], "damaged": unread})
     if format == "csv":
-        head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd"]
+        head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd", "narrowed"]
         rows = (
-            [run.id, run.suite, run.status, _made(n), run.attempts, n.get("error", 0), spent["usd"]]
+            [
+                *(run.id, run.suite, run.status, _made(n), run.attempts, n.get("error", 0)),
+                *(spent["usd"], part_words(run.settings)),
+            ]
             for run, n, spent in entries
         )
         return csv_table([head, *rows])
     head = ["run", "suite", "status", "made", "errors", "cost"]
-    body = [_row(*entry) for entry in entries]
+    body = [_row(*entry, below="\n" if format == "table" else ", ") for entry in entries]
     right = range(3, 6)
     if format == "markdown":
         return markdown_table([head, *body], right)
     return table_text(head, body, right=right)
 
 
-def _row(run: StoredRun, statuses: dict[str, int], spent: Spending) -> list[str]:
+def _row(run: StoredRun, statuses: dict[str, int], spent: Spending, *, below: str) -> list[str]:
     made = f"{count(_made(statuses))}/{count(run.attempts)}"
     errors = count(statuses.get("error", 0))
     name, cost = one_line(run.suite, 24), cost_text(spent) or MISSING
-    return [run.id, name, run.status, made, errors, cost]
+    part = one_line(part_words(run.settings), 40)
+    return [run.id, f"{name}{below}{part}" if part else name, run.status, made, errors, cost]
 
 
 def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
@@ -84,7 +91,8 @@ def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
     found = {**facts(*entry), **more}
     if format == "json":
         return json_text({**found, "text": run.text})
-    found.pop("scenarios", None)
+    found = {n: v for n, v in found.items() if n != "scenarios" and v is not None}
+    found["settings"] = {n: v for n, v in run.settings.items() if n != "narrowing"}
     rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
     if format != "table":
         return (csv_table if format == "csv" else markdown_table)([["field", "value"], *rows])

@@ -12,6 +12,7 @@ from pennyweight.render.catalogue import by_family, needs, tabled
 from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.store.store import StoredRun
+from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.text.format import MISSING, count, money, times
 from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
@@ -165,6 +166,8 @@ def run_facts(
         ("Subjects", ", ".join(settings.get("subjects", []))),
         ("Tiers", ", ".join(settings.get("tiers", []))),
         ("Tasks", count(settings.get("tasks", 0))),
+        ("Narrowed to", part_words(settings)),
+        ("Changed", change_words(settings)),
         ("Attempts per task", settings.get("runs")),
         ("Attempts made", None if live else f"{count(made)} of {count(run.attempts)}"),
         ("Attempts failed", count(failed) if failed and not live else None),
@@ -178,6 +181,11 @@ def run_facts(
         ("Pennyweight", settings.get("pennyweight")),
     ]
     return [[label, clean(str(v))] for label, v in facts if v not in {None, "", MISSING}]
+
+
+def narrowed_to(run: StoredRun) -> list[str]:
+    """Return what part of its suite a run has, in words; nothing if it has all of it."""
+    return [words] if (words := part_words(run.settings)) else []
 
 
 def _rule(rule: Mapping[str, Any] | None) -> str:

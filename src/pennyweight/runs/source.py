@@ -16,6 +16,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
+from pennyweight.suite.narrowing import Narrowing, fewer_words
 from pennyweight.text.confidence import read_logprobs
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
@@ -51,9 +52,19 @@ class RunSource(Source):
 
     @property
     def planned(self) -> int:
-        """How many attempts each subject was planned to have in each tier."""
+        """How many attempts each subject has in each tier, if the suite is run in full."""
         sides = math.prod(map(len, self.run.sides.values()))
-        return self.run.attempts // max(1, sides)
+        made, settings = self.run.attempts // max(1, sides), self.run.settings
+        narrowing = Narrowing.stored(settings)
+        tasks, runs = settings.get("tasks", 0), settings.get("runs", 1)
+        if not narrowing.is_part(tasks, runs):
+            return made
+        return max(tasks, narrowing.of_tasks or 0) * max(runs, narrowing.of_runs or 0)
+
+    @property
+    def narrowed(self) -> str:
+        """What part of its suite it has, in words."""
+        return fewer_words(self.run.settings)
 
     @property
     def required(self) -> tuple[str, ...]:

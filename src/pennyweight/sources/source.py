@@ -51,6 +51,11 @@ class Source(Protocol):
         return None
 
     @property
+    def narrowed(self) -> str:
+        """What part of its suite a run has, in words; empty if it has all tasks and attempts."""
+        return ""
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The scenarios that must pass, whether they have a record or not."""
         return ()

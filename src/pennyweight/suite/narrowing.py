@@ -14,7 +14,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pennyweight.errors import UsageError, unknown
-from pennyweight.suite.edits import everywhere, is_model_setting, put, with_models
+from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
     from pennyweight.schema.tree import Node
@@ -151,11 +151,13 @@ class Narrowing:
 
     def edited(self, root: Node, tell: Callable[[str], None]) -> Node:
         """Return the tree of a suite with other models and settings; `tell` receives mistakes."""
+        from pennyweight.suite import edits  # noqa: PLC0415 - it loads YAML; settings need none
+
         if self.models and root.is_mapping:
-            root = with_models(root, self.models)
+            root = edits.with_models(root, self.models)
         for path, value in self.changes.items():
             try:
-                change = everywhere if is_model_setting(path) else put
+                change = edits.everywhere if edits.is_model_setting(path) else edits.put
                 root = change(root, path, value)
             except UsageError as error:
                 tell(f"{path}: {error}")
@@ -221,29 +223,46 @@ def _matching(
     return frozenset(found)
 
 
-def narrowing_words(narrowing: Narrowing, tasks: int, runs: int) -> Iterator[str]:
-    """Describe a run that was narrowed, given its own numbers of tasks and attempts at each."""
-    one, few = narrowing, narrowing.of_tasks
-    if few is not None and tasks < few:
-        how = "the first" if one.limit else ""
+def part_words(settings: Mapping[str, Any]) -> str:
+    """Describe, from the settings of a run, what part of its suite it has; "" for all of it.
+
+    >>> part_words({"tasks": 3, "narrowing": {"limit": 3, "of_tasks": 200}})
+    'the first 3 of 200 tasks'
+    """
+    one = Narrowing.stored(settings)
+    return ", ".join((*_fewer(one, settings.get("tasks", 0), settings.get("runs", 1)), *_only(one)))
+
+
+def fewer_words(settings: Mapping[str, Any]) -> str:
+    """Describe what keeps a run from being whole: fewer tasks or attempts than its suite has."""
+    one = Narrowing.stored(settings)
+    return ", ".join(_fewer(one, settings.get("tasks", 0), settings.get("runs", 1)))
+
+
+def change_words(settings: Mapping[str, Any]) -> str:
+    """Describe, from the settings of a run, what it changed in its suite; "" for nothing."""
+    one = Narrowing.stored(settings)
+    model = [f"{'models' if len(one.models) > 1 else 'model'} {_listed(one.models)}"]
+    return ", ".join((*(model if one.models else ()), *_changes(one)))
+
+
+def _fewer(one: Narrowing, tasks: int, runs: int) -> Iterator[str]:
+    if one.of_tasks is not None and tasks < one.of_tasks:
+        share = f"{tasks:,} of {plural(one.of_tasks, 'task')}"
         if one.sample:
-            how = f"drawn at random, seed {one.seed or 0}"
+            yield f"{share} drawn at random (seed {one.seed or 0})"
         elif one.tasks:
-            how = _listed(one.tasks) + (f", the first {one.limit}" if one.limit else "")
-        yield f"{tasks:,} of {few:,} tasks ({how})"
+            yield f"{share} ({_listed(one.tasks)})"
+        else:
+            yield f"the first {share}"
     if one.of_runs is not None and runs < one.of_runs:
-        yield f"{runs:,} of {one.of_runs:,} attempts at each task"
+        yield f"{runs:,} of {plural(one.of_runs, 'attempt')} at each task"
+
+
+def _only(one: Narrowing) -> Iterator[str]:
     for word, names in (("subject", one.subjects), ("tier", one.tiers)):
         if names:
             yield f"only {word}{'s' if len(names) > 1 else ''} {_listed(names)}"
-
-
-def change_words(narrowing: Narrowing) -> Iterator[str]:
-    """Describe what a run changed in its suite."""
-    if narrowing.models:
-        several = len(narrowing.models) > 1
-        yield f"model{'s' if several else ''} {_listed(narrowing.models)}"
-    yield from _changes(narrowing)
 
 
 def option_words(narrowing: Narrowing) -> list[str]:

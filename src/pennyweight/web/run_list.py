@@ -76,6 +76,7 @@ def _fits(run: RunRow, wanted: Mapping[str, str]) -> bool:
 
 def _trend(found: list[RunRow], suite: str) -> dict[str, str] | None:
     known = [r for r in found if r.suite == suite and r.value is not None and r.status != "running"]
+    known = [r for r in known if not r.narrowed]
     known = [r for r in known if r.metric == known[0].metric]
     if len(known) < 2:
         return None

@@ -21,7 +21,7 @@ from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render import record as record_texts
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.repeats import repeat_words
-from pennyweight.render.view import families, key_figures, run_facts, side_rows
+from pennyweight.render.view import families, key_figures, narrowed_to, run_facts, side_rows
 from pennyweight.web.addresses import (
     PAGE_SIZE,
     first_number,
@@ -79,6 +79,7 @@ def run(request: Request, site: Site) -> Shown:
         "cached": cached,
         "shown": state.shown if state else "",
         "facts": run_facts(replace(found, status=status), counted, spent, live=live),
+        "narrowed": narrowed_to(found),
         "state": state,
         "remarks": remarks,
         "tags": next((r.tags for r in remarks if r.tags is not None), ()),
@@ -305,7 +306,7 @@ def report(request: Request) -> Response:
     facts = run_facts(found, cached.digest["statuses"], cached.digest["spent"])
     name = "".join(c for c in found.id if c.isascii() and (c.isalnum() or c in "-_"))[:80]
     return HTMLResponse(
-        html(Report(found.suite, cached.digest, [facts], found.id)),
+        html(Report(found.suite, cached.digest, [facts], found.id, narrowed=narrowed_to(found))),
         headers={"content-disposition": f'attachment; filename="pennyweight-{name or "run"}.html"'},
     )
 

@@ -20,6 +20,7 @@ from pennyweight.store.cells import damaged as damaged_cell
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.tables import DECISION, REMARK
+from pennyweight.suite.narrowing import part_words
 
 __all__ = ["RunState", "Store", "StoredRun"]
 
@@ -59,6 +60,8 @@ class RunRow:
     cost_usd: float | None
     subjects: tuple[str, ...]
     tiers: tuple[str, ...]
+    narrowed: str
+    """What part of its suite it has, in words; empty for all of it."""
     problem: str | None
     """Why its metrics cannot be computed."""
     tags: tuple[str, ...]
@@ -114,6 +117,7 @@ class RunListing:
                     **{f.name: row[f.name] for f in fields(RunRow) if f.name in row},
                     subjects=tuple(settings.get("subjects", ())),
                     tiers=tuple(settings.get("tiers", ())),
+                    narrowed=part_words(settings),
                     problem=problems.get(run),
                     tags=tuple(tags.get(run, ())),
                     note=notes.get(run),
