@@ -31,6 +31,7 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
     map: Mapping[str, str] | None = None,  # noqa: A002
+    where: Mapping[str, str] | None = None,
     skip_bad: bool = False,
     prices: str | Path | None = None,
     answer: str | None = None,
@@ -49,6 +50,7 @@ def compare(
     `metrics` names metrics to report; those that are means are tested too. With a `margin` such as
     `"2%"`, each is also tested for being no worse by more than that, and for being equivalent
     within it: points for rates and scores, a share of the baseline's mean for costs and times.
+    `where` leaves out records with other values, as in `score`.
 
     >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
     >>> (pair,) = compare(rows).pairs
@@ -57,9 +59,11 @@ def compare(
     """
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
     found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
-    sources, unpriced = rescored(found, columns, prices=prices)
+    sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
     options |= rules(answer, match)
-    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options)
+    request = ScoreRequest(
+        metrics, confidence, seed, map, skip_bad, progress, options, where=where or {}
+    )
     allowed = None if margin is None else _margin(margin)
     compared = comparison.compare(
         sources, request, columns, baseline, all_pairs=all_pairs, margin=allowed

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any
 
 import polars as pl
 
 from pennyweight.api.sources import run_source
-from pennyweight.define import add_measures, dtype, measure_passes, needed_measures
+from pennyweight.define import Measure, add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
 from pennyweight.render.plain import csv_table
 from pennyweight.runs.source import RunSource
+from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.store.store import Store
 from pennyweight.text.matching import MatchRule
 
@@ -30,20 +32,26 @@ def export(
     output: str | Path | None = None,
     *,
     judgments: bool = False,
+    where: Mapping[str, str] | None = None,
     store: str | Store | None = None,
 ) -> None:
     """Write the records of a run as JSONL, CSV (its cells guarded) or Parquet.
 
     The name of `output` tells the format; without one, JSONL goes to standard output. The answers
     are found by the rules of the run's suite, so a score of the file is the score of the run. With
-    `judgments`, the judgments are written in place of the records.
+    `judgments`, the judgments are written in place of the records. `where` leaves out records with
+    other values in columns or measures, such as `{"passed": "false"}`.
     """
     found = run_source(source, store) if isinstance(source, str) else source
+    if where and judgments:
+        raise UsageError("--where selects records; it does not apply to --judgments.")
     run, path = found.run, Path(output) if output is not None else None
     kind = path.suffix if path else ".jsonl"
     if kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
-    frames: Iterator[pl.DataFrame] = (_with_answers(f, found) for f in found.frames())
+    frames: Iterator[pl.DataFrame] = (
+        _with_answers(frame, found) for frame in _selected(found, where or {})
+    )
     if judgments:
         judged = found.store.judgments(run.id)
         if judged.is_empty():
@@ -71,21 +79,45 @@ def export(
                 file.write(csv_table([*head, *frame.rows()]).encode())
 
 
+def _selected(source: RunSource, where: Mapping[str, str]) -> Iterator[pl.DataFrame]:
+    """Yield the records with these values; refuse a selection without any."""
+    if not where:
+        yield from source.frames()
+        return
+    chosen = replace(source, task_columns=tuple(where))
+    measures = needed_measures(where)
+    found, present = False, set[str]()
+    for frame in source.frames():
+        table = _measured(chosen.with_task_columns(frame), measures, source.options())
+        present |= set(table.columns)
+        absent = (pl.lit(None, pl.String).alias(n) for n in where if n not in table.columns)
+        keys = (selects(column, value) for column, value in where.items())
+        kept = table.with_columns(absent).select(pl.all_horizontal(keys).fill_null(value=False))
+        if (rows := frame.filter(kept.to_series())).height:
+            found = True
+            yield rows
+    if present and not found:
+        refuse_empty(where, present)
+
+
+def _measured(
+    frame: pl.DataFrame, measures: Sequence[Measure], options: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Add measures to records, some columns of which may be absent."""
+    read = {name for one in measures for name in one.inputs if name in BY_NAME}
+    absent = sorted(read - set(frame.columns))
+    table = frame.lazy().with_columns(pl.lit(None, dtype=dtype(n)).alias(n) for n in absent)
+    return add_measures(table, measure_passes(measures, options)).collect()
+
+
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
     """Add what the run's own rules decide; `matched_by` tells scoring to leave it so."""
     options = source.options()
     rule: MatchRule = options["match_rule"]
     names = [*EXTRACTED, "correct"] if rule.kind != "exact" else [*EXTRACTED]
-    measures = needed_measures(names)
-    read = {name for one in measures for name in one.inputs if name in BY_NAME}
-    absent = sorted(read - set(frame.columns))
-    table = frame.lazy().with_columns(pl.lit(None, dtype=dtype(n)).alias(n) for n in absent)
-    table = add_measures(table, measure_passes(measures, options)).select(
-        *dict.fromkeys([*frame.columns, *names])
-    )
-    if "correct" in names:
-        table = table.with_columns(pl.lit(rule.kind).alias("matched_by"))
-    return table.collect()
+    table = _measured(frame, needed_measures(names), options)
+    table = table.select(*dict.fromkeys([*frame.columns, *names]))
+    return table.with_columns(matched_by=pl.lit(rule.kind)) if "correct" in names else table
 
 
 @contextmanager

@@ -31,6 +31,7 @@ def score(
     confidence: float = 0.95,
     seed: int = 0,
     map: Mapping[str, str] | None = None,  # noqa: A002
+    where: Mapping[str, str] | None = None,
     skip_bad: bool = False,
     per_task: str | Path | None = None,
     prices: str | Path | None = None,
@@ -49,7 +50,8 @@ def score(
 
     `source` is a path, a folder, `-`, a run (its id, a unique prefix, `latest`), several of them,
     a Polars frame or an iterable of dicts. `by` names columns to group by, `metrics` the metrics
-    to compute (default: all). `map` names the foreign column behind a column of the record.
+    to compute (default: all). `map` names the foreign column behind a column of the record. `where`
+    leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `answer`
     and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
@@ -63,11 +65,13 @@ def score(
     """
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
-    sources, unpriced = rescored(found, by, prices=prices, checks=checks)
+    sources, unpriced = rescored(found, [*by, *(where or ())], prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
     options |= rules(answer, match)
     means = Estimand.of(weight, estimand)
-    request = ScoreRequest(metrics, confidence, seed, map, skip_bad, progress, options, means)
+    request = ScoreRequest(
+        metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
+    )
     work = Scoring.of(sources, request, by, everything=per_task is not None)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)

@@ -89,7 +89,9 @@ map_option = pairs_option(
     "COLUMN=THEIRS",
 )
 
-where_option = pairs_option("--where", "Use only these records.", "COLUMN=VALUE")
+where_option = pairs_option(
+    "--where", "Use only records with this value in a column or measure.", "COLUMN=VALUE"
+)
 
 skip_bad_option = option("--skip-bad", "Leave out bad records, and count them.", is_flag=True)
 
@@ -107,6 +109,7 @@ SCORING = (
     option("--answer", "How to extract answers, such as last_number.", "RULE"),
     option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
     map_option,
+    where_option,
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
     option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),

@@ -18,6 +18,7 @@ from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, cluster, mean_values
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.selection import cell_key, selects
 from pennyweight.sources.source import Source
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER, clustered_error
@@ -72,7 +73,8 @@ class GateRecords:
         weight = pl.col("weight").cast(pl.Float64, strict=False).fill_null(1.0)
         for column, weights in policy.weights.items():
             if weights:
-                weight *= _key(column).replace_strict(weights, default=1.0, return_dtype=pl.Float64)
+                key = cell_key(column)
+                weight *= key.replace_strict(weights, default=1.0, return_dtype=pl.Float64)
         return replace(
             self,
             frame=self.frame.with_columns(weight.alias(WEIGHT)),
@@ -82,7 +84,7 @@ class GateRecords:
 
     def where(self, select: Sequence[tuple[str, str]]) -> GateRecords:
         """Keep the records with these values, ignoring case and surrounding white space."""
-        keys = [_key(column) == value.strip().lower() for column, value in select]
+        keys = [selects(column, value) for column, value in select]
         return replace(self, frame=self.frame.filter(keys)) if keys else self
 
     def about(self, gate: Gate) -> GateRecords:
@@ -91,7 +93,8 @@ class GateRecords:
 
     def values_in(self, column: str) -> list[str]:
         """Return the distinct values of a column, in lower case and stripped."""
-        return self.frame.select(_key(column).unique().sort().drop_nulls()).to_series().to_list()
+        found = self.frame.select(cell_key(column).unique().sort().drop_nulls())
+        return found.to_series().to_list()
 
     def estimate(self, metric: str, confidence: float) -> Estimate:
         """Estimate a metric, or a composite of the policy."""
@@ -265,10 +268,6 @@ def _with_open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
             names = [name for name in row["undecided"] if name not in expected]
         lists[row["index"]] = names or None
     return frame.drop(_ROLES).with_columns(pl.Series(MUST_NOT, lists, dtype=pl.List(pl.String)))
-
-
-def _key(column: str) -> pl.Expr:
-    return pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:

@@ -127,7 +127,7 @@ class RunSource(Source):
         wanted = None if names.all else frozenset((*names, "extra")) if self.task_columns else names
         for read in self.frames(wanted):
             self._check_logprobs(read)
-            frame = self._with_task_columns(read)
+            frame = self.with_task_columns(read)
             yield Rows(self.name, frame.lazy(), range(first, first + frame.height))
             first += frame.height
 
@@ -141,7 +141,7 @@ class RunSource(Source):
             if read_logprobs(text) is None:
                 raise damaged(f"logprobs of a record is {text!r:.60}, which is no list of pairs")
 
-    def _with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the further columns of the tasks, which records store as JSON."""
         missing = [name for name in self.task_columns if name not in frame.columns]
         if not missing or "extra" not in frame.columns:

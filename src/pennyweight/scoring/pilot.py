@@ -19,6 +19,7 @@ from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.groups import cluster
 from pennyweight.scoring.pairs import Compared
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.selection import selects
 from pennyweight.sources.source import Source
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.paired import Kind
@@ -119,10 +120,7 @@ class PilotRecords:
 
     def where(self, select: Sequence[tuple[str, str]]) -> PilotRecords:
         """Keep the records that a gate selects."""
-        keys = [
-            pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase() == v.strip().lower()
-            for c, v in select
-        ]
+        keys = [selects(column, value) for column, value in select]
         return replace(self, frame=self.frame.filter(keys)) if keys else self
 
     def headline(self) -> str:

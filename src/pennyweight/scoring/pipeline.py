@@ -26,6 +26,7 @@ from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
 from pennyweight.scoring.scores import Group, Statistics
+from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.sources.source import Source
@@ -72,6 +73,8 @@ class ScoreRequest:
     progress: Callable[[int], None] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     estimand: Estimand = USUAL
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Values of columns or measures: other records are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,9 @@ class Scoring:
                 f"The confidence is {request.confidence:g}; it must be between 0 and 1."
             )
         mapped = ColumnMapping.of(request.map or {})
-        plan = _Plan.of(chosen, list(by), mapped, options, everything=everything, also=also)
+        plan = _Plan.of(
+            chosen, list(by), mapped, options, request.where, everything=everything, also=also
+        )
         return cls(chosen, options, request, plan)
 
     def measure(self, sources: Sequence[Source], sink: PerTask | None = None) -> Measured:
@@ -113,6 +118,10 @@ class Scoring:
         plan = self.plan
         loaded = load(sources, plan.wanted, plan.measure, plan.taker(sink), self.request.progress)
         frame, doubles = _gather(loaded, plan, skip_bad=self.request.skip_bad)
+        if plan.where and not frame.height:
+            theirs = plan.wanted.mapping.sources
+            known = {n for n in plan.where if loaded.present & {*theirs.get(n, (n,))}}
+            refuse_empty(plan.where, known | loaded.present)
         unused = () if _own_options(sources) else _unused(loaded, plan)
         return Measured(frame, loaded, doubles, unused)
 
@@ -138,7 +147,7 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
     mapped = plan.wanted.mapping.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
-    return tuple(sorted(loaded.present - known - set(plan.by) - own))
+    return tuple(sorted(loaded.present - known - {*plan.by, *plan.where} - own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,7 @@ class _Plan:
     used: set[str]
     """The kept columns that are needed after duplicate attempts were found."""
     by: list[str]
+    where: Mapping[str, str]
 
     @classmethod
     def of(
@@ -159,27 +169,33 @@ class _Plan:
         by: list[str],
         mapped: ColumnMapping,
         options: Mapping[str, Any],
+        where: Mapping[str, str],
         *,
         everything: bool,
         also: Collection[str] = (),
     ) -> _Plan:
         inputs = needed_columns(metrics, options) | {*DESCRIBED, *also}
-        behind = needed_measures([*sorted(inputs), *by])
-        read = {*KEY, "status", "error", *by, *inputs, *(n for m in behind for n in m.inputs)}
+        behind = needed_measures([*sorted(inputs), *by, *where])
+        read = {*KEY, "status", "error", *by, *where, *inputs}
+        read |= {n for m in behind for n in m.inputs}
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
-        others = [n for n in dict.fromkeys((*by, *also)) if n not in {*BY_NAME, *MEASURES, FILE}]
+        own = {*BY_NAME, *MEASURES, FILE}
+        others = [n for n in dict.fromkeys((*by, *where, *also)) if n not in own]
         return cls(
             RecordConverter(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
             sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
             {*by, "task_id", "status", *SIDE, *inputs},
             by,
+            where,
         )
 
     def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the measures to the records of one chunk, and drop the long texts."""
         for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
             frame = frame.with_columns(one)
+        if self.where:
+            frame = frame.filter(selects(column, value) for column, value in self.where.items())
         return frame if self.wanted.everything else frame.select(self.keep)
 
     def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
