@@ -294,6 +294,19 @@ def test_a_server_that_is_not_there_is_told_when_time_is_up(folder: Path) -> Non
     assert "Raise the limits" not in said
 
 
+def test_a_server_that_never_answered_is_told_at_once_and_given_up(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pennyweight.engine.limiter.UNREACHED", 0.1)
+    write(subjects="[{model: openai/x, base_url: 'http://127.0.0.1:9/v1'}]")
+    said = run("s.yaml", code=4).err
+    first = "First failure: openai/x: Cannot connect to 127.0.0.1:9:"
+    hint = "Is http://127.0.0.1:9 right, and is the server running?"
+    assert said.index(first) < said.index(hint) < said.index("0 of 2 attempts made")
+    assert "has not answered a single call." in said
+    assert "Continue later with: pennyweight run --resume" in said
+
+
 def test_the_command_that_resumes_records_and_groups_as_before(folder: Path) -> None:
     Path("told_model.py").write_text(
         "from pathlib import Path\n\ndef answer(text):\n"

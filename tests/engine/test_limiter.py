@@ -266,8 +266,33 @@ def test_a_wait_that_is_too_long_closes_the_account(clock: Clock) -> None:
     assert limiter.reason == AccountClosed(account, ClosedBecause.LONG_WAIT, 86_400.0)
 
 
+@pytest.mark.parametrize(
+    ("failure", "seconds"),
+    [
+        (CallError("connection", "Cannot connect.", sent=False), module.UNREACHED),
+        (CallError("server", "It failed.", status=500), module.UNANSWERED),
+        (CallError("malformed", "It is HTML."), module.UNANSWERED),
+        (CallError("rate_limit", "Too fast.", status=429), module.PATIENCE),
+    ],
+)
+def test_what_never_answered_is_given_up_after_seconds(
+    failure: CallError, seconds: float, clock: Clock
+) -> None:
+    limiter = Limiter(4)
+    limiter.failed(failure)
+    for _ in range(10):
+        clock.now += seconds / 10
+        assert not limiter.is_closed
+        limiter.failed(failure)
+    clock.now += 1
+    limiter.failed(failure)
+    never = AccountClosed(limiter.account, ClosedBecause.NEVER_ANSWERED, seconds, str(failure))
+    assert limiter.reason == never
+
+
 def test_no_answer_for_ten_minutes_closes_the_account(clock: Clock) -> None:
     limiter = Limiter(4)
+    limiter.succeeded()
     for _ in range(20):
         limiter.failed(error("timeout"))
         clock.now += 31
@@ -281,6 +306,7 @@ def test_no_answer_for_ten_minutes_closes_the_account(clock: Clock) -> None:
 
 def test_one_answer_in_between_keeps_it_open(clock: Clock) -> None:
     limiter = Limiter(4)
+    limiter.succeeded()
     for _ in range(100):
         clock.now += 60
         limiter.failed(error("connection"))

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from pennyweight.models.failure import from_status, retry_after
+from pennyweight.models.failure import address_hint, from_status, retry_after
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,22 @@ def test_a_wait_that_is_too_long_is_not_tried_again() -> None:
 
 def test_a_long_foreign_text_is_shortened() -> None:
     assert len(str(from_status(500, {}, "x" * 100_000))) < 700
+
+
+@pytest.mark.parametrize(
+    ("status", "url", "hint"),
+    [
+        (404, "http://h:1/chat/completions", "Does base_url lack /v1?"),
+        (405, "http://h:1/chat/completions", "Does base_url lack /v1?"),
+        (501, "http://h:1/v1/chat/completions", "Check base_url and the name of the model."),
+    ],
+)
+def test_a_wrong_path_is_not_retried_and_names_the_address(status, url, hint):
+    error = from_status(status, {}, "")
+    assert (error.kind, error.retryable) == ("not_found", False)
+    assert address_hint(error, url, versioned=True) == f"{url} was called. {hint}"
+
+
+def test_other_failures_have_no_hint_about_the_address():
+    for status in (401, 429, 500):
+        assert address_hint(from_status(status, {}, ""), "http://h/v1", versioned=True) == ""

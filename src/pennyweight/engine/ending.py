@@ -21,6 +21,8 @@ class ClosedBecause(StrEnum):
     """It asks for a longer pause than Pennyweight waits."""
     SILENT = "silent"
     """It has not answered for a long time."""
+    NEVER_ANSWERED = "never_answered"
+    """It has not answered a single call: a wrong address, or a server that is not running."""
     REFUSED = "refused"
     """It refused many calls in a row: its key, its quota, or an unknown model."""
 

@@ -25,6 +25,8 @@ USUAL = 128
 """Up to this concurrency, a crash loses only the calls in flight."""
 PATIENCE = 600.0
 """Seconds without any reply after which an account is closed."""
+UNREACHED, UNANSWERED = 3.0, 30.0
+"""The same for an account that never answered: it cannot be connected to, or only fails."""
 FEW, MANY = 6, 10
 """Failures in a row that an account must have before it is closed, and refusals that close it."""
 REFUSALS = frozenset({"auth", "quota", "not_found"})
@@ -77,7 +79,8 @@ class Limiter:
         self._failures = 0
         self._down_since: float | None = None
         self._in_row = 0
-        self._answered = False
+        self.has_answered = False
+        """Whether there was ever a reply."""
         self._refused: dict[str, int] = {}
         self._unknown: dict[str, AccountClosed] = {}
         self._old = self._sent_before = 0
@@ -150,7 +153,7 @@ class Limiter:
     def succeeded(self) -> None:
         """Note a reply; after a round of them, check whether growing has helped."""
         self._failures = self._in_row = 0
-        self._answered = True
+        self.has_answered = True
         self._refused.clear()
         self._down_since = None
         self._old -= self._old > 0
@@ -212,7 +215,7 @@ class Limiter:
         if error.kind == "rate_limit":
             return now - since > LIMITED
         silent = self._down_since is not None and now - self._down_since > 1.0
-        down = self._answered and silent and error.kind in {"server", "connection"}
+        down = self.has_answered and silent and error.kind in {"server", "connection"}
         return not down or now - since > DOWN
 
     def _lose_patience(self, error: CallError, now: float, model: str) -> None:
@@ -229,8 +232,17 @@ class Limiter:
         self._in_row += 1
         if self._down_since is None:
             self._down_since = now
-        if self._in_row >= FEW and now - self._down_since > PATIENCE:
-            self.close(AccountClosed(self.account, ClosedBecause.SILENT, PATIENCE, str(error)))
+        silent, patience = now - self._down_since, self._patience(error)
+        if self._in_row >= FEW and silent > patience:
+            because = ClosedBecause.SILENT if self.has_answered else ClosedBecause.NEVER_ANSWERED
+            self.close(AccountClosed(self.account, because, patience, str(error)))
+
+    def _patience(self, error: CallError) -> float:
+        """Return the seconds of silence to wait for: seconds if it may be a wrong address."""
+        if self.has_answered or error.kind == "rate_limit" or error.reported:
+            return PATIENCE
+        unreached = error.kind == "connection" and not error.sent
+        return min(PATIENCE, UNREACHED if unreached else UNANSWERED)
 
     def _refuse(self, error: CallError, model: str) -> None:
         """Count a refusal; many in a row close the account, or the one model they concern."""

@@ -19,6 +19,8 @@ class Tally:
     retried: str = ""
     """The kind of the last error that was retried."""
     last_error: str = ""
+    first_error: str = ""
+    """The first failure, which is told at once: it may be a wrong address."""
     paused_until: float = 0.0
     """When the account that failed last is called again (monotonic)."""
     interrupted: bool = False

@@ -144,6 +144,8 @@ class Workforce:
                         limiter.succeeded()
                         return await finish(result, rows, tries)
                     limiter.failed(error, model.name)
+                    if not limiter.has_answered and error.kind != "rate_limit":
+                        tally.first_error = tally.first_error or f"{model.name}: {error}"
                     first_failure = first_failure or monotonic()
                     enough = tally.stopping or limiter.is_enough(error, tries, first_failure)
                     if enough or not error.retryable:

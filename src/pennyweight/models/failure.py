@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar, get_args
+from urllib.parse import urlsplit
 
 from pennyweight.errors import PennyweightError
 from pennyweight.models.model import Usage
@@ -26,11 +28,13 @@ _STATUS: dict[int, Kind] = {
     402: "quota",
     403: "auth",
     404: "not_found",
+    405: "not_found",
     408: "timeout",
     409: "server",
     413: "too_large",
     425: "server",
     429: "rate_limit",
+    501: "not_found",
 }
 
 _WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
@@ -54,6 +58,7 @@ _MESSAGES: dict[str, str] = {
 }
 
 MAX_SHOWN_CHARACTERS = 500
+_VERSION = re.compile(r"/(v[0-9]|openai)", re.IGNORECASE)
 
 LONGEST_WAIT = 300.0
 """Seconds. If a provider asks for a longer wait, the call fails; the run can be resumed."""
@@ -104,6 +109,26 @@ class CallError(PennyweightError):
         """Whether the same call can succeed later, and soon enough to wait for it."""
         soon = (self.retry_after or 0.0) <= LONGEST_WAIT
         return self.kind in RETRYABLE and soon and not self.final
+
+
+def address_hint(error: CallError, url: str, *, versioned: bool) -> str:
+    """Return what to check about an address after an error that a wrong one would cause.
+
+    `versioned` says that servers of this kind usually have /v1 in their address.
+
+    >>> refused = CallError("connection", "Cannot connect.", sent=False)
+    >>> address_hint(refused, "http://127.0.0.1:8000/v1/chat/completions", versioned=True)
+    'Is http://127.0.0.1:8000 right, and is the server running?'
+    """
+    parts = urlsplit(url)
+    place = f"{parts.scheme}://{parts.netloc}"
+    if error.kind == "connection" and not error.sent:
+        return f"Is {place} right, and is the server running?"
+    if error.kind not in {"not_found", "malformed"}:
+        return ""
+    if versioned and not _VERSION.search(parts.path):
+        return f"{url} was called. Does base_url lack /v1?"
+    return f"{url} was called. Check base_url and the name of the model."
 
 
 def malformed(what: str) -> CallError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from pennyweight.models.failure import CallError, shorten
+from pennyweight.models.failure import CallError, address_hint, shorten
 from pennyweight.models.keys import Key
 from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.providers import DEFAULT_TIMEOUT
@@ -50,6 +50,7 @@ class RemoteModel(Model):
         self.ignores = wire.IGNORES
         self._model, self._wire, self._encode, self._key = model, wire, encode, key
         headers = wire.headers(key.reveal() if key else None)
+        self._base_url = base_url.rstrip("/")
         self._transport = Transport(base_url, headers, timeout)
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
@@ -72,7 +73,7 @@ class RemoteModel(Model):
             read = parse(answer, exact="tools" in body)
             return self._wire.decode(read, answer.latency_ms)
         except CallError as wrong:
-            failed = self._explained(wrong)
+            failed = self._explained(wrong, path)
         raise failed
 
     def _cleaned(self, answer: Answer) -> Answer:
@@ -85,9 +86,11 @@ class RemoteModel(Model):
             return CallError("bad_request", text, status=answer.status)
         return self._wire.error(answer.status, answer.headers, answer.body)
 
-    def _explained(self, wrong: CallError) -> CallError:
-        """Remove the key from an error, and add advice to one that concerns the key."""
-        advice = ""
+    def _explained(self, wrong: CallError, path: str) -> CallError:
+        """Remove the key from an error, and add advice to one that concerns key or address."""
+        url = f"{self._base_url}{path}"
+        hint = address_hint(wrong, url, versioned=path.startswith("/chat/"))
+        advice = f" {hint}" if hint else ""
         if wrong.kind == "auth":
             key = self._key
             advice = f" Check the key in {key.variable}." if key else " Name a key with key_env."

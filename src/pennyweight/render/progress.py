@@ -18,6 +18,7 @@ from pennyweight.engine.tally import Tally
 from pennyweight.judges.phases import Phase
 from pennyweight.store.store import Row
 from pennyweight.text.format import money, share
+from pennyweight.text.safe import clean
 
 TERMINAL_SECONDS, LINE_SECONDS = 0.25, 10.0
 """Seconds between two updates in a terminal, and between two lines elsewhere."""
@@ -43,7 +44,7 @@ class Progress(io.TextIOBase):
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []
         self.correct = self.judged = 0
-        self.printed = ""
+        self.printed = self.told = ""
         self.state: tuple[Tally, Budget] | None = None
         self.stops = False
         self.lock = threading.Lock()
@@ -80,6 +81,7 @@ class Progress(io.TextIOBase):
             now = time.monotonic()
             if self.state is None:
                 return
+            self._tell_first(self.state[0].first_error)
             stops = self.state[0].stopping and not self.stops
             if now - self.shown < self.pause and not stops:
                 return
@@ -87,6 +89,12 @@ class Progress(io.TextIOBase):
             self._count()
             line = self.line(*self.state, now)
             self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
+
+    def _tell_first(self, error: str) -> None:
+        """Print the first failure at once: nothing may answer at this address."""
+        if error and not self.told:
+            self.told = clean(f"First failure: {error}")
+            self._write(f"\r\x1b[K{self.told}\n" if self.live else f"{self.told}\n")
 
     def write(self, text: str) -> int:
         """Print text above the line; in a terminal only whole lines, since an update clears one."""
@@ -136,6 +144,8 @@ class Progress(io.TextIOBase):
     def end(self) -> None:
         """Stop updating, and clear the line."""
         self.ended.set()
+        if self.state:
+            self._tell_first(self.state[0].first_error)
         if self.thread is not None:
             self.thread.join()
         if self.live:

@@ -55,6 +55,8 @@ def stop_sentence(reason: StopReason) -> str:
                 return clean(f"{name} asks to wait {duration(amount * 1_000)}.")
             if because is ClosedBecause.SILENT:
                 return clean(f"{name} has not answered any call for {amount / 60:g} min. {error}")
+            if because is ClosedBecause.NEVER_ANSWERED:
+                return clean(f"{name} has not answered a single call. {error}")
             return clean(f"{name} refused {plural(round(amount), 'call')} in a row. {error}")
         case TakenOver():
             return "Another process continued this run."
