@@ -1,6 +1,7 @@
 """Fixtures and hooks that all tests share."""
 
 import os
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -16,6 +17,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("pennyweight")
+
+
+@pytest.fixture(autouse=True)
+def _no_scores_of_other_tests():
+    """Scores are declared when their records are read, for the whole process."""
+    yield
+    if "pennyweight.define" in sys.modules:
+        from pennyweight.define import MEASURES, METRICS
+
+        for declared in (MEASURES, METRICS):
+            for name in [n for n, one in declared.items() if one.family == "scores"]:
+                del declared[name]
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pennyweight.define import metric as metric
     from pennyweight.models.model import Reply as Reply
     from pennyweight.models.model import Request as Request
+    from pennyweight.scorers.declaration import scorer as scorer
     from pennyweight.scoring.comparison import Comparison as Comparison
     from pennyweight.scoring.per_task import PerTaskResult as PerTaskResult
     from pennyweight.scoring.sample_plan import SamplePlan as SamplePlan
@@ -58,6 +59,7 @@ _PUBLIC = {
     "resume": "pennyweight.api.run",
     "run": "pennyweight.api.run",
     "score": "pennyweight.api.score",
+    "scorer": "pennyweight.scorers.declaration",
 }
 
 __all__ = list(_PUBLIC)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pennyweight import measures as _measures  # noqa: F401
 from pennyweight import metrics as _metrics  # noqa: F401
 from pennyweight.define import MEASURES, METRICS, Metric, metric_named
+from pennyweight.metrics.scores import FAMILY, declare_scores
 from pennyweight.record import COLUMNS
 
-__all__ = ["FAMILIES", "MEASURES", "METRICS", "chosen", "columns_behind", "metric_named"]
+__all__ = [
+    "FAMILIES",
+    "MEASURES",
+    "METRICS",
+    "chosen",
+    "columns_behind",
+    "declare_scores",
+    "metric_named",
+    "standard",
+]
 
 FAMILIES = {
     "answer": "Answers",
+    "scores": "Scores",
     "calibration": "Calibration",
     "diversity": "Diversity",
     "reasoning": "Reasoning",
@@ -34,11 +45,20 @@ _SOURCES = {
 """The columns behind a measure, where they are not simply its inputs."""
 
 
-def chosen(names: list[str] | None) -> list[Metric]:
-    """Return metrics by name, in the order of the families; all of them if none is named."""
-    picked = [metric_named(n) for n in names] if names else list(METRICS.values())
+def chosen(names: list[str] | None, scores: Sequence[str] = ()) -> list[Metric]:
+    """Return metrics by name, in the order of the families; all of them if none is named.
+
+    Of the metrics of scores, all means those in `scores`: others are of other records.
+    """
+    every = [*standard(), *scores]
+    picked = [metric_named(n) for n in names or every]
     order = list(FAMILIES)
     return sorted(picked, key=lambda m: order.index(m.family) if m.family in order else len(order))
+
+
+def standard() -> list[str]:
+    """Return the names of the metrics that any records have, which are all but those of scores."""
+    return [name for name, metric in METRICS.items() if metric.family != FAMILY]
 
 
 def columns_behind(names: Iterable[str]) -> list[str]:
@@ -51,6 +71,8 @@ def columns_behind(names: Iterable[str]) -> list[str]:
 
     def behind(name: str) -> str:
         derived = name in MEASURES and name not in recorded
+        if derived and MEASURES[name].family == FAMILY:
+            return f"the score {name}"
         return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
 
     return list(dict.fromkeys(map(behind, names)))

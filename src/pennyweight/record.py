@@ -264,6 +264,7 @@ _DECLARED: tuple[Column, ...] = (
     _number("weight", "The weight of the task; 1 if missing."),
     Column("required", "boolean", "Whether the task must pass for a release to pass."),
     _text("checks", "Every check's verdict with its evidence, as JSON."),
+    _text("scores", "The scores that scorers gave the record, by name, as JSON."),
 )
 
 COLUMNS = tuple(column for column in _DECLARED if column.origin != "run")

@@ -54,6 +54,7 @@ HOSTILE = {
     "examples": suite(MODEL, more="examples: secret.jsonl"),
     "recording": suite('"replay:secret.jsonl"'),
     "judge": suite(MODEL, more='judge: {model: "python:evil:f"}'),
+    "scorers": suite(MODEL, more="scorers: [evil.py]"),
     "rubric": suite(MODEL, more=f"judge: {{model: {MODEL}, rubric: rubric.yaml}}"),
 }
 SHOWN = {
@@ -68,6 +69,7 @@ SHOWN = {
     "examples": "secret.jsonl",
     "recording": "call replay:secret.jsonl",
     "judge": "call the function evil:f",
+    "scorers": "run the scorers in",
     "rubric": "rubric.yaml",
 }
 

@@ -51,10 +51,10 @@ def gate(
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds. A run that was stopped early is tested by its plan.
     """
+    where = where or {}
+    sources = _sources(source, where, store)  # before the policy, which may name their scores
     loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
     metrics = needed_metrics(loaded)
-    where = where or {}
-    sources = _sources(source, where, store)
     runs = runs_of(sources)
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = _stamp(run) if run else ""

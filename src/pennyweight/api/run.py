@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -101,6 +101,8 @@ class RunResult:
     """What the whole run cost so far, judges included."""
     broken_checks: int = 0
     """How many checks raised an error."""
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed, and with which error first."""
     judgings: tuple[JudgingResult, ...] = ()
     verdict: Verdict | None = None
     """The verdict of the policy, for a run that ends when it is decided."""
@@ -362,6 +364,7 @@ class _Job:
             failures=tuple(failures(self.run.id, self.store)) if tally.errors else (),
             spent=self.store.spent(self.run.id),
             broken_checks=outcome.broken,
+            score_errors=outcome.score_errors,
             judgings=judgings,
             verdict=verdict,
             is_early_stopping=is_early_stopping,

@@ -20,7 +20,10 @@ from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
+    from pennyweight.scorers.loader import Named
     from pennyweight.store.store import Store
+
+    Scorers = Named | Sequence[Named]
 
 
 def score(
@@ -36,6 +39,7 @@ def score(
     per_task: str | Path | None = None,
     prices: str | Path | None = None,
     checks: str | Path | None = None,
+    scorers: Scorers = (),
     answer: str | None = None,
     match: str | None = None,
     scorer: str | None = None,
@@ -53,7 +57,8 @@ def score(
     to compute (default: all). `map` names the foreign column behind a column of the record. `where`
     leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
-    and `checks` name a price list and a suite by which runs are priced and checked again. `answer`
+    and `checks` name a price list and a suite by which runs are priced and checked again. `scorers`
+    are functions, names or files (`scorers.py`) that score the records now. `answer`
     and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
     suite, or of the verdict in another tool's log; `scorer` and `filter` choose among the scores of
     such a log. With `weight="tasks"`, means count each task once, however often it was attempted.
@@ -72,6 +77,7 @@ def score(
     request = ScoreRequest(
         metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
     )
+    sources, failed = scored(sources, scorers, request, checks)
     work = Scoring.of(sources, request, by, everything=per_task is not None)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)
@@ -85,6 +91,7 @@ def score(
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,
         unpriced=unpriced,
+        score_errors=failed,
         estimand=means,
     )
 
@@ -151,6 +158,27 @@ def rescored(
         if listed and name not in listed.of(run.run)
     ]
     return [again.get(id(one), one) for one in sources], tuple(dict.fromkeys(unpriced))
+
+
+def scored(
+    sources: list[Source],
+    scorers: Scorers,
+    request: ScoreRequest,
+    checks: str | Path | None = None,
+) -> tuple[list[Source], Mapping[str, tuple[int, str]]]:
+    """Score records now, by scorers or those of the suite that `checks` names.
+
+    Also return how often each scorer failed, and with which error first.
+    """
+    named = [scorers] if isinstance(scorers, str | Path) or callable(scorers) else list(scorers)
+    suite = runs_of(sources)[0].checks if checks is not None else None
+    if not named and not (suite and suite.scorers):
+        return sources, {}
+    from pennyweight.runs.scores import scored_now  # noqa: PLC0415
+    from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
+
+    own = suite.scorers if suite else ()
+    return scored_now(sources, find_scorers([*own, *named]), request)
 
 
 def rules(answer: str | None, match: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.catalogue import declare_scores
 from pennyweight.errors import InputError, UsageError
 from pennyweight.runs.source import RunSource
 from pennyweight.sources.discovery import file_sources
@@ -58,6 +59,7 @@ def resolve(
     if problems:
         raise InputError(problems)
     refuse_repeats(one.name for one in sources if isinstance(one, FileSource | LogSource))
+    declare_scores(column for source in sources for column in source.score_columns())
     return sources
 
 

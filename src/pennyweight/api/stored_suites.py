@@ -10,6 +10,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pennyweight.api.pages.suite_preview import read_tree, write_tree
@@ -24,6 +25,7 @@ from pennyweight.store.store import StoredRun
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.loader import load_judging, load_outline, load_suite
 from pennyweight.suite.narrowing import Narrowing, option_words
+from pennyweight.suite.scorers import confirmed_scorers
 from pennyweight.suite.values import Judging, Limits, LoadedSuite, Price, Subject
 
 Trust = Callable[[StoredRun, Sequence[str]], bool]
@@ -64,6 +66,7 @@ def open_stored(
     confirm([*uses(outline), *noted])
     suite, needed = _audited(given, text, by, chosen)
     confirm(needed)
+    suite = replace(suite, scorers=confirmed_scorers(suite))  # they were not loaded yet
     for subject in suite.subjects:  # its function was not loaded yet
         if problem := check_subject(subject):
             raise UsageError(problem)

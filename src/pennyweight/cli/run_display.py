@@ -129,6 +129,11 @@ class RunDisplay(Watcher, io.TextIOBase):
         failed = sum(result.errors.values())
         if result.broken_checks:
             _print(broken_sentence(run, result.broken_checks))
+        if result.score_errors:
+            from pennyweight.render.scores import score_error_lines
+
+            for line in score_error_lines(result.score_errors):
+                _print(line)
         for note in result.notes:
             self.note(note)
         if result.is_early_stopping:

@@ -37,6 +37,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 )
 @record_options
 @option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
+@option("--scorers", "Score the records now by this scorer, or by those in FILE.py.", "NAME")
 @option("--per-task", "Also write each record with its measures to FILE.", "FILE")
 def command(
     sources: tuple[str, ...],
@@ -46,6 +47,7 @@ def command(
     sort: str | None,
     estimand: str,
     checks: str | None,
+    scorers: str | None,
     per_task: str | None,
     store: str | None,
     format: str,
@@ -60,14 +62,14 @@ def command(
     """
     from pennyweight.api.score import score
     from pennyweight.api.sources import resolve
-    from pennyweight.render.scores import render
+    from pennyweight.render.scores import render, score_error_lines
 
     options = scoring_options(**scoring)
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources, store, **logs)
     if sort and metric:
         metric = [*metric, sort]
-    files: dict[str, Any] = {"per_task": per_task, "checks": checks}
+    files: dict[str, Any] = {"per_task": per_task, "checks": checks, "scorers": scorers or ()}
     scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
@@ -77,5 +79,7 @@ def command(
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])
+    for line in score_error_lines(scores.score_errors):
+        click.echo(line, err=True)
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)

@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.runs.code_checks import run_code_checks
 from pennyweight.runs.observations import save_suite_scenarios
+from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.loader import load_suite
@@ -46,6 +47,8 @@ class AttemptsResult:
     interrupted: bool
     broken: int = 0
     """How many of the suite's own checks raised an error."""
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed, and with which error first."""
 
     @property
     def missing(self) -> int:
@@ -161,8 +164,19 @@ class _Execution:
         status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
         store.set_run(run.id, status=status, ended=time.time())
         broken = 0 if tally.lost else run_code_checks(suite, run, store)
+        failed = {} if tally.lost else self._score()
         run = replace(run, status=status)
-        return AttemptsResult(run, tally, store.spent(run.id), interrupted, broken)
+        return AttemptsResult(run, tally, store.spent(run.id), interrupted, broken, failed)
+
+    def _score(self) -> Mapping[str, tuple[int, str]]:
+        """Run the scorers of the suite; also remove the scores of those that it no longer has."""
+        run = self.store.find(self.run.id)
+        if not self.suite.scorers and not run.settings.get("scores"):
+            return {}
+        from pennyweight.runs.scores import run_scorers  # noqa: PLC0415 - it loads all of scoring
+
+        with suite_folder(Path(self.suite.path).parent):
+            return run_scorers(self.suite.scorers, run, self.store)
 
     async def _make(self, models: Mapping[str, Model], todo: Iterator[Attempt]) -> bool:
         """Run the engine until it ends; return whether a signal interrupted it."""

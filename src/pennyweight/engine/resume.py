@@ -170,12 +170,14 @@ def place_of(suite: LoadedSuite) -> str:
 
 def task_columns(task: Task) -> dict[str, Any]:
     """Return the columns of a record that repeat its task and were not sent to the model."""
+    context = {} if task.context is None else {"context": task.context}
+    further = {**task.extra, **context}
     return {
         "target": storable(task.target),
         "category": storable(task.category),
         "capability": storable(task.capability),
         "pass_score": task.pass_score,
-        "extra": json.dumps(dict(task.extra), default=str) if task.extra else None,
+        "extra": json.dumps(further, default=str) if further else None,
     }
 
 

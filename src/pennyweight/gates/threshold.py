@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pennyweight.define import Metric
 from pennyweight.errors import UsageError
+from pennyweight.metrics.scores import FAMILY
 from pennyweight.schema.tree import Written
 from pennyweight.text.format import declared, with_unit
 from pennyweight.text.notation import SHARE
@@ -109,7 +110,9 @@ class Threshold:
         if metric.better and sign != "=" and threshold.upwards != (metric.better == "higher"):
             right = cls(">=" if metric.better == "higher" else "<=", value, kind)
             better = f"{metric.name} is better when {metric.better}"
-            raise UsageError(f"{better}, so {threshold} asks for bad values; write '{right}'.")
+            other = "lower" if metric.better == "higher" else "higher"
+            own = f', or declare it with @scorer(better="{other}")' * (metric.family == FAMILY)
+            raise UsageError(f"{better}, so {threshold} asks for bad values; write '{right}'{own}.")
         if threshold.vacuous and amount.sign is None and not amount.unit and value == 1:
             raise UsageError(
                 f"{metric.name}: 1 means 100 %, which every value meets; write 1% or 100%."

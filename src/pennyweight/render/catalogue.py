@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from pennyweight.catalogue import FAMILIES, MEASURES, METRICS, chosen, columns_behind
+from pennyweight.catalogue import (
+    FAMILIES,
+    MEASURES,
+    METRICS,
+    chosen,
+    columns_behind,
+    standard,
+)
 from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, json_text, markdown_table, wrapped
@@ -35,7 +42,7 @@ def tabled(known: Mapping[str, bool]) -> list[str]:
 
     Of all metrics, those of repeated attempts are shown as far as tasks were repeated.
     """
-    if not set(METRICS) <= set(known):
+    if not set(standard()) <= set(known):
         return list(known)
     family = {name: METRICS[name].family if name in METRICS else "" for name in known}
     return [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import tabled, why_missing
 from pennyweight.render.format import estimate_cells, skewed_line
-from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text
+from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text, one_line
 from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, overview
@@ -153,3 +153,12 @@ def missing_lines(groups: Sequence[Group]) -> Iterator[str]:
             some = ", ".join(names) if len(names) < LEADERBOARD_FROM else f"{len(names)} groups"
             where = "" if len(names) == len(groups) else f" for {some}"
             yield f"{name} has no value{where}: {reason}."
+
+
+def score_error_lines(errors: Mapping[str, tuple[int, str]]) -> list[str]:
+    """Say how often each scorer failed, and with which error first."""
+    return [
+        f"The scorer {one_line(name)} failed on {plural(count, 'record')}, which it left without "
+        f"a score. The first error: {one_line(first)}"
+        for name, (count, first) in errors.items()
+    ]

@@ -9,7 +9,7 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.catalogue import METRICS
+from pennyweight.catalogue import standard
 from pennyweight.render.catalogue import by_family, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
@@ -202,4 +202,4 @@ def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[s
 
 def _has_all_metrics(group: Group) -> bool:
     """Whether all metrics were computed, not some that were asked for by name."""
-    return set(METRICS) <= set(group.estimates)
+    return set(standard()) <= set(group.estimates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.metrics.scores import ScoreColumn
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RunScores:
+    """Scores of the records of a run, as `store.scores.scores_of` returns them."""
+
+    frame: pl.DataFrame
+    columns: tuple[ScoreColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunSource(Source):
     """The records of one run."""
 
@@ -39,6 +48,8 @@ class RunSource(Source):
     """Another suite, whose behaviours and checks replace those of the run."""
     task_columns: tuple[str, ...] = ()
     """Further columns of the tasks that records are grouped by."""
+    scored: RunScores | None = None
+    """Scores in place of those that are stored."""
 
     @property
     def name(self) -> str:
@@ -74,8 +85,29 @@ class RunSource(Source):
         scenarios = scenarios_of(self.store, self.run.id).items()
         return tuple(task for task, text in scenarios if json.loads(text).get("required"))
 
+    def score_columns(self) -> Sequence[ScoreColumn]:
+        """Return the scores of its records."""
+        if self.scored is not None:
+            return self.scored.columns
+        stored = self.run.settings.get("scores") or {}
+        return [ScoreColumn.of(name, given) for name, given in stored.items()]
+
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Read the records, or some of their columns, with the observed behaviours."""
+        """Read the records, or some of their columns, with what was observed and scored."""
+        if not self.score_columns() or (names is not None and "scores" not in names):
+            return self._observed(names)
+        scores = self.scored.frame if self.scored else None
+        if scores is None:
+            from pennyweight.store.scores import scores_of  # noqa: PLC0415
+
+            scores = scores_of(self.store, self.run.id)
+        key = [*KEY_IN_RUN, "fingerprint"]
+        wanted = None if names is None else frozenset({*names, *key})
+        frames = self._observed(wanted)
+        return (f.join(scores, on=key, how="left", maintain_order="left") for f in frames)
+
+    def _observed(self, names: Names | frozenset[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with the observed behaviours."""
         from pennyweight.runs.observations import FILLED, NEEDED, Observer  # noqa: PLC0415
         from pennyweight.schema.user_code import suite_folder  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pennyweight.errors import UsageError, unknown
+from pennyweight.errors import DeclarationError, UsageError, unknown
 from pennyweight.schema.audit import is_audited, note_use
 
 _FOLDER: ContextVar[Path | None] = ContextVar("folder", default=None)
@@ -27,6 +27,8 @@ _MODULES: dict[Path, dict[str, ModuleType]] = {}
 """The modules that were loaded from each folder."""
 _REGISTERED: dict[str, Callable[..., Any]] = {}
 """The functions that were passed in from Python, by their paths."""
+_CHANGED: dict[Path, int] = {}
+"""When each file was last changed, as it was loaded."""
 _LOCK = threading.RLock()
 _INSTALLED = {"site-packages", "dist-packages"}
 
@@ -89,7 +91,7 @@ def function_path(function: Callable[..., Any]) -> str:
     >>> function_path(len), function_path(partial(int, base=2))
     ('builtins:len', 'builtins:int')
     """
-    inner = function.func if isinstance(function, partial) else function
+    inner = function.func if isinstance(function, partial) else inspect.unwrap(function)
     named = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
     module = getattr(named, "__module__", None) or "builtins"
     return f"{module}:{named.__qualname__}"
@@ -98,6 +100,34 @@ def function_path(function: Callable[..., Any]) -> str:
 def register_function(path: str, function: Callable[..., Any]) -> None:
     """Let `load_function` find a function of this process under a path."""
     _REGISTERED[path] = function
+
+
+def load_file(path: Path, what: str) -> ModuleType | None:
+    """Load a file of the user's, again if it has changed; `what` it has, for a person to confirm.
+
+    None while a suite of unknown origin is only read: its code must not run.
+    """
+    if _FORBIDDEN.get():
+        raise UsageError(f"An uploaded suite cannot name a file of code ({path.name}).")
+    if is_audited():
+        note_use(f"run {what} in {path}")
+        return None
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file.")
+    folder = path.parent.resolve()
+    with _LOCK:
+        changed = path.stat().st_mtime_ns
+        if _CHANGED.get(path.resolve(), changed) != changed:
+            _MODULES.get(folder, {}).pop(path.stem, None)
+            sys.modules.pop(path.stem, None)
+        _CHANGED[path.resolve()] = changed
+        try:
+            return _load_from(path.stem, folder)
+        except DeclarationError as error:
+            raise UsageError(str(error)) from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{path}: cannot be imported ({reason}).") from error
 
 
 def load_module(name: str, folder: Path | None = None) -> ModuleType:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from pennyweight.catalogue import FAMILIES, METRICS, metric_named
+from pennyweight.catalogue import FAMILIES, METRICS, metric_named, standard
+from pennyweight.metrics.scores import FAMILY as SCORES
 from pennyweight.scoring.digest import headline
 from pennyweight.scoring.scores import Group
 
@@ -24,7 +25,7 @@ def overview(groups: Sequence[Group]) -> list[str]:
     asked for by name are all shown.
     """
     names = list(groups[0].estimates) if groups else []
-    if not set(METRICS) <= set(names):
+    if not set(standard()) <= set(names):
         return names
     first = _headline(groups)
     always = [n for n in _always(groups) if n != first]
@@ -46,7 +47,8 @@ def _about(groups: Sequence[Group]) -> Iterator[str]:
         g["accuracy"].value != g["pass_rate"].value for g in groups
     ):
         yield from ("pass_rate", "accuracy")
-    yield from (n for n, m in METRICS.items() if m.family not in FAMILIES and _known(groups, n))
+    own = [n for n, m in METRICS.items() if m.family == SCORES or m.family not in FAMILIES]
+    yield from (n for n in own if n in groups[0].estimates and _known(groups, n))
     scenarios = ("safety_rate", "behavior_coverage")
     yield from (n for n in scenarios if _known(groups, n))
     judged = any(_known(groups, n) for n in _JUDGED)

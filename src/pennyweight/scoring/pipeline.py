@@ -98,7 +98,8 @@ class Scoring:
     ) -> Scoring:
         """Check a request; `also` names columns to keep in addition to those grouped by."""
         names = [request.metrics] if isinstance(request.metrics, str) else request.metrics
-        chosen = catalogue.chosen(list(names) if names else None)
+        scores = catalogue.declare_scores(c for s in sources for c in s.score_columns())
+        chosen = catalogue.chosen(list(names) if names else None, scores)
         options = {**_own_options(sources), **request.options}
         _check_options(options)
         if request.seed < 0:
@@ -112,6 +113,12 @@ class Scoring:
             chosen, list(by), mapped, options, request.where, everything=everything, also=also
         )
         return cls(chosen, options, request, plan)
+
+    def each(
+        self, sources: Sequence[Source], take: Callable[[pl.DataFrame], pl.DataFrame]
+    ) -> Loaded:
+        """Pass the measured records of each chunk to a function, in order."""
+        return load(sources, self.plan.wanted, self.plan.measure, take, self.request.progress)
 
     def measure(self, sources: Sequence[Source], sink: PerTask | None = None) -> Measured:
         """Read the records and compute their measures."""

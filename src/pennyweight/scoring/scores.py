@@ -113,6 +113,8 @@ class Scores:
     unpriced: tuple[str, ...] = ()
     """Subjects whose cost stays, since the price list given does not name them."""
     estimand: Estimand = USUAL
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False)
+    """How often each scorer failed, and with which error first."""
 
     def __getitem__(self, metric: str) -> Estimate:
         if len(self.groups) != 1:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeGuard
 
 import polars as pl
 
+from pennyweight.metrics.scores import ScoreColumn
 from pennyweight.record import COLUMNS
 from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
 from pennyweight.sources.conversion import ColumnMapping, RecordConverter
@@ -76,6 +77,10 @@ class Source(Protocol):
 
     def notes(self) -> Sequence[str]:
         """Return what people should know about the records, once they were read."""
+        return ()
+
+    def score_columns(self) -> Sequence[ScoreColumn]:
+        """Return the scores that its records have from scorers."""
         return ()
 
     def chunks(self, names: Names) -> Iterator[Chunk]:
@@ -145,6 +150,11 @@ class CopiedRun(Source):
     settings: Mapping[str, Any]
     name: str = ""
     run_id: str | None = None
+    columns: tuple[ScoreColumn, ...] = ()
+
+    def score_columns(self) -> Sequence[ScoreColumn]:
+        """Return the scores of the run's records."""
+        return self.columns
 
     def options(self) -> Mapping[str, Any]:
         """Return the options of the run."""
@@ -178,7 +188,15 @@ def copied(
                 done += frame.height
                 if progress:
                     progress(done)
-            copies.append(CopiedRun(tuple(parts), source.options(), source.name, source.run_id))
+            copies.append(
+                CopiedRun(
+                    tuple(parts),
+                    source.options(),
+                    source.name,
+                    source.run_id,
+                    tuple(source.score_columns()),
+                )
+            )
         yield copies
 
 

@@ -83,6 +83,7 @@ def state(store: Store, name: str) -> RunState | None:
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:
     """Return the start and the end of a stamp; the newest call and verdict are between them."""
     rules = [settings.get(n) for n in ("answer", "match", "confidence", "judge")]
+    rules += [settings["scored"]] if "scored" in settings else []
     return f"{json.dumps([status, ended])[:-1]}, ", f", {json.dumps(rules, sort_keys=True)}]"
 
 

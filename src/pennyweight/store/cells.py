@@ -52,8 +52,25 @@ def _is_match(value: Any) -> bool:
     )
 
 
+def _is_range(value: Any) -> bool:
+    ends = value or [None, None]
+    return isinstance(ends, list) and len(ends) == 2 and _has_shape(ends, [int | float | None])
+
+
 def _is_planned_task(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str)
+
+
+_SCORE = Whole(kind=str, labels=[str], range=_is_range, unit=str, summary=str, better=str | None)
+
+
+def _are_scores(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _has_shape(one, _SCORE)
+        and one["kind"] in {"number", "flag", "label"}
+        and one["better"] in {None, "higher", "lower"}
+        for one in value.values()
+    )
 
 
 _RUBRIC_ITEM = Whole(id=str, points=int | float)
@@ -79,6 +96,8 @@ SETTINGS: dict[str, Any] = {
         **dict.fromkeys(("limit", "sample", "seed", "of_tasks", "of_runs"), int),
         "changes": dict,
     },
+    "scores": _are_scores,
+    "scored": int | float,
 }
 """The shape of a run's settings, as far as code relies on it."""
 

@@ -82,6 +82,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_add_to_key(tables.DECISION, "side"),),
     (_create(tables.ASIDE),),
     (_add_columns(tables.RECORD, *_CACHE), _add_columns(tables.ASIDE, *_CACHE)),
+    (_create(tables.SCORE),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -70,6 +70,10 @@ class RunSettings(TypedDict, total=False):
     """The plan of a run that stops early."""
     narrowing: Mapping[str, Any]
     """The options that narrowed or changed its suite (`suite/narrowing.py`)."""
+    scores: Mapping[str, Any]
+    """The scores of its records by name: what their values are, and how to read them."""
+    scored: float
+    """When scores were last stored."""
 
 
 class Spending(TypedDict):

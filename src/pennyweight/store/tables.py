@@ -184,6 +184,19 @@ VERDICT = Table(
 )
 """Verdicts about behaviours by code, a judge or a person, which no record contains."""
 
+SCORE = Table(
+    "pennyweight_score",
+    METADATA,
+    *_key(),
+    *_required(Text, "scorer", "mark", "request", "given"),
+    Column("error", Text),
+    PrimaryKeyConstraint(*INDEX_ORDER, "scorer"),
+)
+"""What a scorer gave an attempt: scores by name, as JSON, or the error that it raised.
+
+`mark` is a hash of the scorer and of what it read; `request` is the fingerprint of the record.
+"""
+
 REMARK = Table(
     "pennyweight_remark",
     METADATA,

@@ -310,6 +310,7 @@ _SUITE_HINTS = {
     "repeat": "runs", "n": "runs", "trials": "runs", "extract": "answer", "scorer": "match",
     "budget": "limits", "variants": "tiers", "configurations": "tiers", "conditions": "tiers",
     "judges": "judge", "rubric": "judge", "grader": "judge",
+    "evaluators": "scorers", "scores": "scorers", "graders": "scorers",
 }  # fmt: skip
 
 SUITE = Struct(
@@ -354,6 +355,12 @@ SUITE = Struct(
         Field("limits", LIMITS, "The limits of a run."),
         Field("prices", PRICES, "Prices by model or subject; they override the built-in ones."),
         Field("judge", AnyOf((JUDGE, _NAME)), "The judges of attempts that no check can decide."),
+        Field(
+            "scorers",
+            ListOf(AnyOf((_NAME, MapOf(Anything()))), "a list of scorers", lone=True),
+            "The scorers of attempts: a file of your own, such as scorers.py, or the name of a "
+            "scorer, alone or as name: {setting: value}.",
+        ),
     ),
     _SUITE_HINTS,
 )

@@ -19,6 +19,7 @@ from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.rubric import for_tasks, read_judging
+from pennyweight.suite.scorers import read_scorers
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
 from pennyweight.suite.tiers import finish_tiers, resolve_tiers
@@ -174,6 +175,7 @@ class SuiteReader:
                 self.problems.add(self.subject_line(subject), what)
         self._check_match(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
+        named = given.get("scorers", [])
         examples = [e for tier in tiers for e in tier.examples]
         return LoadedSuite(
             name=given.get("suite", ""),
@@ -189,6 +191,10 @@ class SuiteReader:
             limits=Limits(**given.get("limits", {})),
             prices=self.prices(given.get("prices", {}), subjects, judging),
             judge=judging,
+            scorers=read_scorers(
+                named, self.folder, tasks, self.problems, self.root.line_at("scorers")
+            ),
+            named_scorers=tuple(named),
             **rules,
         )
 

@@ -13,6 +13,7 @@ from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.checks.scenario import Scenario
+    from pennyweight.scorers.declaration import Scorer
     from pennyweight.suite.narrowing import Narrowing
     from pennyweight.suite.rubric import Rubric
 
@@ -288,5 +289,8 @@ class LoadedSuite:
     judge: Judging | None = None
     narrowing: Narrowing | None = None
     """How it differs from its file, if a run was started with options."""
+    scorers: tuple[Scorer, ...] = ()
+    named_scorers: tuple[Any, ...] = ()
+    """The scorers as the suite names them."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from pennyweight.api.pages.digest import digest
+from pennyweight.catalogue import declare_scores
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.runs.source import RunSource
 from pennyweight.schema.typed_values import fits
@@ -121,6 +122,7 @@ class DigestCache:
         state = state or cache.state(self.store, run.id)
         if state is None:  # it was removed in the meantime
             return CachedDigest(None, current=True)
+        declare_scores(RunSource(run, self.store).score_columns())
         found = self._stored(run.id, state.digest_stamp)
         if found is not None and state.digest_stamp == state.stamp:
             return CachedDigest(found, current=True)
