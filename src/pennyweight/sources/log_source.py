@@ -26,6 +26,7 @@ from pennyweight.sources.log_format import (
 )
 from pennyweight.sources.parsing import Names, Parsed
 from pennyweight.sources.source import Source
+from pennyweight.text.format import plural
 
 BATCH = 2_000
 """Rows in a chunk, for formats that yield them one by one."""
@@ -100,7 +101,7 @@ class LogSource(Source):
         if self.format.counts_errors and whole.errors and not self.log_options.scorer:
             both = whole.passed, whole.passed + whole.failed
             told.append(
-                f"{self.format} counts {whole.errors:,} errors as failures: "
+                f"{self.format} counts {plural(whole.errors, 'error')} as failures: "
                 f"{both[0]:,} of {both[1] + whole.errors:,} passed "
                 f"({_percent(both[0], both[1] + whole.errors)}). Without them, {both[0]:,} of "
                 f"{both[1]:,} passed ({_percent(*both)}); the scores here leave errors out."

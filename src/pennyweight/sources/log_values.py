@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
+
 Row = dict[str, Any]
 
 
@@ -68,6 +70,18 @@ def reasoning_of(content: Any) -> str | None:
         return None
     parts = [p.get("reasoning") for p in content if _is(p, "reasoning")]
     return "\n".join(p for p in parts if isinstance(p, str)) or None
+
+
+def targets(value: Any) -> Any:
+    """Return the target; several that are all right as a JSON list.
+
+    >>> targets(["4"]), targets(["4", "four"]), targets("")
+    ('4', '["4","four"]', None)
+    """
+    if isinstance(value, list):
+        several = orjson.dumps([str(one) for one in value]).decode()
+        return None if not value else value[0] if len(value) == 1 else several
+    return None if value == "" else value
 
 
 def message(role: Any, content: Any, **more: Any) -> Row:

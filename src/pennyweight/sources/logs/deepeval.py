@@ -1,9 +1,19 @@
-"""DeepEval."""
+"""DeepEval: a test run."""
 
 from __future__ import annotations
 
-from pennyweight.sources.log_format import LogFormat
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pennyweight.sources.json_array import JsonArray, loads
+from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
+from pennyweight.sources.log_tally import Expectation, LogTally
+from pennyweight.sources.log_values import check, count, items, mapping, number, verdict
 from pennyweight.sources.peek import Peek
+
+_LATEST = "latest_test_run.json"
 
 
 def recognise(peek: Peek) -> bool:
@@ -15,4 +25,93 @@ def recognise(peek: Peek) -> bool:
     return "testPassed" in run or (isinstance(case, dict) and "actualOutput" in case)
 
 
-FORMAT = LogFormat("deepeval", "DeepEval", recognise)
+def home(path: Path) -> Path:
+    """Return the file that keeps a run: the latest run is a copy of the newest one."""
+    kept = sorted(path.parent.glob("test_run_*.json")) if path.name == _LATEST else ()
+    return kept[-1] if kept else path
+
+
+def read(log: Log) -> Iterator[Row]:
+    """Yield the test cases."""
+    for path in (log.path,) if log.path in log.files else log.files:
+        yield from _run(log, path)
+
+
+def _run(log: Log, path: Path) -> Iterator[Row]:
+    keys = ("testRunData", "testCases") if Peek.of(path).has("testRunData") else ("testCases",)
+    array = JsonArray(path, *keys)
+    for place, text in enumerate(array, 1):
+        case = loads(text)
+        if not isinstance(case, dict):
+            yield {PROBLEM: f"test case {place}: not JSON."}
+            continue
+        yield {"run": path.stem, **_row(case, log)}
+    whole = array.rest
+    summary = mapping(whole.get("testRunData", whole))
+    if items(summary.get("conversationalTestCases")):
+        log.note("conversational test cases are not read.")
+    if log.options.scorer is None:
+        for name, ours in (("testPassed", "passed"), ("testFailed", "failed")):
+            if (value := count(summary.get(name))) is not None:
+                log.expect(Expectation(name, value, partial(_counted, ours)))
+
+
+def _counted(name: str, tally: LogTally) -> float:
+    return float(getattr(tally.of(), name))
+
+
+def _row(case: Mapping[str, Any], log: Log) -> Row:
+    metrics = [mapping(one) for one in items(case.get("metricsData"))]
+    seconds = number(case.get("completionTime"))
+    row: Row = {
+        "task_id": case.get("name") or case.get("order"),
+        "status": "ok",
+        "input": case.get("input"),
+        "response": case.get("actualOutput"),
+        "target": case.get("expectedOutput"),
+        "context": case.get("retrievalContext") or case.get("context"),
+        "cost_usd": number(case.get("tokenCost")),
+        "judge_cost_usd": number(case.get("evaluationCost")),
+        "latency_ms": None if seconds is None else seconds * 1000,
+        **_verdict(case, metrics, log),
+    }
+    if tags := items(case.get("tags")):
+        row["category"] = str(tags[0])
+    if log.wants("scores"):
+        row["scores"] = {str(one.get("name")): one.get("score") for one in metrics} or None
+    if log.wants("checks"):
+        row["checks"] = [
+            check(
+                m.get("name"), m.get("success"), m.get("error") or m.get("reason"), m.get("score")
+            )
+            for m in metrics
+        ] or None
+    if log.wants("tool_calls"):
+        row["tool_calls"] = [
+            {"name": one.get("name"), "arguments": one.get("inputParameters")}
+            for one in map(mapping, items(case.get("toolsCalled")))
+        ] or None
+    return row
+
+
+def _verdict(case: Mapping[str, Any], metrics: list[Mapping[str, Any]], log: Log) -> Row:
+    """Return the verdict of the case, or of one metric; all metrics have to pass."""
+    if (scorer := log.options.scorer) is not None:
+        mine = next((one for one in metrics if one.get("name") == scorer), {})
+        return verdict(mine.get("score"), mine.get("success"))
+    judged = [number(one.get("score")) for one in metrics if one.get("evaluationModel")]
+    row: Row = {"judge_scores": [s for s in judged if s is not None and 0 <= s <= 1] or None}
+    if broken := [str(one.get("name")) for one in metrics if one.get("error")]:
+        row["undecided"] = broken
+    success = case.get("success")
+    return {**row, "passed": success if isinstance(success, bool) else None}
+
+
+FORMAT = LogFormat(
+    "deepeval",
+    "DeepEval",
+    recognise,
+    read,
+    home,
+    lost="conversational test cases, traces, hyperparameters, verbose logs of the metrics",
+)

@@ -17,6 +17,7 @@ from pennyweight.sources.log_values import (
     message,
     number,
     reasoning_of,
+    targets,
     text_of,
     verdict,
 )
@@ -94,7 +95,7 @@ def row_of(sample: Mapping[str, Any], header: Header, log: Log) -> Row:
         "task_id": str(sample["id"]),
         "attempt": count(sample.get("epoch")) or 1,
         "input": _resolved(_input(sample.get("input")), attached),
-        "target": _target(sample.get("target")),
+        "target": targets(sample.get("target")),
         "response": response,
         "reasoning": reasoning_of(said),
         "latency_ms": _times(output.get("time"), 1000),
@@ -236,12 +237,6 @@ def _input(value: Any) -> str | None:
     asked = [mapping(one) for one in value]
     texts = [text_of(one.get("content")) for one in asked if one.get("role") == "user"]
     return "\n\n".join(text for text in texts if text) or None
-
-
-def _target(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[0] if len(value) == 1 else [str(one) for one in value] or None
-    return None if value == "" else value
 
 
 def _times(value: Any, factor: float) -> float | None:

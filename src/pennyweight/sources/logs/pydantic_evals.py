@@ -1,9 +1,18 @@
-"""Pydantic Evals."""
+"""Pydantic Evals: a report."""
 
 from __future__ import annotations
 
-from pennyweight.sources.log_format import LogFormat
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pennyweight.sources.json_array import JsonArray, loads
+from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
+from pennyweight.sources.log_values import check, count, items, mapping, number, verdict
 from pennyweight.sources.peek import Peek
+
+_REPEAT = re.compile(r"^(.*) \[(\d+)/\d+\]$", re.DOTALL)
 
 
 def recognise(peek: Peek) -> bool:
@@ -13,4 +22,82 @@ def recognise(peek: Peek) -> bool:
     return whole or (isinstance(case, dict) and {"inputs", "assertions", "scores"} <= case.keys())
 
 
-FORMAT = LogFormat("pydantic_evals", "Pydantic Evals", recognise)
+def read(log: Log) -> Iterator[Row]:
+    """Yield the cases, then those whose task failed."""
+    for path in log.files:
+        yield from _report(log, path)
+
+
+def _report(log: Log, path: Path) -> Iterator[Row]:
+    array = JsonArray(path, "cases")
+    subject = None
+    for place, text in enumerate(array, 1):
+        subject = subject or array.head.get("name")
+        case = loads(text)
+        if not isinstance(case, dict) or "name" not in case:
+            yield {PROBLEM: f"case {place}: not JSON, or no case."}
+            continue
+        yield {"run": path.stem, "subject": subject, **_row(case, log)}
+    rest = array.rest
+    for failure in map(mapping, items(rest.get("failures"))):
+        error = failure.get("error_message") or "The task failed."
+        about = {"run": path.stem, "subject": rest.get("name"), **_about(failure)}
+        yield {**about, "status": "error", "error": error}
+
+
+def _about(case: Mapping[str, Any]) -> Row:
+    name = str(case.get("name"))
+    found = _REPEAT.match(name)
+    more = mapping(case.get("metadata"))
+    return {
+        "task_id": case.get("source_case_name") or (found[1] if found else name),
+        "attempt": int(found[2]) if found else None,
+        "input": case.get("inputs"),
+        "target": case.get("expected_output"),
+        "category": more.get("category"),
+        "capability": more.get("capability"),
+    }
+
+
+def _row(case: Mapping[str, Any], log: Log) -> Row:
+    assertions, scores = mapping(case.get("assertions")), mapping(case.get("scores"))
+    used = mapping(case.get("metrics"))
+    row: Row = {
+        **_about(case),
+        "status": "ok",
+        "response": case.get("output"),
+        "prompt_tokens": count(used.get("input_tokens")),
+        "completion_tokens": count(used.get("output_tokens")),
+        "cost_usd": number(used.get("cost")),
+        "duration_seconds": number(case.get("task_duration")),
+        **_verdict(assertions, scores, log),
+    }
+    if broken := items(case.get("evaluator_failures")):
+        row["undecided"] = [str(mapping(one).get("name")) for one in broken]
+    if log.wants("scores"):
+        every = {**scores, **mapping(case.get("labels"))}
+        row["scores"] = {name: mapping(one).get("value") for name, one in every.items()} or None
+    if log.wants("checks"):
+        row["checks"] = [
+            check(name, mapping(one).get("value"), mapping(one).get("reason"))
+            for name, one in assertions.items()
+        ] or None
+    return row
+
+
+def _verdict(assertions: Mapping[str, Any], scores: Mapping[str, Any], log: Log) -> Row:
+    """Return whether all assertions hold and their share, or one score or assertion."""
+    if (scorer := log.options.scorer) is not None:
+        value = mapping(assertions.get(scorer) or scores.get(scorer)).get("value")
+        return verdict(value, value)
+    held = [mapping(one).get("value") is True for one in assertions.values()]
+    return verdict(sum(held) / len(held), all(held)) if held else {}
+
+
+FORMAT = LogFormat(
+    "pydantic_evals",
+    "Pydantic Evals",
+    recognise,
+    read,
+    lost="analyses, evaluators' arguments, span trees, attributes of the cases",
+)
