@@ -120,6 +120,20 @@ def test_a_program_below_ones_home_is_found_and_shown(tmp_path, monkeypatch):
     assert attempt(Agent(("tool",))).text == "whole"
 
 
+def test_a_link_to_a_program_may_be_in_a_folder_that_is_read(tmp_path):
+    needs_bubblewrap()
+    real = tmp_path / "real"
+    (tmp_path / "bin").mkdir()
+    real.mkdir()
+    (real / "tool").write_text("#!/bin/sh\necho found\n")
+    (real / "tool").chmod(0o755)
+    (tmp_path / "bin" / "tool").symlink_to(real / "tool")
+    command = (str(tmp_path / "bin" / "tool"),)
+    for read in ("bin", "."):
+        agent = Agent(command=command, read=(str((tmp_path / read).resolve()),))
+        assert attempt(agent).text.strip() == "found"
+
+
 def test_a_command_beside_a_suite_shows_nothing_else_of_its_folder(tmp_path):
     needs_bubblewrap()
     (tmp_path / "targets.jsonl").write_text("42")

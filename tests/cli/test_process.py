@@ -44,6 +44,13 @@ def test_a_closed_output_discards_what_is_printed(folder, arguments):
     assert shell(folder, f"dwt {arguments} --nonsense >&-").returncode == 2
 
 
+def test_an_export_to_a_closed_output_fails(folder):
+    shell(folder, f"dwt {RUN}")
+    done = shell(folder, "dwt export latest >&-")
+    assert (done.returncode, "Standard output cannot be written" in done.stderr) == (4, True)
+    assert shell(folder, "dwt export latest -o records.csv >&-").returncode == 0
+
+
 def test_a_closed_input_is_empty(folder):
     done = shell(folder, "dwt score - <&-")
     assert (done.returncode, "-: the file is empty" in done.stderr) == (2, True)

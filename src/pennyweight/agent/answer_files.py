@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from pennyweight.agent.diff import Snapshot, content_of
+from pennyweight.agent.makefiles import MAKEFILES, make_inputs
 from pennyweight.suite.values import Workspace
 
 PROTECTED = {
@@ -53,7 +54,7 @@ FOLDERS = {
 }
 """The same for the folders of such files: a link of that name could stand for one."""
 CALLED = {
-    "make": ("makefile", "Makefile", "GNUmakefile", "*.mk"),
+    "make": MAKEFILES,
     "just": ("justfile", "Justfile", ".justfile"),
     "rake": ("Rakefile", "rakefile"),
     "task": ("Taskfile.*",),
@@ -134,17 +135,26 @@ class AnswerRules:
                 return why
         if self._is_link(path) and self._was_folder(path):
             return "is a link in place of a folder"
-        commands = " ".join(chain.from_iterable((*self.work.verify, *self.work.keep)))
-        for program, patterns in CALLED.items():
-            is_called = re.search(rf"(?<![\w.-])g?{program}(?![\w.-])", commands)
-            if is_called and _matches(path, patterns):
-                return f"tells {program} what to do"
+        if program := self._told_by(path):
+            return f"tells {program} what to do"
         if self._replaces_a_module(path):
             return "replaces a module of Python or of a test runner"
         read, keys = PARTS.get(path.rpartition("/")[2], (json.loads, ()))
         before, after = (_parts(read, folder / path, keys) for folder in (self.initial, self.after))
         if before != after:
             return f"changes {' or '.join(map(repr, keys[:2]))}, which can configure a test runner"
+        return None
+
+    def _told_by(self, path: str) -> str | None:
+        """Return the program that a check calls and that does what a file says."""
+        commands = " ".join(chain.from_iterable((*self.work.verify, *self.work.keep)))
+        for program, patterns in CALLED.items():
+            if re.search(rf"(?<![\w.-])g?{program}(?![\w.-])", commands):
+                hidden = self.work.verify_files
+                is_make = program == "make"
+                more = make_inputs(self.initial, hidden, path, commands) if is_make else ()
+                if _matches(path, (*patterns, *more)):
+                    return program
         return None
 
     def _is_link(self, path: str) -> bool:

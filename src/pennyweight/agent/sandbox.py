@@ -284,7 +284,9 @@ def _own(first: str, shown: Sequence[str]) -> list[str]:
     if not own.is_symlink():
         return ["--ro-bind", str(own), str(own)]
     target = real if Path.home().is_relative_to(real.parent) else real.parent
-    return ["--ro-bind", str(target), str(target), "--symlink", str(real), str(own)]
+    link = ["--symlink", str(real), str(own)]
+    seen = any(own.is_relative_to(folder) for folder in shown)  # the link is there already
+    return ["--ro-bind", str(target), str(target), *([] if seen else link)]
 
 
 def _container(agent: Agent, folders: AttemptFolders, names: Sequence[str]) -> list[str]:

@@ -121,7 +121,8 @@ def _open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            exports = number == 1 and sys.argv[1:2] == ["export"]  # nobody would get the records
+            os.open(os.devnull, os.O_RDONLY if exports else os.O_RDWR)
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, closefd=False)
     if sys.stderr is None:
