@@ -97,6 +97,8 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         out["correct"] = answer is not None and normalize(answer) == normalize(target)
     if get("status") == "error":
         out["correct"] = None
+    right = out["correct"] and target is not None
+    out["label"] = out["normalized_target"] if right else out["normalized_answer"]
 
     for name in ("cot_tokens", "cot_chars", "step_count", "ra_ratio", "self_correcting"):
         out[name] = None
@@ -472,10 +474,7 @@ def reference(
     left_out = len(rows) - len(_having(rows, "composite_score"))
     skipped["composite_median"] = skipped["grade"] = left_out
 
-    pairs = [
-        (row["normalized_target"], row["normalized_answer"])
-        for row in _having(rows, "normalized_target")
-    ]
+    pairs = [(row["normalized_target"], row["label"]) for row in _having(rows, "normalized_target")]
     metrics["precision"], metrics["recall"] = _precision_recall(pairs, positive)
     skipped["precision"] = skipped["recall"] = len(rows) - len(pairs)
 

@@ -189,7 +189,11 @@ _DECLARED: tuple[Column, ...] = (
         "The tool whose log the record comes from: its `passed` and `correct` stand, also where "
         "there is a target, a timeout or a limit.",
     ),
-    _text("matched_by", "How the run that was exported compared answers with targets, if loosely."),
+    _text(
+        "matched_by",
+        "How the run that was exported compared answers with targets, if loosely; `verify` if a "
+        "command checked the work instead.",
+    ),
     _number(
         "impl_rate",
         "The share of the requirements that are met: the judges' weighted score.",

@@ -121,6 +121,34 @@ def test_out_of_time_counts_as_not_passed_with_its_cost(tmp_path):
     assert (metrics["pass_rate"], metrics["cost_of_pass"]) == (0.0, "Infinity")
 
 
+SOLVED = "import pathlib; pathlib.Path('out.txt').write_text('4'); print('I wrote it.')"
+
+
+def metrics_of(done):
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["groups"][0]["metrics"]
+    return found["pass_rate"], found["accuracy"]
+
+
+def test_a_task_that_is_solved_in_the_workspace_is_never_wrong(tmp_path):
+    scripted(tmp_path, SOLVED, "verify: grep -q 4 out.txt")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(suite.read_text().replace("input: x}", 'input: x, target: "4"}'))
+    assert metrics_of(pennyweight(tmp_path, "run", "suite.yaml", "--format", "json")) == (1.0, None)
+    shown = pennyweight(tmp_path, "score", "latest").stdout
+    assert "pass_rate" in shown
+    assert "accuracy" not in shown
+    pennyweight(tmp_path, "export", "-o", "records.jsonl")
+    again = ("score", "records.jsonl", "--format", "json")
+    assert metrics_of(pennyweight(tmp_path, *again)) == (1.0, None)
+    # a rule that is stated is applied: by an option, or by the suite
+    for source in ("latest", "records.jsonl"):
+        done = pennyweight(tmp_path, "score", source, "--match", "exact", "--format", "json")
+        assert metrics_of(done) == (1.0, 0.0)
+    suite.write_text(suite.read_text() + "match: exact\n")
+    assert metrics_of(pennyweight(tmp_path, "run", "suite.yaml", "--format", "json")) == (1.0, 0.0)
+
+
 def test_a_workspace_that_goes_away_is_an_error_and_resumes(tmp_path):
     scripted(tmp_path, "print(1)")
     suite = tmp_path / "suite.yaml"

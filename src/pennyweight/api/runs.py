@@ -114,6 +114,8 @@ def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> 
     rules = source.options()
     extracted = answer(pl.col("response"), rules["answer_rule"])
     right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
+    if "verified" in run.settings:
+        right = pl.when(pl.col("matched_by").is_null()).then(right)
     tried = (frame.filter(pl.col("task_id") == task) for frame in source.frames())
     frames = [f.with_columns(answer=extracted).with_columns(correct=right) for f in tried if len(f)]
     if not frames:

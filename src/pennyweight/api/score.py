@@ -184,6 +184,8 @@ def scored(
 def rules(answer: str | None, match: str | None) -> dict[str, Any]:
     """Read the rules that replace those of a run's suite, as options of measures."""
     options: dict[str, Any] = {}
+    if answer is not None or match is not None:
+        options["match_verified"] = True
     if answer is not None:
         options["answer_rule"] = AnswerRule.parse(answer)
     if match is not None:

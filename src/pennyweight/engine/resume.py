@@ -19,7 +19,7 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.lease import STALE, Owner, owner_of, release_run, renew_lease, take_run
 from pennyweight.store.set_aside import exchange, set_aside
-from pennyweight.store.store import RunSettings, Store, StoredRun
+from pennyweight.store.store import RunSettings, Store, StoredRun, VerifiedAttempts
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
 from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.safe import clean, storable
@@ -109,9 +109,21 @@ def settings_of(suite: LoadedSuite) -> RunSettings:
         "answer": {"kind": suite.answer.kind, "value": suite.answer.value},
         "match": match,
         "confidence": suite.confidence,
+        **({"verified": verified} if (verified := _verified(suite)) else {}),
         **({"narrowing": suite.narrowing.plain()} if suite.narrowing else {}),
         **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
     }
+
+
+def _verified(suite: LoadedSuite) -> VerifiedAttempts | None:
+    """Return the attempts that a command verifies, unless the suite also matches their answers."""
+    agents = [subject.name for subject in suite.subjects if subject.agent]
+    if not agents or suite.states_rules:
+        return None
+    if any(tier.work and tier.work.verify for tier in suite.tiers):
+        return {"subjects": agents, "other_tasks": []}
+    others = [task.id for task in suite.tasks if not (task.work and task.work.verify)]
+    return {"subjects": agents, "other_tasks": others} if len(others) < len(suite.tasks) else None
 
 
 def key_of(run_id: str, attempt: Attempt) -> AttemptKey:

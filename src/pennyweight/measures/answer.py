@@ -11,6 +11,9 @@ from pennyweight.text.extraction import answer as find_answer
 from pennyweight.text.matching import MatchRule, matches
 from pennyweight.text.normalize import normalize
 
+VERIFY = "verify"
+"""`matched_by` of a record that a command verified."""
+
 
 @measure(spec="Zeta Reason 1")
 def answer(
@@ -67,6 +70,7 @@ def correct(
     status: pl.Expr,
     *,
     match_rule: MatchRule | None = None,
+    match_verified: bool = False,
 ) -> pl.Expr:
     """Whether the normalised answer equals the normalised target. A missing answer is wrong.
 
@@ -74,7 +78,8 @@ def correct(
     record without a target keeps its given `correct`, if any; so does one that a run matched more
     loosely (`matched_by`), unless `match_rule` is set. A record of another tool's log (`tool`)
     has no other `correct` than the given one, unless `match_rule` is set. An attempt with status
-    `error` is neither correct nor wrong.
+    `error` is neither correct nor wrong. The work of an agent that a command verified
+    (`matched_by: verify`) is compared only with `match_verified`.
 
     >>> evaluate(correct, answer=["4", "5", None], target=["4.0", "4", "4"])
     [True, False, False]
@@ -85,8 +90,25 @@ def correct(
     compared = normalized_target.is_not_null()
     if match_rule is None:
         compared &= tool.is_null() & (matched_by.is_null() | correct.is_null())
+    if not match_verified:
+        compared &= matched_by.ne_missing(pl.lit(VERIFY))
     decided = pl.coalesce(pl.when(compared).then(same), correct)
     return pl.when(status.ne_missing("error")).then(decided)
+
+
+@measure(spec="Metrics Guide, precision")
+def label(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """The answer as a label: its target if it is correct, however loosely, else its own text.
+
+    >>> evaluate(label, answer=["(B)", "C"], target=["b", "b"], correct=[True, False],
+    ...          matched_by=["choice", "choice"])
+    ['b', 'c']
+    """
+    return (
+        pl.when(correct & normalized_target.is_not_null())
+        .then(normalized_target)
+        .otherwise(normalized_answer)
+    )
 
 
 @measure(spec="Zeta Reason 3")

@@ -170,7 +170,7 @@ def _widening(rows: pl.DataFrame) -> float:
     spec="Metrics Guide, precision",
 )
 def precision(
-    normalized_target: pl.Expr, normalized_answer: pl.Expr, *, positive: str | None = None
+    normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None
 ) -> pl.Expr:
     """Of the answers with a label, the share that is correct.
 
@@ -179,7 +179,7 @@ def precision(
     >>> evaluate(precision, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
     0.5
     """
-    return _macro(_answered, normalized_target, normalized_answer, positive)
+    return _macro(_answered, normalized_target, label, positive)
 
 
 @share(
@@ -188,9 +188,7 @@ def precision(
     interval=MacroShare(_asked),
     spec="Metrics Guide, recall",
 )
-def recall(
-    normalized_target: pl.Expr, normalized_answer: pl.Expr, *, positive: str | None = None
-) -> pl.Expr:
+def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
     """Of the records whose target is a label, the share that was answered with it.
 
     With `positive`, recall of that label; otherwise the mean over all labels among the targets.
@@ -198,4 +196,4 @@ def recall(
     >>> evaluate(recall, target=["y", "y", "n"], answer=["y", None, "n"], positive="y")
     0.5
     """
-    return _macro(_asked, normalized_target, normalized_answer, positive)
+    return _macro(_asked, normalized_target, label, positive)

@@ -36,7 +36,7 @@ def render(
     if format == "csv":
         return _csv(scores)
     names = shown(scores, every=every)
-    more = [] if every else more_line(scores, names, rest)
+    more = [*pass_line(scores.groups, names), *([] if every else more_line(scores, names, rest))]
     if len(scores.groups) >= LEADERBOARD_FROM:
         from pennyweight.render import leaderboard  # noqa: PLC0415
 
@@ -66,6 +66,26 @@ def more_line(scores: Scores, names: Sequence[str], rest: str) -> list[str]:
         return []
     have = f"{plural(known, 'more metric has', 'more metrics have')} a value; " if known else ""
     return [f"{have}{rest} shows every metric."]
+
+
+def pass_line(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
+    """Say what decides passes where a table has a pass rate that is not the accuracy."""
+    both = ("pass_rate", "accuracy")
+    if not set(both) <= set(names):
+        return []
+    pairs = [tuple(group[n].value for n in both) for group in groups]
+    if not any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        return []
+
+    def known(name: str) -> bool:
+        return any(name in g.estimates and g[name].value is not None for g in groups)
+
+    decider = "given with the records"
+    if known("behavior_coverage"):
+        decider = "decided by the scenarios"
+    elif known("impl_rate_mean"):
+        decider = "decided by the judges"
+    return [f"Passes are {decider}; accuracy compares answers with targets."]
 
 
 def _csv(scores: Scores) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.measures.answer import VERIFY
 from pennyweight.metrics.scores import ScoreColumn
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
@@ -24,7 +25,7 @@ from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.runs.price_list import PriceList
-    from pennyweight.store.store import Store, StoredRun
+    from pennyweight.store.store import RunSettings, Store, StoredRun
     from pennyweight.suite.values import LoadedSuite
 
 
@@ -146,6 +147,13 @@ class RunSource(Source):
 
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records a few thousand at a time, repriced if there is a price list."""
+        settings = self.run.settings
+        if "verified" in settings and (names is None or "matched_by" in names):
+            wanted = None if names is None else {*names, *KEY_IN_RUN}
+            return (mark_verified(frame, settings) for frame in self._priced(wanted))
+        return self._priced(names)
+
+    def _priced(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         if self.prices is None:
             return self.store.records(self.run.id, names)
         from pennyweight.runs.price_list import priced  # noqa: PLC0415
@@ -198,6 +206,16 @@ class RunSource(Source):
             "match_rule": MatchRule(**match),
             "confidence_from": settings.get("confidence"),
         }
+
+
+def mark_verified(frame: pl.DataFrame, settings: RunSettings) -> pl.DataFrame:
+    """Mark the records that a command verified: their answers are not compared with targets."""
+    verified = settings.get("verified")
+    if verified is None:
+        return frame
+    by_command = pl.col("subject").is_in(verified["subjects"])
+    by_command &= ~pl.col("task_id").is_in(verified["other_tasks"])
+    return frame.with_columns(pl.when(by_command).then(pl.lit(VERIFY)).alias("matched_by"))
 
 
 def _written(value: Any) -> str | None:

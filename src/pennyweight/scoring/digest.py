@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 4
+VERSION = 5
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -230,10 +230,26 @@ def group_digest(group: Group) -> GroupDigest:
     }
 
 
-def headline(group: Group) -> str | None:
-    """Return the headline metric of a group."""
-    known = (n for n in HEADLINES if n in group.estimates)
-    return next((n for n in known if group[n].value is not None), None)
+def headline(*groups: Group) -> str | None:
+    """Return the headline metric of records, the same for all sides of a table.
+
+    It is `pass_rate` if something other than the answer decides what passes: a scenario, a command,
+    judges or the records themselves. Otherwise it is the first of HEADLINES that has a value.
+    """
+    if any(map(_passes_otherwise, groups)):
+        return "pass_rate"
+    return next((n for n in HEADLINES for group in groups if _value(group, n) is not None), None)
+
+
+def _passes_otherwise(group: Group) -> bool:
+    """Whether something other than the answer decides what passes."""
+    rate = _value(group, "pass_rate")
+    by_scenario = _value(group, "behavior_coverage") is not None
+    return rate is not None and (by_scenario or rate != _value(group, "accuracy"))
+
+
+def _value(group: Group, metric: str) -> Value:
+    return group[metric].value if metric in group.estimates else None
 
 
 LONGEST = 4_000

@@ -27,18 +27,10 @@ def overview(groups: Sequence[Group]) -> list[str]:
     names = list(groups[0].estimates) if groups else []
     if not set(standard()) <= set(names):
         return names
-    first = _headline(groups)
+    first = headline(*groups) or "accuracy"  # which then says why it has no value
     always = [n for n in _always(groups) if n != first]
     room = MAX_METRICS - 1 - len(always)
     return [first, *[n for n in _about(groups) if n != first][:room], *always]
-
-
-def _headline(groups: Sequence[Group]) -> str:
-    """Return the headline of the first group that has one; without any, say why accuracy has none.
-
-    One table has one headline, so that its sides can be compared.
-    """
-    return next(filter(None, map(headline, groups)), "accuracy")
 
 
 def _about(groups: Sequence[Group]) -> Iterator[str]:

@@ -49,6 +49,14 @@ RESERVED = "reserved"
 """The kind of ledger rows that hold what calls in flight may cost, until they are taken back."""
 
 
+class VerifiedAttempts(TypedDict):
+    """The attempts that a command verifies; their answers are not compared with targets."""
+
+    subjects: list[str]
+    other_tasks: list[str]
+    """The tasks that no command verifies."""
+
+
 class RunSettings(TypedDict, total=False):
     """What a run stores about its suite, in addition to the suite's text."""
 
@@ -68,6 +76,7 @@ class RunSettings(TypedDict, total=False):
     """The judges that count, their rubric and their consensus."""
     until_decided: Mapping[str, Any]
     """The plan of a run that stops early."""
+    verified: VerifiedAttempts
     narrowing: Mapping[str, Any]
     """The options that narrowed or changed its suite (`suite/narrowing.py`)."""
     scores: Mapping[str, Any]

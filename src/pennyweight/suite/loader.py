@@ -15,6 +15,7 @@ from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.suite.agents import agent_name, read_agent, unset
+from pennyweight.suite.choices import lettered
 from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.narrowing import Narrowing
@@ -173,7 +174,7 @@ class SuiteReader:
             if subject.agent:
                 what = f"a command is called once, but task {scripted!r} has several turns."
                 self.problems.add(self.subject_line(subject), what)
-        self._check_match(tasks, rules.get("match", MatchRule()))
+        tasks = self._matched(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems)
         named = given.get("scorers", [])
         examples = [e for tier in tiers for e in tier.examples]
@@ -195,6 +196,7 @@ class SuiteReader:
                 named, self.folder, tasks, self.problems, self.root.line_at("scorers")
             ),
             named_scorers=tuple(named),
+            states_rules="answer" in given or "match" in given,
             **rules,
         )
 
@@ -358,19 +360,25 @@ class SuiteReader:
                 self.problems.add(self.root.line_at("prices", name), f"prices: {what}")
         return {name: Price(**p) for name, p in given.items() if {"input", "output"} <= p.keys()}
 
-    def _check_match(self, tasks: tuple[Task, ...], rule: MatchRule) -> None:
+    def _matched(self, tasks: tuple[Task, ...], rule: MatchRule) -> tuple[Task, ...]:
+        """Check targets against the rule that matches them; return them as it reads them."""
         line = self.root.line_at("match")
+        if rule.kind == "choice":
+            tasks, wrong = lettered(tasks)
+            for what in wrong:
+                self.problems.add(line, f"match: choice: {what}")
         missing = rule.missing()
         if missing:
             self.problems.add(line, missing)
         if "regex" not in {rule.kind, rule.each}:
-            return
+            return tasks
         for task in tasks:
             text = task.target or ""
             for target in targets(text, rule.separator) if rule.kind == "any_of" else [text]:
-                if wrong := regex_problem(target):
-                    what = f"the target of task {task.id!r} is not a regular expression: {wrong}."
+                if bad := regex_problem(target):
+                    what = f"the target of task {task.id!r} is not a regular expression: {bad}."
                     self.problems.add(line, f"match: {what}")
+        return tasks
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")

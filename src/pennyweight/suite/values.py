@@ -280,6 +280,8 @@ class LoadedSuite:
     settings: Mapping[str, Any] = field(default_factory=dict)
     answer: AnswerRule = field(default_factory=AnswerRule)
     match: MatchRule = field(default_factory=MatchRule)
+    states_rules: bool = False
+    """Whether it says how answers are found or matched: then those of verified agents are, too."""
     confidence: Literal["stated", "logprobs"] | None = None
     """The source of `prob_correct`, if the suite asks for it."""
     runs: int = 1

@@ -18,7 +18,7 @@ from pennyweight.text.rules import named, rule_schema
 KINDS: dict[str, str] = {
     "exact": "the same text, or the same number exactly",
     "numeric": "the same number, within a tolerance if one is given",
-    "choice": "the same letter",
+    "choice": "the same letter, or the text of the choice",
     "contains": "the answer contains the target",
     "regex": "the target is a regular expression that matches in the answer",
     "any_of": "one of several targets: a JSON list, or separated by a given sign",
@@ -222,14 +222,22 @@ def _within(answer: str, target: str, rule: MatchRule) -> bool:
 
 _LETTER = r"""^[\s(\[{*"'`]*([A-Za-z])(?:[)\]}.:,*"'`]|$)"""
 
+_TEXT = r"^\s*[A-Za-z][.]\s+(.+)$"
+"""The text of a choice in a target such as `B. Paris`."""
+
 
 def _choice(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    """Compare letters: `(B)`, `b` and `B. Paris` are B; other targets are compared as text."""
+    """Compare letters: `(B)`, `b` and `B. Paris` are B; other targets are compared as text.
+
+    An answer without a letter is right if it is the text of the target `B. Paris`.
+    """
     letters = (
         pl.col("answer", "target").str.strip_chars().str.extract(_LETTER, 1).str.to_uppercase()
     )
     table = frame.select(letters)
-    same = table.select(_A == _T).to_series().fill_null(value=False)
+    text = pl.when(table["answer"].is_null()).then(_T.str.extract(_TEXT, 1))
+    named = frame.select(normalize(_A) == normalize(text)).to_series().fill_null(value=False)
+    same = table.select(_A == _T).to_series().fill_null(value=False) | named
     return pl.select(
         pl.when(table["target"].is_null()).then(_exact(frame, rule)).otherwise(same)
     ).to_series()

@@ -16,7 +16,7 @@ from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import BY_NAME
 from pennyweight.record import STATUSES as STATUSES  # noqa: PLC0414 - skins use it
 from pennyweight.record import AttemptKey as AttemptKey  # noqa: PLC0414
-from pennyweight.runs.source import RunSource
+from pennyweight.runs.source import RunSource, mark_verified
 from pennyweight.store import queries as queries  # noqa: PLC0414 - skins use it
 from pennyweight.store.queries import Filter, Place, Sort
 from pennyweight.store.remarks import Remark, add_remark
@@ -176,7 +176,7 @@ def _measures(
 
     schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
     series = [pl.Series(n, [stored[n]], dtype=kind, strict=False) for n, kind in schema.items()]
-    frame = pl.DataFrame(series)
+    frame = mark_verified(pl.DataFrame(series), run.settings)
     if "judge" in run.settings and run.attempts <= MAX_JUDGED_ATTEMPTS:
         panel = Panel.of(run, store)
         frame = frame if panel is None else panel.join(frame)
