@@ -15,7 +15,7 @@ import polars as pl
 
 from bench.coverage import records, size
 from bench.findings import Finding, share
-from bench.worlds import Amounts, Columns, Law, Passes, World, drawn_laws, percent
+from bench.worlds import Amounts, Columns, Law, Passes, Repeats, World, drawn_laws, percent
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.loader import load_policy
 from pennyweight.gates.policy import Policy
@@ -61,11 +61,9 @@ class AtLimit:
         rng, world = np.random.default_rng([seed, crc32(repr(self).encode())]), self.world
         sets //= SLOWER
         columns = world.draw(rng, sets)
-        policy = {
-            "on": "confident",
-            "error_rate": STATED,
-            "thresholds": {self.metric: world.truth},
-        }
+        options = world.options if isinstance(world, Repeats) else {}
+        gate = {"metric": self.metric, "threshold": world.truth, **options}
+        policy = {"on": "confident", "error_rate": STATED, "gates": [gate]}
         ready = Prepared.of(policy, columns, world)
         words = [decide(ready.policy, ready.filled(columns, n)).verdict for n in range(sets)]
         return wrong(self.section, f"gate, {self.metric}", world, words)
@@ -118,6 +116,8 @@ def rows() -> Iterator[AtLimit | AtMargin]:
     for tasks in (20, 50):
         yield AtMargin(Law("steady"), Law("lognormal", 1.0), tasks)
         yield AtMargin(Law("lognormal", 1.0), Law("steady"), tasks)
+    for ease in ((3, 1.5), (8, 0.5)):
+        yield AtLimit("pass_at_k", Repeats("pass_at_k", ease, 3, 20, 5))
     for tasks in (2, 5):
         yield AtLimit("cost_usd_mean", Amounts("cost_usd", Law("two", 10, 0.1), tasks))
 

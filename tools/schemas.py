@@ -32,6 +32,7 @@ def _group() -> dict[str, Any]:
     return {
         "records": {**_COUNT, "description": "All records, errors included."},
         "errors": {**_COUNT, "description": "Attempts that could not be made."},
+        "tasks": {**_COUNT, "description": "The tasks of the records that are not errors."},
         "metrics": {"type": "object", "properties": metrics},
         "intervals": {"type": "object", "additionalProperties": interval},
         "skipped": {

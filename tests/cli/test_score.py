@@ -63,7 +63,7 @@ def test_json_has_the_structure_that_is_promised(path: Path) -> None:
     (group,) = scores(path)
     names = set(METRICS)
     assert list(group) == [
-        *("group", "records", "errors", "metrics", "intervals", "skipped", "skewed"),
+        *("group", "records", "errors", "tasks", "metrics", "intervals", "skipped", "skewed"),
         *("statistics", "repeats"),
     ]
     assert (group["group"], group["records"], group["errors"]) == ({}, 40, 1)

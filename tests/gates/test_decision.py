@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from gates.samples import answers, behaviours, gate, policy, share, verdict
 from pennyweight.errors import UsageError
+from pennyweight.stats.drawn_weights import drawn_ends
 
 PASS_80 = {"thresholds": {"pass_rate": 80}}
 
@@ -316,3 +317,28 @@ def test_tasks_with_fewer_attempts_than_k_are_noted_and_do_not_pass_alone():
     alone = verdict(given, REPEATED[:3])
     assert alone.verdict == "fail"
     assert "No task has enough attempts" in alone.gates[0].why
+
+
+def confident(metric, threshold, rows, **more):
+    given = {"on": "confident", "gates": [{"metric": metric, "threshold": threshold, **more}]}
+    return next(g for g in verdict(given, rows).gates if g.metric == metric)
+
+
+def test_the_rate_of_errors_has_exact_ends():
+    # with a true rate of 12.5 %, 20 attempts without an error are seen in 6.9 % of cases
+    assert confident("attempt_error_rate", "<= 12.5%", share(20, 20)).verdict == "inconclusive"
+    found = confident("attempt_error_rate", "<= 14%", share(20, 20))
+    assert found.verdict == "pass"
+    assert found.high == pytest.approx(1 - 0.05 ** (1 / 20))
+
+
+def test_pass_at_k_has_ends_that_count_tasks():
+    rows = [
+        {"task_id": f"t{t}", "attempt": a, "passed": t > 2 or a == 1}
+        for t in range(20)
+        for a in range(1, 5)
+    ]
+    low, high = drawn_ends(np.array([0.5] * 3 + [1.0] * 17), np.ones(20), 0.05)
+    found = confident("pass_at_k", "90%", rows, k=2)
+    assert found.value == pytest.approx(0.925)
+    assert (found.low, found.high) == pytest.approx((low, high))

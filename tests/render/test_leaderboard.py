@@ -22,7 +22,7 @@ def rows(right: dict[str, int] = RIGHT, **columns: Any) -> list[dict[str, Any]]:
 
 def order(text: str) -> list[str]:
     """Give the sides in the order of their rows."""
-    return [x for line in text.splitlines() for x in re.findall(r"^\W*(\w+) +\W*10\b", line)]
+    return re.findall(r"^\W*((?!With)\w+) +\W*10\b", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("format_", ["table", "markdown"])

@@ -185,3 +185,18 @@ def test_a_mean_that_a_few_tasks_decide_has_a_note(largest: float) -> None:
     assert scores.to_dict()["groups"][0]["skewed"] == ({"cost_usd_mean": True} if few else {})
     assert (FEW in render(scores, "markdown").replace("\\", "")) == few
     assert (FEW in " ".join(render(scores, "table").split())) == few
+
+
+UNSEEN = "a kind of task that makes up 14 % of all may be missing: intervals of costs"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "metric", "noted"),
+    [(20, "cost_usd_mean", True), (29, "cost_usd_mean", False), (20, "pass_rate", False)],
+)
+def test_few_tasks_cannot_show_what_is_rare(tasks: int, metric: str, noted: bool) -> None:
+    rows = [{"task_id": str(i), "passed": i > 2, "cost_usd": 1 + i / 100} for i in range(tasks)]
+    scores = score(rows, metrics=[metric])
+    assert scores.to_dict()["groups"][0]["tasks"] == tasks
+    assert (UNSEEN in render(scores, "markdown")) == noted
+    assert (UNSEEN in " ".join(render(scores, "table").split())) == noted

@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 
 from pennyweight.catalogue import METRICS
-from pennyweight.define import MEASURES
+from pennyweight.define import MEASURES, Metric, by_task
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.policy import NORMALIZED, Formula, Gate, Policy
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
-from pennyweight.scoring.groups import GROUP, cluster, mean_values
+from pennyweight.scoring.groups import GROUP, Grouped, cluster, mean_values
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.repeats import Attempts
 from pennyweight.scoring.selection import cell_key, selects
 from pennyweight.sources.source import Source
 from pennyweight.stats.interval import bounded_interval
@@ -128,9 +129,41 @@ class GateRecords:
         """Return the mean value of each task, its weight, and how many attempts have a value."""
         values = self.values(metric)
         assert values is not None
-        weight = pl.col(WEIGHT) if WEIGHT in self.frame.columns else pl.lit(1.0)
+        return self._units(self.scored, values)
+
+    def share_units(self, metric: str) -> tuple[pl.DataFrame, bool] | None:
+        """Return the units of a mean of values in [0, 1], and whether they are true or false.
+
+        None if the metric is another one, or weighs scenarios. Unlike `units` this includes shares
+        of all attempts, such as that of errors, and means over tasks, such as pass@k.
+        """
+        declared = METRICS.get(metric)
+        if declared is None or declared.range != (0, 1) or self.weighs(metric):
+            return None
+        if declared.over == "tasks":
+            return self._task_units(declared), True
+        values = mean_values(replace(declared, over="scored"), self.options)
+        if values is None:
+            return None
+        rows = self.frame if declared.over == "all" else self.scored
+        rate = rows.clear().select(values.alias("x")).schema["x"] == pl.Boolean
+        return self._units(rows, values), rate
+
+    def _task_units(self, metric: Metric) -> pl.DataFrame:
+        """Return the values of a metric over tasks; each counts once, whatever its attempts."""
+        grouped = Grouped(self.scored, 1, self.options, 0.0, 0)
+        attempts = Attempts.of(grouped)
+        (size,) = attempts.sizes(self.options, 1)
+        rows = grouped.rows if size else grouped.rows.clear()
+        found = by_task(rows, attempts.key, [metric], {**self.options, "n": size or 1})
+        values = found.select(pl.col(metric.name).cast(pl.Float64).alias("value")).drop_nulls()
+        return values.with_columns(tries=pl.lit(1.0))
+
+    @staticmethod
+    def _units(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
+        weight = pl.col(WEIGHT) if WEIGHT in rows.columns else pl.lit(1.0)
         value = values.cast(pl.Float64)
-        rows = self.scored.select("task_id", CLUSTER, value.alias("value"), weight.alias("weight"))
+        rows = rows.select("task_id", CLUSTER, value.alias("value"), weight.alias("weight"))
         table = rows.drop_nulls("value").group_by(CLUSTER, maintain_order=True)
         return table.agg(
             pl.col("task_id").first(),

@@ -50,7 +50,7 @@ def mean_ends(
     if units.height < 2:
         return None
     values, tries = units["value"].to_numpy(), units["tries"].to_numpy()
-    if rate and tries.max() == 1:
+    if rate and tries.max() == 1 and np.isin(values, (0.0, 1.0)).all():
         return rate_ends(round(values.sum() * times), len(values) * times, level)
     if rate:
         return drawn_ends(values, tries, level, times)
@@ -155,37 +155,22 @@ class ThresholdTest:
 
     def ends(self, level: float) -> tuple[Value, Value]:
         """Return the ends of the interval, each wrong with probability at most `level`."""
-        units = self.units()
-        if units is not None and (exact := self.exact_ends(units, level)):
+        found = self.records.share_units(self.gate.metric)
+        if found and (exact := mean_ends(found[0], level, rate=found[1])):
             return exact
         estimate = self.records.estimate(self.gate.metric, 1 - 2 * level)
         return estimate.low, estimate.high
 
-    def units(self) -> pl.DataFrame | None:
-        """Return the value of each task, if the metric is a mean of values in [0, 1]."""
-        metric, records = self.gate.metric, self.records
-        declared = METRICS.get(metric)
-        plain = declared is not None and declared.range == (0, 1) and declared.over == "scored"
-        if not plain or records.values(metric) is None or records.weighs(metric):
-            return None
-        return records.units(metric)
-
-    def exact_ends(
-        self, units: pl.DataFrame, level: float, times: float = 1.0
-    ) -> tuple[float, float] | None:
-        """Return the ends of a mean if there were `times` as many tasks."""
-        return mean_ends(units, level, rate=self.records.is_rate(self.gate.metric), times=times)
-
     def needed(self, end: float, level: float) -> int | None:
         """Estimate how many more attempts would decide the gate."""
         records, held = self.estimate.records, self.threshold.holds(self.value)
-        units = self.units()
-        if units is None or self.exact_ends(units, level) is None:
+        found = self.records.share_units(self.gate.metric)
+        if found is None or mean_ends(found[0], level, rate=found[1]) is None:
             return more(records, self.value, end, self.threshold)
         side = 0 if held == self.threshold.upwards else 1
 
         def enough(total: int) -> bool:
-            ends = self.exact_ends(units, level, total / records)
+            ends = mean_ends(found[0], level, rate=found[1], times=total / records)
             return ends is not None and self.threshold.holds(ends[side]) == held
 
         low, high = records, 2 * records

@@ -74,6 +74,28 @@ def skewed_line(names: Sequence[str]) -> list[str]:
     return [f"A few tasks decide {listed}: {whose} may be too narrow; more tasks help."]
 
 
+FEW_TASKS = 29
+"""From this many tasks on, a kind that is one task in ten is among them with 95 % probability."""
+
+
+def unseen_line(tasks: int) -> list[str]:
+    """Say what the intervals of amounts do not allow for, if there are few tasks.
+
+    >>> unseen_line(20)[0][:74]
+    'With 20 tasks, a kind of task that makes up 14 % of all may be missing: in'
+    """
+    if not 1 < tasks < FEW_TASKS:
+        return []
+    kind = f"a kind of task that makes up {100 * (1 - 0.05 ** (1 / tasks)):.0f} % of all"
+    unseen = f"With {tasks} tasks, {kind} may be missing"
+    return [f"{unseen}: intervals of costs, times and tokens do not allow for it."]
+
+
+def is_amount(name: str) -> bool:
+    """Whether a metric is of what attempts use: costs, times, tokens."""
+    return name in METRICS and METRICS[name].range == (0, None)
+
+
 def difference_cells(
     name: str,
     value: float | None,

@@ -14,10 +14,10 @@ from pennyweight.render.format import estimate_cells
 from pennyweight.render.plain import markdown_table, markdown_text, one_line
 from pennyweight.render.scores import (
     EXPLAINED,
+    caution_lines,
     estimand_line,
     missing_lines,
     repeats_of,
-    skewed_of,
 )
 from pennyweight.render.scores_table import MAX_WIDTH
 from pennyweight.render.terminal import GAP, Terminal, borderless
@@ -59,7 +59,7 @@ def render(
     lines += missing_lines(scores.groups) if named else []
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))
-    lines += [*skewed_of(scores, columns), *repeats_of(scores, columns)]
+    lines += [*caution_lines(scores, columns), *repeats_of(scores, columns)]
     lines += [f"{plural(hidden, 'more group')}: {rest} shows them all."] if hidden else []
     if format == "markdown":
         text = [f"{markdown_text(line)}\n" for line in (*lines, *more)]

@@ -17,7 +17,7 @@ from pennyweight.render.format import skewed_line
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
-from pennyweight.render.view import families, key_figures, metric_cells, side_rows
+from pennyweight.render.view import families, interval_words, key_figures, metric_cells, side_rows
 from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     rows = [metric_cells(row) for row in shown]
     heads = ("metric", "value", "interval", "records")
     lines.append(markdown_table([heads, *rows], right=(1, 2, 3)))
-    few = skewed_line([row["name"] for row in shown if row["skewed"]])
+    few = interval_words([whole])
+    few += skewed_line([row["name"] for row in shown if row["skewed"]])
     lines += [f"{markdown_text(line)}\n" for line in few]
     if report.digest["telling"]:
         lines += ["## Notable records", ""]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import tabled, why_missing
-from pennyweight.render.format import estimate_cells, skewed_line
+from pennyweight.render.format import estimate_cells, is_amount, skewed_line, unseen_line
 from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text, one_line
 from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.estimands import Estimand
@@ -111,7 +111,11 @@ def _markdown(scores: Scores, names: Sequence[str], more: Sequence[str]) -> str:
             e = group[name]
             rows.append([name, *estimate_cells(name, e), count(e.records)])
         parts.append(markdown_table(rows, right=(1, 2, 3)))
-    lines = [*skewed_of(scores, names), *repeats_of(scores, names), *more]
+    lines = [
+        *caution_lines(scores, names),
+        *repeats_of(scores, names),
+        *more,
+    ]
     parts += [f"{markdown_text(line)}\n" for line in lines]
     return "\n".join(parts)
 
@@ -133,9 +137,12 @@ def repeats_of(scores: Scores, names: Sequence[str]) -> list[str]:
     return [*(repeat_lines(groups) if shown else ()), *([UNEVEN] if uneven else ())]
 
 
-def skewed_of(scores: Scores, names: Sequence[str]) -> list[str]:
-    """Name the metrics shown whose intervals may be too narrow."""
-    return skewed_line([n for n in names if any(g[n].skewed for g in scores.groups)])
+def caution_lines(scores: Scores, names: Sequence[str]) -> list[str]:
+    """Name the metrics whose intervals may be too narrow, and what too few tasks cannot show."""
+    amounts = [n for n in names if is_amount(n)]
+    some = [g.tasks for g in scores.groups if any(g[n].low is not None for n in amounts)]
+    skewed = [n for n in names if any(g[n].skewed for g in scores.groups)]
+    return [*skewed_line(skewed), *unseen_line(min(some, default=0))]
 
 
 def estimand_line(estimand: Estimand) -> str:

@@ -15,12 +15,12 @@ from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
 from pennyweight.render.scores import (
     EXPLAINED,
+    caution_lines,
     counts,
     estimand_line,
     interval_title,
     missing_lines,
     repeats_of,
-    skewed_of,
 )
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
@@ -196,7 +196,11 @@ def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[s
             lines.append("Metrics without a value are not shown.")
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))
-    lines += [*skewed_of(scores, names), *repeats_of(scores, names), *more]
+    lines += [
+        *caution_lines(scores, names),
+        *repeats_of(scores, names),
+        *more,
+    ]
     return [*lines, EXPLAINED]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pennyweight.catalogue import METRICS
 from pennyweight.define import Metric
 from pennyweight.render.catalogue import by_family, needs, tabled
-from pennyweight.render.format import difference_cells, estimate_cells
+from pennyweight.render.format import difference_cells, estimate_cells, is_amount, unseen_line
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.store.store import StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
@@ -31,6 +31,7 @@ KEY_FIGURES = {
 }
 """The metrics at the top of a report, as far as they have a value, with their titles."""
 MAX_KEY_FIGURES = 6
+ABOUT = "Intervals are about tasks like these (generalised accuracy), not these tasks alone."
 
 
 def estimate(cells: Sequence[Any]) -> Estimate:
@@ -124,6 +125,16 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
         ]
         rows[name] = {"name": name, "cells": cells, "better": METRICS[name].better}
     return [{"title": title, "rows": members} for title, members in by_family(rows)]
+
+
+def interval_words(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what the intervals of groups are about, and what they do not allow for."""
+    known = [
+        group.get("tasks", 0)
+        for group in groups
+        if any(is_amount(n) and cells[1] is not None for n, cells in group["estimates"].items())
+    ]
+    return [ABOUT, *unseen_line(min(known, default=0))]
 
 
 def difference(pair: Mapping[str, Any]) -> tuple[str, str]:

@@ -27,6 +27,7 @@ class GroupDigest(TypedDict):
     name: str
     records: int
     errors: int
+    tasks: int
     estimates: dict[str, tuple[Value, Value, Value, int, int]]
     """By metric: value, low, high, records, skipped."""
     skewed: list[str]
@@ -220,6 +221,7 @@ def group_digest(group: Group) -> GroupDigest:
         "name": group_name(group),
         "records": group.records,
         "errors": group.errors,
+        "tasks": group.tasks,
         "estimates": {
             n: (json_value(e.value), json_value(e.low), json_value(e.high), e.records, e.skipped)
             for n, e in group.estimates.items()

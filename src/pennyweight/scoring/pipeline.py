@@ -317,8 +317,8 @@ def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
     counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
     described = scored.aggregate([_described(name) for name in DESCRIBED]).to_dicts()
     return [
-        {**count, "statistics": {n: _statistics(row) for n, row in found.items()}}
-        for count, found in zip(counts.to_dicts(), described, strict=True)
+        {**count, "tasks": tasks, "statistics": {n: _statistics(row) for n, row in found.items()}}
+        for count, tasks, found in zip(counts.to_dicts(), scored.tasks, described, strict=True)
     ]
 
 

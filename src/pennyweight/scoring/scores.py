@@ -61,6 +61,8 @@ class Group:
     errors: int
     estimates: Mapping[str, Estimate]
     statistics: Mapping[str, Statistics | None]
+    tasks: int
+    """The tasks of its records, errors left out; a record without a task counts as one."""
     repeats: Repeats | None = None
     """The attempts at its tasks; None if no task was tried several times."""
 
@@ -86,6 +88,7 @@ class Group:
             "group": {name: json_value(value) for name, value in self.group.items()},
             "records": self.records,
             "errors": self.errors,
+            "tasks": self.tasks,
             "metrics": {n: json_value(e.value) for n, e in found},
             "intervals": {
                 n: None if e.low is None else [json_value(e.low), json_value(e.high)]

@@ -53,7 +53,7 @@ def environment(*folders: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
     from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
-    from pennyweight.render.view import difference, multiple, when  # noqa: PLC0415
+    from pennyweight.render.view import difference, interval_words, multiple, when  # noqa: PLC0415
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -65,7 +65,7 @@ def environment(*folders: Path) -> Environment:
     )
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
-        *(probability, share, heading, unbroken),
+        *(probability, share, heading, unbroken, interval_words),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)
