@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from pennyweight.api.models import ask as ask
     from pennyweight.api.plan import plan as plan
     from pennyweight.api.report import report as report
-    from pennyweight.api.run import RunResult as RunResult
     from pennyweight.api.run import Until as Until
     from pennyweight.api.run import Watcher as Watcher
     from pennyweight.api.run import resume as resume
     from pennyweight.api.run import run as run
+    from pennyweight.api.runs import Run as Run
+    from pennyweight.api.runs import load as load
+    from pennyweight.api.runs import runs as runs
     from pennyweight.api.score import per_task_results as per_task_results
     from pennyweight.api.score import score as score
     from pennyweight.define import evaluate as evaluate
@@ -39,7 +41,7 @@ _PUBLIC = {
     "PerTaskResult": "pennyweight.scoring.per_task",
     "Reply": "pennyweight.models.model",
     "Request": "pennyweight.models.model",
-    "RunResult": "pennyweight.api.run",
+    "Run": "pennyweight.api.runs",
     "SamplePlan": "pennyweight.scoring.sample_plan",
     "Scores": "pennyweight.scoring.scores",
     "Suite": "pennyweight.suite.definition",
@@ -51,6 +53,7 @@ _PUBLIC = {
     "export": "pennyweight.api.export",
     "gate": "pennyweight.api.gate",
     "judge": "pennyweight.api.judge",
+    "load": "pennyweight.api.runs",
     "measure": "pennyweight.define",
     "metric": "pennyweight.define",
     "per_task_results": "pennyweight.api.score",
@@ -58,6 +61,7 @@ _PUBLIC = {
     "report": "pennyweight.api.report",
     "resume": "pennyweight.api.run",
     "run": "pennyweight.api.run",
+    "runs": "pennyweight.api.runs",
     "score": "pennyweight.api.score",
     "scorer": "pennyweight.scorers.declaration",
 }

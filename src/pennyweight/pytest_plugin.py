@@ -340,10 +340,10 @@ def _made(path: Path, wanted: set[str] | None) -> dict[str, str]:
         result = run(path, tasks=wanted)
     except PennyweightError as error:
         return {"error": str(error)}
-    address, reason = result.store, result.ended.reason
+    address, reason = result.store.address, result.ended.reason
     return {
-        "run": result.run.id,
+        "run": result.id,
         "store": address if "://" in address else str(Path(address).resolve()),
-        "runs": str(result.run.settings["runs"]),
+        "runs": str(result.stored.settings["runs"]),
         "exhausted": stop_sentence(reason) if reason else "",
     }

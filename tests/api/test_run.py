@@ -63,14 +63,14 @@ def test_a_run_returns_what_it_came_to(suite: Path, capsys: pytest.CaptureFixtur
     result = run(suite, watch=events)
     assert (result.attempts, result.made, result.missing, result.exit_code) == (2, 2, 0, 0)
     assert result.ended.kind is EndKind.DONE
-    assert events.started == [(result.run.id, 2)]
+    assert events.started == [(result.id, 2)]
     assert events.phases == ["attempts"]
     assert find_run().status == "done"
-    scores, _ = scores_of_run(result.run)
+    scores, _ = scores_of_run(result.stored)
     assert scores is not None
     assert scores.groups[0].estimates["accuracy"].value == 0.5
     assert capsys.readouterr() == ("", "")
-    delete_run(result.run.id)
+    delete_run(result.id)
     assert not list_runs()
 
 
@@ -87,7 +87,7 @@ def test_it_works_where_a_loop_runs_already(suite: Path) -> None:
 
 
 def test_judges_work_where_a_loop_runs_already(suite: Path) -> None:
-    made = run(suite).run.id
+    made = run(suite).id
 
     async def main() -> int:
         return pennyweight.judge(made, models=["python:told_model:judge"], rubric="r.yaml").valid
@@ -110,7 +110,7 @@ def test_an_interrupt_where_a_loop_runs_already_ends_the_run_in_good_order(suite
             if rows and tally.done <= 2:
                 _thread.interrupt_main()
 
-    async def main() -> pennyweight.RunResult:
+    async def main() -> pennyweight.Run:
         return run(suite, watch=Interrupting())
 
     handler = signal.getsignal(signal.SIGINT)
@@ -153,10 +153,10 @@ def test_failures_are_values_and_are_retried(suite: Path) -> None:
     result = run(suite)
     assert (result.made, result.missing, dict(result.errors)) == (1, 1, {"function": 1})
     assert (result.ended.kind, result.exit_code) == (EndKind.INCOMPLETE, 4)
-    assert [(one.kind, one.task) for one in result.failures] == [("function", "b")]
+    assert [(one.kind, one.task) for one in result.error_examples] == [("function", "b")]
     suite.write_text(SUITE)
     again = resume(suite)
-    assert (again.run.id, again.attempts, again.made) == (result.run.id, 1, 1)
+    assert (again.id, again.attempts, again.made) == (result.id, 1, 1)
 
 
 def test_a_limit_is_a_value(suite: Path) -> None:
@@ -182,19 +182,19 @@ def test_no_task_at_all_is_refused(suite: Path) -> None:
 def test_a_narrowed_run_stays_narrowed_when_it_is_resumed(suite: Path) -> None:
     result = run(suite, tasks=["a"])
     assert (result.attempts, result.missing) == (1, 0)
-    again = resume(result.run.id)
-    assert (again.attempts, again.run.attempts) == (0, 1)
-    assert again.run.settings["narrowing"] == {"tasks": ["a"], "of_tasks": 2, "of_runs": 1}
+    again = resume(result.id)
+    assert (again.attempts, again.stored.attempts) == (0, 1)
+    assert again.stored.settings["narrowing"] == {"tasks": ["a"], "of_tasks": 2, "of_runs": 1}
 
 
 def test_resuming_with_other_options_is_refused_except_for_limits(suite: Path) -> None:
     first = run(suite, limit=1)
     with pytest.raises(UsageError, match=r"was started with --limit 1, .* --limit 2 makes a new"):
-        resume(first.run.id, limit=2)
-    assert resume(first.run.id, limit=1).missing == 0
-    again = resume(first.run.id, concurrency=3).run
+        resume(first.id, limit=2)
+    assert resume(first.id, limit=1).missing == 0
+    again = resume(first.id, concurrency=3).stored
     assert (again.attempts, again.settings["limits"]["concurrency"]) == (1, 3)
-    assert resume(first.run.id).run.settings["limits"]["concurrency"] == 3
+    assert resume(first.id).stored.settings["limits"]["concurrency"] == 3
 
 
 def test_models_and_settings_of_one_run(suite: Path) -> None:
@@ -203,8 +203,8 @@ def test_models_and_settings_of_one_run(suite: Path) -> None:
         run(suite)
     settings = {"settings.max_tokens": 9}
     chosen = run(suite, models=["python:told_model:answer"], runs=2, temperature=0, set=settings)
-    assert (chosen.made, chosen.run.settings["runs"]) == (4, 2)
-    assert chosen.run.text == suite.read_text(), "the file as it is; the options are beside it"
+    assert (chosen.made, chosen.stored.settings["runs"]) == (4, 2)
+    assert chosen.stored.text == suite.read_text(), "the file as it is; the options are beside it"
     assert plan(suite, models=["local/smollm2-135m"], temperature=0.5).settings == {
         "temperature": 0.5
     }
@@ -230,7 +230,7 @@ def test_judges_are_a_phase(suite: Path) -> None:
     result = run(suite, watch=events)
     assert events.phases == ["attempts", "scores"]
     assert [one.valid for one in result.judgings] == [2]
-    assert pennyweight.judge(result.run.id).valid == 0, "valid judgments are reused"
+    assert pennyweight.judge(result.id).valid == 0, "valid judgments are reused"
 
 
 def test_a_watcher_that_breaks_ends_neither_attempts_nor_judging(suite: Path) -> None:

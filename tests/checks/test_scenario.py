@@ -14,7 +14,7 @@ from pennyweight.checks.declaration import CHECKS, CheckResult, check
 from pennyweight.checks.scenario import Scenario, observe
 from pennyweight.define import dtype
 from pennyweight.record import COLUMNS
-from pennyweight.runs.observations import Observer
+from pennyweight.stored_runs.observations import Observer
 
 
 def behaviours(*given):

@@ -29,7 +29,7 @@ from pennyweight.suite.plan import (
     tokens_of,
 )
 from pennyweight.suite.rubric import DEFAULT
-from runs.test_observations import here, pennyweight
+from stored_runs.test_observations import here, pennyweight
 
 
 class Model(models.Model):

@@ -16,10 +16,10 @@ from pennyweight.api.score import score
 from pennyweight.engine.execution import open_suite
 from pennyweight.engine.resume import ResumePlan, held, renew
 from pennyweight.errors import UsageError
-from pennyweight.runs.source import RunSource
 from pennyweight.store.lease import Owner, owner_of, release_run, take_run
 from pennyweight.store.store import Store
 from pennyweight.store.tables import RUN
+from pennyweight.stored_runs.source import RunSource
 
 AGENT = "def a(text):\n    return 'FINAL_ANSWER: 4'\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pennyweight.suite.loader import load_suite
-from runs.test_observations import here, pennyweight
+from stored_runs.test_observations import here, pennyweight
 
 ROOT = Path(__file__).parent.parent.parent
 MODEL = "python:examples.support.agent:answer"

@@ -9,7 +9,7 @@ import pytest
 from pennyweight.engine.budget import Budget
 from pennyweight.store.store import Store
 from pennyweight.suite.loader import load_suite
-from runs.test_observations import here, pennyweight
+from stored_runs.test_observations import here, pennyweight
 
 AGENT = """\
 import json, re

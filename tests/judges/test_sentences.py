@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from pennyweight.runs.source import RunSource
 from pennyweight.store.store import Store
 from pennyweight.store.verdicts import verdicts_of
-from runs.test_observations import pennyweight
+from pennyweight.stored_runs.source import RunSource
+from stored_runs.test_observations import pennyweight
 
 AGENT = """\
 import json, re

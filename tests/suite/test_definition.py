@@ -52,7 +52,7 @@ def test_any_callable_is_a_subject() -> None:
     ]  # fmt: skip
     made = pennyweight.run(Suite(TASKS, subjects, name="sums", system="Answer.", prompt="4"))
     assert (made.made, made.errors) == (18, {})
-    right = pennyweight.score(made.run.id, by="subject", metrics="accuracy")
+    right = pennyweight.score(made.id, by="subject", metrics="accuracy")
     names = ["four", "awaited", "Bot", "AsyncBot", "lambda", "lambda 2", "lambda 3", "__call__"]
     assert {str(group.group["subject"]) for group in right.groups} == {*names, "shouts"}
     assert {group["accuracy"].value for group in right.groups} == {0.5}
@@ -114,6 +114,6 @@ def test_a_run_continues_with_the_suite_it_was_made_of() -> None:
     suite = Suite(TASKS, {"model": lambda prompt: "4", "name": "m"})
     made = pennyweight.run(suite)
     with pytest.raises(UsageError, match="comes from the store"):
-        pennyweight.resume(made.run.id)
+        pennyweight.resume(made.id)
     more = Suite([*TASKS, "7 + 7?"], {"model": lambda prompt: "4", "name": "m"})
-    assert pennyweight.resume(made.run.id, suite=more).made == 1
+    assert pennyweight.resume(made.id, suite=more).made == 1

@@ -8,13 +8,22 @@ Tested elsewhere:
     plan.py: tests/cli/test_plan.py
     report.py: tests/api/test_agreement.py
     resumption.py: tests/api/test_run.py
-    review.py: tests/runs/test_observations.py
-    runs.py: tests/api/test_run.py
+    review.py: tests/stored_runs/test_observations.py
     score.py: tests/cli/test_score.py
     suite_rules.py: tests/api/test_stored_suites.py
 """
 
 from pennyweight.record import COLUMNS
+from pennyweight.scoring.result import show_with
 
 ALIASES = {column.name: column.aliases for column in COLUMNS if column.aliases}
 """The names under which columns of the record are understood in foreign files."""
+
+
+def _html(result: object) -> str:
+    from pennyweight.render.notebook import html  # noqa: PLC0415 - only notebooks need it
+
+    return html(result)
+
+
+show_with(_html)

@@ -21,8 +21,8 @@ from pennyweight.gates.baseline import (
     save,
 )
 from pennyweight.gates.records import GateRecords, narrowed, one_side, read_records
-from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import Source
+from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store

@@ -18,9 +18,9 @@ from pennyweight.define import Measure, add_measures, dtype, measure_passes, nee
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
 from pennyweight.render.plain import csv_table
-from pennyweight.runs.source import RunSource
 from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.matching import MatchRule
 
 EXTRACTED = ("answer", "cot", "prob_correct")

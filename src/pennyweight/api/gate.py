@@ -19,9 +19,9 @@ from pennyweight.gates.ratchet import RatchetResult, ratchet
 from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import Verdict, VerdictEvidence
-from pennyweight.runs.plan import early_stop_plan
-from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import Source
+from pennyweight.stored_runs.plan import early_stop_plan
+from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store, StoredRun

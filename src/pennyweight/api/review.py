@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pennyweight.api.sources import open_store
 from pennyweight.errors import UsageError
-from pennyweight.runs.reviews import ReviewQuestion, review_questions
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.reviews import ReviewQuestion, review_questions
 
 
 def questions(

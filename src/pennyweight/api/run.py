@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from pennyweight.api.event_loop import outside_a_loop
 from pennyweight.api.resumption import resumed
+from pennyweight.api.runs import Run
 from pennyweight.api.sources import open_store
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.budget import Budget
@@ -23,10 +24,10 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.replay import Recorder
-from pennyweight.runs.failures import Failure, failures
-from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.store.lease import break_lease
-from pennyweight.store.store import Row, Spending, Store, StoredRun
+from pennyweight.store.store import Row, Store, StoredRun
+from pennyweight.stored_runs.failures import failures
+from pennyweight.stored_runs.observations import save_suite_scenarios
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.edits import parsed_value as parsed_value  # noqa: PLC0414 - skins use it
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
@@ -75,54 +76,6 @@ class Until:
     """The evaluated version, for progressive thresholds."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What a run came to. Its records are in the store: `pennyweight.score(result.run.id)`."""
-
-    run: StoredRun
-    store: str
-    """The address of the store."""
-    ended: RunEnd
-    """How making the attempts ended; each of `judgings` has an end of its own."""
-    attempts: int
-    """How many attempts were to be made, now; a resumed run has fewer."""
-    made: int
-    """How many of them were answered."""
-    errors: Mapping[str, int]
-    """How many of them failed, by the kind of error."""
-    missing: int
-    """How many of them have no answer: failed, or not tried."""
-    retries: int
-    last_error: str
-    """The last error that was retried."""
-    failures: tuple[Failure, ...]
-    """An example of each kind of error."""
-    spent: Spending
-    """What the whole run cost so far, judges included."""
-    broken_checks: int = 0
-    """How many checks raised an error."""
-    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    """How often each scorer failed, and with which error first."""
-    judgings: tuple[JudgingResult, ...] = ()
-    verdict: Verdict | None = None
-    """The verdict of the policy, for a run that ends when it is decided."""
-    is_early_stopping: bool = False
-    has_judges: bool = False
-    """Whether the suite names judges."""
-    notes: tuple[str, ...] = ()
-    """Advice that follows from the records."""
-
-    @property
-    def exit_code(self) -> int:
-        """What `pennyweight run` exits with."""
-        if self.ended.kind is EndKind.INTERRUPTED:
-            return 130
-        judging = next((j.exit_code for j in reversed(self.judgings) if j.exit_code), 0)
-        if self.is_early_stopping:
-            return judging or (self.verdict.exit_code if self.verdict else 4)
-        return 4 if self.missing else judging
-
-
 def run(
     suite: GivenSuite,
     *,
@@ -133,7 +86,7 @@ def run(
     watch: Watcher | None = None,
     until: Until | None = None,
     **options: Unpack[NarrowingOptions],
-) -> RunResult:
+) -> Run:
     """Make the attempts of a suite, check and judge them, and store their records.
 
     `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
@@ -162,7 +115,7 @@ def resume(
     as_stored: bool = False,
     force: bool = False,
     **options: Unpack[NarrowingOptions],
-) -> RunResult:
+) -> Run:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
 
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
@@ -244,7 +197,7 @@ class _Job:
             self.watch.note(note)
         return replace(self, began=time.monotonic())
 
-    def carry_out(self, until: Until | None) -> RunResult:
+    def carry_out(self, until: Until | None) -> Run:
         """Make the attempts and ask the judges, until all is done or the policy is decided."""
         if until:
             return self._until(until)
@@ -293,14 +246,14 @@ class _Job:
                 break
         return tuple(results)
 
-    def _until(self, until: Until) -> RunResult:
+    def _until(self, until: Until) -> Run:
         """Make ever larger parts of the suite until the policy is decided."""
         # Only this needs the gates: a plain run starts faster without them.
         from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
         from pennyweight.api.gate import read_policy  # noqa: PLC0415
         from pennyweight.engine.early_stop import GrowingSuite  # noqa: PLC0415
         from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
-        from pennyweight.runs.plan import EarlyStop  # noqa: PLC0415
+        from pennyweight.stored_runs.plan import EarlyStop  # noqa: PLC0415
 
         stored = None if self.fresh else EarlyStop.of(self.run)
         version = until.version or (stored.version if stored else None)
@@ -344,16 +297,16 @@ class _Job:
         verdict: Verdict | None = None,
         *,
         is_early_stopping: bool = False,
-    ) -> RunResult:
+    ) -> Run:
         tally, ended = outcome.tally, outcome.tally.end
         if outcome.interrupted and not (tally.missing or self.suite.judge or is_early_stopping):
             ended = RunEnd(EndKind.DONE)  # nothing was left to do
         interrupted = ended.kind is EndKind.INTERRUPTED or any(j.interrupted for j in judgings)
         if verdict and verdict.verdict != "inconclusive" and not interrupted:
             ended = RunEnd(EndKind.DECIDED, ended.reason)
-        return RunResult(
-            run=self.store.find(self.run.id),
-            store=self.store.address,
+        return Run(
+            stored=self.store.find(self.run.id),
+            store=self.store,
             ended=ended,
             attempts=tally.total,
             made=tally.done - tally.failed,
@@ -361,7 +314,7 @@ class _Job:
             missing=tally.missing,
             retries=tally.retries,
             last_error=tally.last_error,
-            failures=tuple(failures(self.run.id, self.store)) if tally.errors else (),
+            error_examples=tuple(failures(self.run.id, self.store)) if tally.errors else (),
             spent=self.store.spent(self.run.id),
             broken_checks=outcome.broken,
             score_errors=outcome.score_errors,

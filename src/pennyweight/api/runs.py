@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.api.sources import open_store
+from pennyweight.api.sources import LoadedRun, open_store
+from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.errors import UsageError, unknown
-from pennyweight.runs.source import RunSource
+from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.store import Spending, Store, StoredRun
+from pennyweight.stored_runs.failures import Failure, failures
+from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
+from pennyweight.text.format import plural
 from pennyweight.text.matching import matches
 
 if TYPE_CHECKING:
+    from pennyweight.api.score import ScoredRecords
+    from pennyweight.gates.policy import Policy
+    from pennyweight.gates.verdict import Verdict
+    from pennyweight.judges.judging import JudgingResult
+    from pennyweight.render.report import Report
+    from pennyweight.scoring.comparison import Comparison
     from pennyweight.scoring.scores import Scores
 
 INTERRUPTED = "interrupted"
@@ -34,6 +45,188 @@ def status_of(run: StoredRun, store: Store, *, starting: float = 0.0) -> str:
     if run.status != "running" or time.time() - run.created < starting:
         return run.status
     return run.status if lease.is_running(store, run.id) else INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(LoadedRun):
+    """A run: what it came to, and what its records say."""
+
+    stored: StoredRun
+    """The run as the store holds it."""
+    store: Store
+    attempts: int
+    """How many attempts were to be made, now; a resumed run has fewer."""
+    made: int
+    """How many of them were answered."""
+    errors: Mapping[str, int]
+    """How many of them failed, by the kind of error."""
+    missing: int
+    """How many of them have no answer: failed, or not tried."""
+    spent: Spending
+    """What the whole run cost so far, judges included."""
+    ended: RunEnd
+    """How making the attempts ended; each of `judgings` has an end of its own."""
+    error_examples: tuple[Failure, ...] = ()
+    """An example of each kind of error."""
+    retries: int | None = None
+    """How many calls were repeated; None for a run that was loaded."""
+    last_error: str = ""
+    """The last error that was retried."""
+    broken_checks: int = 0
+    """How many checks raised an error."""
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed, and with which error first."""
+    judgings: tuple[JudgingResult, ...] = ()
+    verdict: Verdict | None = None
+    """The verdict of the policy, for a run that ends when it is decided."""
+    is_early_stopping: bool = False
+    has_judges: bool = False
+    """Whether the suite names judges."""
+    notes: tuple[str, ...] = ()
+    """Advice that follows from the records."""
+
+    def __repr__(self) -> str:
+        made = f"{self.made:,} of {plural(self.attempts, 'attempt')}"
+        return f"Run({self.id!r}, {self.suite!r}, {self.status}, {made})"
+
+    def _repr_html_(self) -> str:
+        from pennyweight.render.notebook import run_html  # noqa: PLC0415
+
+        scores, notes = scores_of_run(self.stored, store=self.store)
+        facts = f"{self.suite} · run {self.id} · {self.status}"
+        made = f"{self.made:,} of {plural(self.attempts, 'attempt')} answered"
+        every = self.records() if scores is not None else pl.DataFrame()
+        rows = self._first(every) if every.height else []
+        return run_html(facts, made, scores, rows, every.height, [*self.notes, *notes])
+
+    def _first(self, every: pl.DataFrame) -> list[dict[str, Any]]:
+        """Return the records that a notebook shows, those that failed first."""
+        from pennyweight.api.score import not_passed  # noqa: PLC0415
+
+        wrong = not_passed(every)
+        right = every.join(wrong, on=KEY_IN_RUN, how="anti", maintain_order="left")
+        return pl.concat([wrong, right]).head(MAX_SHOWN_RECORDS).to_dicts()
+
+    @property
+    def id(self) -> str:
+        """The id by which every command and function finds the run."""
+        return self.stored.id
+
+    @property
+    def suite(self) -> str:
+        """The name of the suite."""
+        return self.stored.suite
+
+    @property
+    def status(self) -> str:
+        """`running`, `interrupted`, `done`, `stopped` or `failed`, as it was when it was read."""
+        return self.stored.status
+
+    @property
+    def source(self) -> RunSource:
+        """The records of the run, for any function that takes a source."""
+        return RunSource(self.stored, self.store)
+
+    @property
+    def exit_code(self) -> int:
+        """What `pennyweight run` exits with."""
+        if self.ended.kind is EndKind.INTERRUPTED:
+            return 130
+        judging = next((j.exit_code for j in reversed(self.judgings) if j.exit_code), 0)
+        if self.is_early_stopping:
+            return judging or (self.verdict.exit_code if self.verdict else 4)
+        return 4 if self.missing else judging
+
+    def records(self) -> pl.DataFrame:
+        """Return every record with its measures."""
+        from pennyweight.api.score import measured_frame  # noqa: PLC0415
+
+        return measured_frame(self.source)
+
+    def failures(self) -> pl.DataFrame:
+        """Return the records that did not pass, and those that could not be made."""
+        from pennyweight.api.score import not_passed  # noqa: PLC0415
+
+        return not_passed(self.records())
+
+    def scores(self, by: str | Sequence[str] | None = None, **options: Any) -> ScoredRecords:
+        """Score the records as `pennyweight.score` does; by default, each subject and tier."""
+        from pennyweight.api.score import score  # noqa: PLC0415
+
+        return score(self.source, by=_sides(self.stored) if by is None else by, **options)
+
+    def compare(self, by: str | Sequence[str] | None = None, **options: Any) -> Comparison:
+        """Compare its tiers, subjects or other groups, as `pennyweight.compare` does."""
+        from pennyweight.api.compare import compare  # noqa: PLC0415
+
+        return compare(self.source, by=by, **options)
+
+    def gate(self, policy: str | Path | Policy | Sequence[str | Path], **options: Any) -> Verdict:
+        """Decide a policy on the run, as `pennyweight.gate` does."""
+        from pennyweight.api.gate import gate  # noqa: PLC0415
+
+        return gate(self.source, policy, **{"store": self.store, **options})
+
+    def judge(self, **options: Any) -> JudgingResult:
+        """Ask judges about its attempts, as `pennyweight.judge` does."""
+        from pennyweight.api.judge import judge  # noqa: PLC0415
+
+        return judge(self.id, **{"store": self.store, **options})
+
+    def report(self, path: str | Path | None = None, **options: Any) -> Report:
+        """Report on the run, and write it to a file, as `pennyweight.report` does."""
+        from pennyweight.api.report import report  # noqa: PLC0415
+
+        return report(self.source, path, **{"store": self.store, **options})
+
+
+MAX_SHOWN_RECORDS = 20
+"""Records that a notebook shows of a run, those that failed first."""
+
+
+def load(run: str = "latest", store: str | Store | None = None) -> Run:
+    """Load a run: its id, a unique prefix of it, or `latest`."""
+    at = open_store(store)
+    return _loaded(at.find(run), at)
+
+
+def runs(store: str | Store | None = None) -> list[Run]:
+    """List the runs of a store, the newest first, except damaged ones."""
+    at = open_store(store)
+    found: list[Run] = []
+    sound(at.all_runs()[0], lambda run: run.id, lambda run: found.append(_loaded(run, at)))
+    return found
+
+
+_ENDS = {
+    "done": EndKind.DONE,
+    "failed": EndKind.INCOMPLETE,
+    "stopped": EndKind.STOPPED,
+    "running": EndKind.INTERRUPTED,
+    INTERRUPTED: EndKind.INTERRUPTED,
+}
+"""How a run ended, as far as its status says."""
+
+
+def _loaded(run: StoredRun, store: Store) -> Run:
+    """Describe a run by its records."""
+    statuses = store.statuses(run.id)
+    kinds = failures(run.id, store) if statuses.get("error") else []
+    made = sum(statuses.values()) - statuses.get("error", 0)
+    current = replace(run, status=status_of(run, store))
+    return Run(
+        stored=current,
+        store=store,
+        attempts=run.attempts,
+        made=made,
+        errors={failure.kind: failure.count for failure in kinds},
+        missing=max(0, run.attempts - made),
+        spent=store.spent(run.id),
+        ended=RunEnd(_ENDS[current.status]),
+        error_examples=tuple(kinds),
+        has_judges="judge" in run.settings,
+        is_early_stopping="until_decided" in run.settings,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +281,7 @@ class RunDetails:
 def show_run(run: str = "latest", store: str | Store | None = None) -> RunDetails:
     """Describe a run: its settings, its cost, its judgments and what its checks observed."""
     from pennyweight.render.scenarios import NEEDED  # noqa: PLC0415
-    from pennyweight.runs.panel import judgment_facts  # noqa: PLC0415
+    from pennyweight.stored_runs.panel import judgment_facts  # noqa: PLC0415
 
     at = open_store(store)
     found = at.find(run)
@@ -125,6 +318,11 @@ def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> 
     return frames
 
 
+def _sides(run: StoredRun) -> list[str]:
+    """Return the columns that tell the sides of a run apart."""
+    return [column for column in ("subject", "tier") if len(run.sides[column]) > 1]
+
+
 def scores_of_run(
     run: StoredRun, by: Sequence[str] = (), *, store: str | Store | None = None
 ) -> tuple[Scores | None, list[str]]:
@@ -138,13 +336,10 @@ def scores_of_run(
     if not at.statuses(run.id):
         return None, []
     source = RunSource(run, at)
-    tiers, subjects = run.sides["tier"], run.sides["subject"]
-    columns = list(by) or (["tier"] if len(tiers) > 1 else [])
-    if len(subjects) > 1 and not by:
-        columns = ["subject", *columns]
+    columns = list(by) or _sides(run)
     scores = score([source], by=columns)
     right = [group.estimates["accuracy"].value for group in scores.groups]
-    apart = len(tiers) == 1 or "tier" in columns
+    apart = len(run.sides["tier"]) == 1 or "tier" in columns
     if apart and all(isinstance(value, float) and value >= 0.5 for value in right):
         return scores, []  # where most are right, most have an answer
     return scores, unanswered([source])

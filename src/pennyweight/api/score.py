@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from pennyweight.api.sources import Given, matched_anew, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
@@ -21,9 +24,34 @@ from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.scorers.loader import Named
+    from pennyweight.scoring.comparison import Comparison
     from pennyweight.store.store import Store
 
     Scorers = Named | Sequence[Named]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoredRecords(Scores):
+    """Scores that know their records."""
+
+    sources: tuple[Source, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """How the sources were read: columns, bad records, and the rules of answers."""
+
+    def records(self) -> pl.DataFrame:
+        """Return every record with its measures."""
+        return measured_frame(self.sources, **self.reading)
+
+    def failures(self) -> pl.DataFrame:
+        """Return the records that did not pass, and those that could not be made."""
+        return not_passed(self.records())
+
+    def compare(self, by: str | Sequence[str] | None = None, **options: Any) -> Comparison:
+        """Compare sides of the same records, as `pennyweight.compare` does."""
+        from pennyweight.api.compare import compare  # noqa: PLC0415
+
+        given = {"confidence": self.confidence, **self.reading, **options}
+        return compare(self.sources, by=by, **given)
 
 
 def score(
@@ -49,13 +77,13 @@ def score(
     store: str | Store | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
-) -> Scores:
+) -> ScoredRecords:
     """Compute metrics of records, each with its interval.
 
     `source` is a path, a folder, `-`, a run (its id, a unique prefix, `latest`), several of them,
-    a Polars frame or an iterable of dicts. `by` names columns to group by, `metrics` the metrics
-    to compute (default: all). `map` names the foreign column behind a column of the record. `where`
-    leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
+    a Polars or pandas frame or an iterable of dicts. `by` names columns to group by, `metrics` the
+    metrics to compute (default: all). `map` names the foreign column behind a column of the record.
+    `where` leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `scorers`
     are functions, names or files (`scorers.py`) that score the records now. `answer`
@@ -84,7 +112,7 @@ def score(
         groups, _ = work.score(measured.frame, by)
         if sink:
             sink.finish(measured.doubles)
-    return Scores(
+    return ScoredRecords(
         groups=groups,
         confidence=confidence,
         left_out=measured.left_out,
@@ -93,6 +121,14 @@ def score(
         unpriced=unpriced,
         score_errors=failed,
         estimand=means,
+        sources=tuple(sources),
+        reading={
+            "map": map,
+            "where": where,
+            "skip_bad": skip_bad,
+            "answer": answer,
+            "match": match,
+        },
     )
 
 
@@ -108,6 +144,26 @@ def per_task_results(
     """
     fields = list(PerTaskResult.__dataclass_fields__)
     return [PerTaskResult(**row) for row in measured_rows(source, fields, map=map)]
+
+
+def measured_frame(
+    source: Given, *, store: str | Store | None = None, **reading: Any
+) -> pl.DataFrame:
+    """Return every record with its measures, as `per_task` writes them."""
+    with TemporaryDirectory(prefix="pennyweight-records-") as folder:
+        path = Path(folder, "records.parquet")
+        score(source, metrics="pass_rate", per_task=path, store=store, **reading)
+        return pl.read_parquet(path) if path.exists() else pl.DataFrame()
+
+
+def not_passed(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the records that did not pass, and those that could not be made."""
+    if records.is_empty():
+        return records
+    wrong = pl.col("passed").eq_missing(other=False)
+    if "status" in records.columns:
+        wrong = wrong | pl.col("status").eq_missing("error")
+    return records.filter(wrong)
 
 
 def measured_rows(
@@ -141,7 +197,7 @@ def rescored(
         raise UsageError("--checks applies to runs; a file keeps what was observed in it.")
     if not runs:
         return sources, ()
-    from pennyweight.runs.price_list import PriceList  # noqa: PLC0415
+    from pennyweight.stored_runs.price_list import PriceList  # noqa: PLC0415
     from pennyweight.suite.loader import load_suite  # noqa: PLC0415
 
     listed = PriceList.read(str(prices)) if prices is not None else None
@@ -174,8 +230,8 @@ def scored(
     suite = runs_of(sources)[0].checks if checks is not None else None
     if not named and not (suite and suite.scorers):
         return sources, {}
-    from pennyweight.runs.scores import scored_now  # noqa: PLC0415
     from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
+    from pennyweight.stored_runs.scores import scored_now  # noqa: PLC0415
 
     own = suite.scorers if suite else ()
     return scored_now(sources, find_scorers([*own, *named]), request)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import InputError, UsageError
-from pennyweight.runs.source import RunSource
 from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.frames import frame_of
@@ -24,12 +23,32 @@ from pennyweight.sources.source import (
     Source,
     is_source,
 )
+from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
-Named = str | Path | Source
-Given = Named | pl.DataFrame | pl.LazyFrame | Sequence[Named] | Iterable[Mapping[str, Any]]
+
+class LoadedRun(Protocol):
+    """A run as Python has it: a `pennyweight.Run`."""
+
+    @property
+    def source(self) -> RunSource:
+        """The records of the run."""
+        raise NotImplementedError
+
+
+class PandasFrame(Protocol):
+    """A pandas frame, without importing pandas."""
+
+    @property
+    def iloc(self) -> Any:
+        """What every pandas frame has."""
+
+
+Named = str | Path | Source | LoadedRun
+Frame = pl.DataFrame | pl.LazyFrame | PandasFrame
+Given = Named | Frame | Sequence[Named] | Iterable[Mapping[str, Any]]
 """What the functions of this package take as a source."""
 
 
@@ -63,8 +82,9 @@ def resolve(
     return sources
 
 
-def _items(source: Given) -> list[Named]:
+def _items(source: Given) -> list[str | Path | Source]:
     """Make a source of each value that is neither a name nor a source."""
+    source = _unwrapped(source)
     if isinstance(source, str | Path) or is_source(source):
         return [source]
     frame = frame_of(source)
@@ -73,9 +93,16 @@ def _items(source: Given) -> list[Named]:
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         kind = type(source).__name__
         raise UsageError(f"A {kind} is not a source: pass a path, a frame or a list of dicts.")
-    items = list(source)
-    names = [item for item in items if isinstance(item, str | Path) or is_source(item)]
+    items = [_unwrapped(item) for item in source]
+    names: list[str | Path | Source] = [
+        item for item in items if isinstance(item, str | Path) or is_source(item)
+    ]
     return names if len(names) == len(items) else [RowsSource(items)]
+
+
+def _unwrapped(item: Any) -> Any:
+    """Return the records of a run that Python has as a value; other values stay as they are."""
+    return item.source if LoadedRun in type(item).__mro__ else item
 
 
 def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Sequence[Source]:

@@ -13,7 +13,7 @@ from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from pennyweight.runs.reviews import ReviewQuestion
+    from pennyweight.stored_runs.reviews import ReviewQuestion
 
 ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 

@@ -123,7 +123,7 @@ def command(
                 **options,
             )  # fmt: skip
     if not until:
-        print_scores(result.run, at, by, format)
+        print_scores(result.stored, at, by, format)
     display.result(result)
     if result.verdict:
         from pennyweight.cli.gate import show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pennyweight.api.run import RunResult, Watcher
+from pennyweight.api.run import Watcher
 from pennyweight.render.progress import progress_of
 from pennyweight.render.run_end import (
     broken_sentence,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pennyweight.api.runs import Run
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.resume import ResumePlan
     from pennyweight.engine.tally import Tally
@@ -123,9 +124,9 @@ class RunDisplay(Watcher, io.TextIOBase):
             self._store.address, self._run, self._record, self._by, self._until, self._settings
         )
 
-    def result(self, result: RunResult) -> None:
+    def result(self, result: Run) -> None:
         """Print how the run ended and how to continue it."""
-        run, ended = result.run.id, result.ended
+        run, ended = result.id, result.ended
         failed = sum(result.errors.values())
         if result.broken_checks:
             _print(broken_sentence(run, result.broken_checks))
@@ -143,10 +144,10 @@ class RunDisplay(Watcher, io.TextIOBase):
             made, spent, judged = result.made, result.spent, result.has_judges
             _print(made_sentence(run, result.attempts, made, failed, spent, judged=judged))
         if result.errors:
-            for sentence in failure_sentences(run, result.errors, result.failures):
+            for sentence in failure_sentences(run, result.errors, result.error_examples):
                 _print(sentence)
         if ended.reason or result.exit_code == 130:
-            _print(retry_sentence(ended, result.retries, result.last_error))
+            _print(retry_sentence(ended, result.retries or 0, result.last_error))
         for sentence in end_sentences(
             ended,
             self.command,

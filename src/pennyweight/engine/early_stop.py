@@ -13,9 +13,9 @@ from pennyweight.gates.policy import Policy
 from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.sequential import FIRST, sizes
 from pennyweight.gates.verdict import Verdict
-from pennyweight.runs.plan import EarlyStop
-from pennyweight.runs.source import RunSource
 from pennyweight.store.store import RunSettings, Store, StoredRun
+from pennyweight.stored_runs.plan import EarlyStop
+from pennyweight.stored_runs.source import RunSource
 from pennyweight.suite.values import LoadedSuite
 
 

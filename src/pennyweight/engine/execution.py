@@ -22,10 +22,10 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
-from pennyweight.runs.code_checks import run_code_checks
-from pennyweight.runs.observations import save_suite_scenarios
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
+from pennyweight.stored_runs.code_checks import run_code_checks
+from pennyweight.stored_runs.observations import save_suite_scenarios
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.narrowing import Narrowing
@@ -173,7 +173,7 @@ class _Execution:
         run = self.store.find(self.run.id)
         if not self.suite.scorers and not run.settings.get("scores"):
             return {}
-        from pennyweight.runs.scores import run_scorers  # noqa: PLC0415 - it loads all of scoring
+        from pennyweight.stored_runs.scores import run_scorers  # noqa: PLC0415 - it loads all of scoring
 
         with suite_folder(Path(self.suite.path).parent):
             return run_scorers(self.suite.scorers, run, self.store)

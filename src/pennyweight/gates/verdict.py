@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+import polars as pl
+
 from pennyweight.gates.policy import Gate
+from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import json_value
 
 Word = Literal["pass", "fail", "inconclusive"]
@@ -94,7 +97,7 @@ class VerdictEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Result):
     """The decisions on all gates of a policy."""
 
     policy: str
@@ -131,6 +134,20 @@ class Verdict:
         """The blocking gates that keep the policy from passing."""
         blocking = (g for g in self.gates if g.level == "blocking" and g.verdict != "pass")
         return tuple(g for g in blocking if g.verdict == self.verdict)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row for each gate."""
+        texts, numbers = (
+            ("name", "metric", "level", "verdict"),
+            ("value", "low", "high", "threshold"),
+        )
+        names = (*texts, *numbers, "records", "tasks", "why")
+        counts = dict.fromkeys(("records", "tasks"), pl.Int64)
+        known = {**dict.fromkeys(numbers, pl.Float64), **counts}
+        schema = {name: known.get(name, pl.String) for name in names}
+        return pl.DataFrame(
+            [[getattr(g, n) for n in names] for g in self.gates], schema, orient="row"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `pennyweight gate --format json` prints."""

@@ -24,11 +24,11 @@ from pennyweight.judges.prompt import JudgedCase, messages
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
-from pennyweight.runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
 from pennyweight.store.cells import json_cell
 from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Store, StoredRun
+from pennyweight.stored_runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.suite.values import Judging, Limits, Price
 
 _READ = {*KEY, "status", "input", "messages", "target", "response", "tool_calls", "work"}

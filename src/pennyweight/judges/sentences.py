@@ -22,10 +22,10 @@ from pennyweight.judges.judge import Judge
 from pennyweight.judges.judging import JudgingJob, JudgingResult, JudgingSession
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
-from pennyweight.runs.code_checks import BATCH
-from pennyweight.runs.observations import behaviour_verdict, rows_of
 from pennyweight.store.cells import json_cell
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
+from pennyweight.stored_runs.code_checks import BATCH
+from pennyweight.stored_runs.observations import behaviour_verdict, rows_of
 from pennyweight.suite.rubric import Category, Item, Rubric
 from pennyweight.suite.values import Judging, LoadedSuite
 

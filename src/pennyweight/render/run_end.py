@@ -21,9 +21,9 @@ from pennyweight.engine.resume import ResumePlan
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
-from pennyweight.runs.failures import Failure
 from pennyweight.store.connection import again
 from pennyweight.store.store import RunSettings, Spending
+from pennyweight.stored_runs.failures import Failure
 from pennyweight.suite.narrowing import Narrowing, change_words, option_words, part_words
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean

@@ -31,7 +31,7 @@ def render(plan: SamplePlan, format: str) -> str:  # noqa: A002
     if format == "json":
         return json_text({**plan.to_dict(), "words": [*advice(plan), *basis(plan)]})
     if format == "csv":
-        return csv_table([plan.frame.columns, *plan.frame.rows()])
+        return csv_table([plan.to_polars().columns, *plan.to_polars().rows()])
     return _markdown(plan) if format == "markdown" else _table(plan)
 
 

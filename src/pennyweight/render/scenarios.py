@@ -10,7 +10,7 @@ import polars as pl
 
 from pennyweight.render.plain import csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import table_text
-from pennyweight.runs.transcript import asked_of, left_out_of, script_of, turns_of, written
+from pennyweight.stored_runs.transcript import asked_of, left_out_of, script_of, turns_of, written
 from pennyweight.text.safe import clean
 
 _FACTS = (

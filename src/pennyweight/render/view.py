@@ -65,7 +65,7 @@ def _row(metric: Metric, e: Estimate) -> dict[str, Any]:
         "known": e.value is not None,
         "value": value,
         "interval": interval,
-        "spark": _spark(metric, e),
+        "spark": spark(metric, e),
         "records": e.records,
         "skipped": e.skipped,
         "needs": "" if e.value is not None else needs(metric.name),
@@ -81,7 +81,7 @@ def metric_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["name"], row["value"], row["interval"], count(row["records"])
 
 
-def _spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
+def spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
     """Place a share or a score on a track from 0 to 1."""
     if metric.range != (0, 1) or not isinstance(e.value, float):
         return None

@@ -5,6 +5,7 @@ Tested elsewhere:
     digest.py: tests/api/pages/test_digest.py
     groups.py: tests/scoring/test_estimates.py
     pairs.py: tests/scoring/test_comparison.py
+    result.py: tests/render/test_notebook.py
     sample_plan.py: tests/cli/test_plan.py
     scores.py: tests/render/test_scores.py
 """

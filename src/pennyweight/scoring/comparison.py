@@ -19,6 +19,7 @@ from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.ranking import CommonTasks, Ranking
+from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.source import Source
@@ -123,6 +124,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(p) if p.isascii() and p.isdigit() else -1, p) for p in parts]
 
 
+PAIR_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_adjusted")
+"""The numbers of a pair in a table."""
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
 """The metrics that a comparison always has."""
 
@@ -160,7 +163,7 @@ class ComparedSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Result):
     """The result of a comparison."""
 
     by: tuple[str, ...]
@@ -226,6 +229,15 @@ class Comparison:
     def level(self) -> float:
         """The significance level of p-values."""
         return 1 - self.confidence
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row for each pair of sides and metric; `difference` is b minus a."""
+        names = ("a", "b", "metric", *PAIR_NUMBERS, "tasks", "method")
+        numbers = dict.fromkeys(PAIR_NUMBERS, pl.Float64)
+        schema = {**dict.fromkeys(names, pl.String), **numbers, "tasks": pl.Int64}
+        return pl.DataFrame(
+            [[getattr(p, n) for n in names] for p in self.pairs], schema, orient="row"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `pennyweight compare --format json` prints."""

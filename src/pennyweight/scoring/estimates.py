@@ -26,9 +26,13 @@ _OVER = ("all", "scored", "tasks")
 class Estimate:
     """A metric's value, its interval, and the numbers of records used and left out."""
 
-    value: Value
-    low: Value = None
-    high: Value = None
+    value: float | Any
+    """A number; None if nothing could be measured, and a letter if it is a grade.
+
+    The type lets you compute with the number of a metric without proving that it is one.
+    """
+    low: float | Any = None
+    high: float | Any = None
     records: int = 0
     skipped: int = 0
     skewed: bool = False

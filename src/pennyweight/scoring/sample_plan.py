@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from pennyweight.scoring.result import Result
 from pennyweight.text.format import count, money
 
 Question = Literal["difference", "no_worse", "width", "policy"]
@@ -54,7 +55,7 @@ class PlannedGate:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplePlan:
+class SamplePlan(Result):
     """How many tasks and repeats a question needs, and what they cost."""
 
     question: Question
@@ -114,9 +115,8 @@ class SamplePlan:
             "best": None if best is None else best.runs,
         }
 
-    @property
-    def frame(self) -> pl.DataFrame:
-        """The rows as a table."""
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as a table."""
         rows = [
             {
                 "runs": row.runs,

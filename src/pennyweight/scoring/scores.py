@@ -10,9 +10,11 @@ from typing import Any
 import polars as pl
 
 from pennyweight.define import METRICS
+from pennyweight.errors import unknown
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.scoring.repeats import Repeats
+from pennyweight.scoring.result import Result
 from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
 
@@ -67,6 +69,8 @@ class Group:
     """The attempts at its tasks; None if no task was tried several times."""
 
     def __getitem__(self, metric: str) -> Estimate:
+        if metric not in self.estimates:
+            raise KeyError(unknown("Metric", metric, self.estimates))
         return self.estimates[metric]
 
     @property
@@ -78,7 +82,7 @@ class Group:
         """Return the metrics of the specification of reasoning metrics, null where not computed."""
         fields = MetricsSummary.__dataclass_fields__
         return MetricsSummary(
-            **{n: self.estimates[n].value if n in self.estimates else None for n in fields}  # type: ignore[arg-type]
+            **{n: self.estimates[n].value if n in self.estimates else None for n in fields}
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,8 +109,11 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The scores of all groups; with one group its metrics can be asked for by name."""
+class Scores(Result):
+    """The scores of all groups, such as `scores["T1"]["accuracy"]`.
+
+    With one group, its metrics can be asked for by name: `scores["accuracy"]`.
+    """
 
     groups: tuple[Group, ...]
     confidence: float = 0.95
@@ -119,12 +126,17 @@ class Scores:
     score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False)
     """How often each scorer failed, and with which error first."""
 
-    def __getitem__(self, metric: str) -> Estimate:
-        if len(self.groups) != 1:
-            raise KeyError(
-                f"There are {len(self.groups)} groups: use scores.groups[…][{metric!r}]."
-            )
-        return self.groups[0][metric]
+    def __getitem__(self, name: str | tuple[str, ...]) -> Any:
+        """Return a group by its value or values, or a metric where there is only one group."""
+        if len(self.groups) == 1 and name in self.groups[0].estimates:
+            return self.groups[0][str(name)]
+        values = (name,) if isinstance(name, str) else name
+        for group in self.groups:
+            if tuple(_shown(value) for value in group.group.values()) == values:
+                return group
+        if len(self.groups) == 1:
+            raise KeyError(unknown("Metric", str(name), self.groups[0].estimates))
+        raise KeyError(f"No group {name!r}. There are: {', '.join(map(_key, self.groups))}.")
 
     def __repr__(self) -> str:
         return "\n".join(_lines(group) for group in self.groups)
@@ -142,9 +154,8 @@ class Scores:
             "estimand": self.estimand.about,
         }
 
-    @property
-    def frame(self) -> pl.DataFrame:
-        """All scores as a table: one row for each group and metric; a grade is text, in `grade`."""
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row for each group and metric; a grade is text, in `grade`."""
         rows = [
             {
                 **group.group,
@@ -161,6 +172,11 @@ class Scores:
         ]
         numbers = dict.fromkeys(("value", "low", "high"), pl.Float64)
         return pl.DataFrame(rows, schema_overrides={**numbers, "grade": pl.String}, strict=False)
+
+
+def _key(group: Group) -> str:
+    """Write how a group is asked for."""
+    return ", ".join(repr(_shown(value)) for value in group.group.values())
 
 
 def _shown(value: Any) -> str:

@@ -6,6 +6,7 @@ Polars itself needs pyarrow for most of this, so columns are converted one at a 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -45,10 +46,9 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
 
 
 def _series(name: str, cells: Any) -> pl.Series:
-    try:
-        return pl.Series(name, pl.from_pandas(cells))
-    except ImportError:
-        pass
+    if cells.dtype.kind in "iufb":
+        with suppress(ImportError):
+            return pl.Series(name, pl.from_pandas(cells))
     pairs = zip(cells.tolist(), cells.isna().tolist(), strict=True)
     values = [None if missing else value for value, missing in pairs]
     try:

@@ -1,7 +1,7 @@
 """Sources: anything that yields records.
 
-A file, a frame, rows given in Python and a run (`runs/source.py`) are sources; a folder is one
-source for each of its files.
+A file, a frame, rows given in Python and a run (`stored_runs/source.py`) are sources; a folder is
+one source for each of its files.
 """
 
 from __future__ import annotations

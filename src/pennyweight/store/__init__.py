@@ -5,7 +5,7 @@ Tested elsewhere:
     bulk_insert.py: tests/store/test_store.py
     cells.py: tests/store/test_damaged.py
     remarks.py: tests/api/test_remarks.py
-    scores.py: tests/runs/test_scores.py
+    scores.py: tests/stored_runs/test_scores.py
     tables.py: tests/store/test_migrations.py
-    verdicts.py: tests/runs/test_observations.py
+    verdicts.py: tests/stored_runs/test_observations.py
 """

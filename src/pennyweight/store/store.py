@@ -134,9 +134,6 @@ class StoredRun:
         return min(self.path, os.path.relpath(self.path), key=len)
 
 
-Run = StoredRun
-
-
 class Store:
     """A store at an address. Several processes may use it at the same time."""
 

@@ -5,9 +5,9 @@ import pytest
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.score import score
 from pennyweight.api.sources import resolve
-from pennyweight.runs.source import RunSource
 from pennyweight.sources.source import copied
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.source import RunSource
 from store.samples import call, record, run
 
 SETTINGS = {

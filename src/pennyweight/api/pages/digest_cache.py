@@ -19,13 +19,13 @@ import polars as pl
 from pennyweight.api.pages.digest import digest
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import PennyweightError, StoreError
-from pennyweight.runs.source import RunSource
 from pennyweight.schema.typed_values import fits
 from pennyweight.scoring.digest import VERSION, RecordsDigest
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.store.tables import MEASURED
+from pennyweight.stored_runs.source import RunSource
 
 MAX_INLINE_ATTEMPTS = 20_000
 """The digest of a larger run is computed by a separate process, to keep the server small."""

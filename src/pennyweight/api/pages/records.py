@@ -16,17 +16,17 @@ from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import BY_NAME
 from pennyweight.record import STATUSES as STATUSES  # noqa: PLC0414 - skins use it
 from pennyweight.record import AttemptKey as AttemptKey  # noqa: PLC0414
-from pennyweight.runs.source import RunSource, mark_verified
 from pennyweight.store import queries as queries  # noqa: PLC0414 - skins use it
 from pennyweight.store.queries import Filter, Place, Sort
 from pennyweight.store.remarks import Remark, add_remark
 from pennyweight.store.remarks import remarks as remarks  # noqa: PLC0414
 from pennyweight.store.store import RECORD_COLUMNS, Store, StoredRun
 from pennyweight.store.tables import MEASURED
+from pennyweight.stored_runs.source import RunSource, mark_verified
 from pennyweight.text.extraction import KINDS, AnswerRule
 
 if TYPE_CHECKING:
-    from pennyweight.runs.observations import Observer
+    from pennyweight.stored_runs.observations import Observer
     from pennyweight.text.extraction import AnswerRule
 
 ROLES = {"expected": "expected", "must_not": "must not", "checks": "check"}
@@ -159,7 +159,7 @@ def neighbours(store: Store, key: AttemptKey, wanted: Filter, sort: Sort | None)
 def _observer(run: StoredRun, store: Store, key: AttemptKey) -> Observer | None:
     """Make an observer for this one record, without reading the rest of the run."""
     from pennyweight.checks.scenario import Scenario  # noqa: PLC0415
-    from pennyweight.runs.observations import Observer  # noqa: PLC0415
+    from pennyweight.stored_runs.observations import Observer  # noqa: PLC0415
 
     text = queries.scenario(store, run.id, key.task_id)
     if text is None:
@@ -172,7 +172,7 @@ def _measures(
     run: StoredRun, store: Store, stored: Mapping[str, Any], observer: Observer | None
 ) -> dict[str, Any]:
     """Compute every measure of one record by the rules of its run."""
-    from pennyweight.runs.panel import Panel  # noqa: PLC0415
+    from pennyweight.stored_runs.panel import Panel  # noqa: PLC0415
 
     schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
     series = [pl.Series(n, [stored[n]], dtype=kind, strict=False) for n, kind in schema.items()]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.api.pages.digest import compared
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts.svg import letter
-from pennyweight.runs.source import RunSource
 from pennyweight.scoring.chart_data import differences
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
 if TYPE_CHECKING:

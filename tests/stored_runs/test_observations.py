@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from cli import command
-from pennyweight.runs.observations import Observer
-from pennyweight.runs.source import RunSource
 from pennyweight.store.store import Store
 from pennyweight.store.verdicts import scenarios_of, verdicts_of
+from pennyweight.stored_runs.observations import Observer
+from pennyweight.stored_runs.source import RunSource
 
 TASKS = ("ORDER", "LEAK", "BROKEN", "COMMAND", "PERSON")
 

@@ -17,7 +17,6 @@ import polars as pl
 
 from pennyweight.models.keys import redact_environment
 from pennyweight.record import KEY_IN_RUN, AttemptKey
-from pennyweight.runs.source import RunScores, RunSource
 from pennyweight.scorers.declaration import Scorer, Value
 from pennyweight.scorers.records import (
     GivenScores,
@@ -38,6 +37,7 @@ from pennyweight.store.scores import (
     score_marks,
 )
 from pennyweight.store.store import Store, StoredRun, now
+from pennyweight.stored_runs.source import RunScores, RunSource
 
 BATCH = 500
 

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from runs.test_observations import pennyweight
+from stored_runs.test_observations import pennyweight
 
 SUITE = """\
 suite: greetings
@@ -142,5 +142,5 @@ def test_a_suite_in_python_takes_functions_as_scorers(folder, monkeypatch):
 
     suite = pw.Suite(["one", "two"], [lambda prompt: f"{prompt} {prompt}"], scorers=[words, length])
     done = pw.run(suite)
-    found = pw.score(done.run.id)
+    found = pw.score(done)
     assert (found["words"].value, found["length"].value) == (2.0, 7.0)

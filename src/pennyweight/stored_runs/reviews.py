@@ -9,10 +9,10 @@ from typing import Any
 from pennyweight.checks.behaviour import Behaviour
 from pennyweight.checks.declaration import CheckResult
 from pennyweight.record import AttemptKey
-from pennyweight.runs.observations import Observer, behaviour_verdict, response_hash, rows_of
-from pennyweight.runs.transcript import calls_of, turns_of
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.verdicts import save_verdicts
+from pennyweight.stored_runs.observations import Observer, behaviour_verdict, response_hash, rows_of
+from pennyweight.stored_runs.transcript import calls_of, turns_of
 
 
 @dataclass(frozen=True, slots=True)

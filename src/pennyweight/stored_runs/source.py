@@ -24,8 +24,8 @@ from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
-    from pennyweight.runs.price_list import PriceList
     from pennyweight.store.store import RunSettings, Store, StoredRun
+    from pennyweight.stored_runs.price_list import PriceList
     from pennyweight.suite.values import LoadedSuite
 
 
@@ -109,8 +109,8 @@ class RunSource(Source):
 
     def _observed(self, names: Names | frozenset[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records with the observed behaviours."""
-        from pennyweight.runs.observations import FILLED, NEEDED, Observer  # noqa: PLC0415
         from pennyweight.schema.user_code import suite_folder  # noqa: PLC0415
+        from pennyweight.stored_runs.observations import FILLED, NEEDED, Observer  # noqa: PLC0415
 
         observer = None
         if names is None or any(name in names for name in FILLED):
@@ -127,7 +127,7 @@ class RunSource(Source):
         """Read the records with the judges' scores."""
         if "judge" not in self.run.settings:
             return self._billed(names)
-        from pennyweight.runs.panel import NEEDED, Panel  # noqa: PLC0415
+        from pennyweight.stored_runs.panel import NEEDED, Panel  # noqa: PLC0415
 
         panel = Panel.of(self.run, self.store)
         frames = self._frames(None if names is None else {*names, *NEEDED})
@@ -156,7 +156,7 @@ class RunSource(Source):
     def _priced(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         if self.prices is None:
             return self.store.records(self.run.id, names)
-        from pennyweight.runs.price_list import priced  # noqa: PLC0415
+        from pennyweight.stored_runs.price_list import priced  # noqa: PLC0415
 
         prices = self.prices.of(self.run)
         return (priced(frame, prices) for frame in self.store.records(self.run.id))

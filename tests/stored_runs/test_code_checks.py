@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from runs.test_observations import pennyweight
+from stored_runs.test_observations import pennyweight
 
 SUITE = """\
 suite: settled

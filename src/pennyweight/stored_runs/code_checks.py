@@ -12,10 +12,10 @@ from pathlib import Path
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.behaviour import Behaviour
 from pennyweight.record import AttemptKey
-from pennyweight.runs.observations import CODE, behaviour_verdict, response_hash, rows_of
 from pennyweight.schema.user_code import current_folder, module_file, suite_folder
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.verdicts import BehaviourVerdict, save_verdicts, verdicts_of
+from pennyweight.stored_runs.observations import CODE, behaviour_verdict, response_hash, rows_of
 from pennyweight.suite.values import LoadedSuite
 
 BATCH = 200
