@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store import cache as kept
 from pennyweight.store import set_aside
@@ -158,6 +158,17 @@ def test_a_store_is_copied_before_it_is_upgraded(tmp_path):
     assert oct(copy.stat().st_mode & 0o777) == "0o600"
     with closing(sqlite3.connect(copy)) as backup:
         assert list(backup.iterdump()) == before
+
+
+def test_a_file_that_is_not_a_backup_does_not_stand_for_one(tmp_path):
+    path = tmp_path / "old.db"
+    execute(str(path), OLD)
+    (tmp_path / "old.db.v1.backup").write_text("something else")
+    with closing(Store(str(path))) as store, pytest.raises(StoreError, match="is not its backup"):
+        store.runs()
+    (tmp_path / "old.db.v1.backup").unlink()
+    with closing(Store(str(path))) as store:
+        assert store.runs()
 
 
 @pytest.mark.parametrize("version", [0, -1, "abc"])

@@ -187,8 +187,15 @@ def _back_up(connection: Connection, file: Path) -> None:
     """Copy a store that is about to be upgraded; an earlier copy of the same version stays."""
     version = version_of(connection)
     copy = file.with_name(f"{file.name}.v{version}.backup")
-    if version is None or is_current(connection) or copy.exists():
+    if version is None or is_current(connection):
         return
+    if copy.exists():
+        if _holds_version(copy, version):
+            return
+        raise StoreError(
+            f"The store {file} must be upgraded, but {copy} exists and is not its backup.",
+            "Nothing was changed. Move that file away, or name another store with --store.",
+        )
     part = copy.with_name(f"{copy.name}.part")
     try:
         part.unlink(missing_ok=True)
@@ -202,6 +209,15 @@ def _back_up(connection: Connection, file: Path) -> None:
             f"The store {file} must be upgraded, but its backup {copy} cannot be written: {error}.",
             "Nothing was changed. Free some space or name another store with --store.",
         ) from error
+
+
+def _holds_version(file: Path, version: int) -> bool:
+    try:
+        with closing(sqlite3.connect(file)) as store:
+            found = store.execute("SELECT version FROM pennyweight_meta").fetchone()
+    except sqlite3.Error:
+        return False
+    return bool(found == (version,))
 
 
 class LockWait:
