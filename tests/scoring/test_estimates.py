@@ -286,3 +286,12 @@ def rare_labels(rng):
 )
 def test_intervals_cover_what_they_should_where_that_is_hard(metric, draw, truth):
     assert coverage(metric, draw, truth, repeats=150) >= 0.9
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_the_interval_of_a_total_cost_is_that_of_the_mean_times_the_attempts(attempts):
+    costs = [0.1, 0.2, 0.3, 5.0] * 5 * attempts
+    found = pennyweight.score(rows(costs, "cost_usd", attempts=attempts))
+    mean, total = found["cost_usd_mean"], found["cost_usd_total"]
+    times = [len(costs) * x for x in (mean.value, mean.low, mean.high)]
+    assert (total.value, total.low, total.high) == pytest.approx(times)

@@ -46,7 +46,8 @@ def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
 
 OF_TOTAL = Linearised(
     lambda cost_usd: cost_usd * cost_usd.count(),  # the mean of these is the total
-    text="t, clustered by task; of the expected total of a run of this size",
+    amount=True,
+    text="t, corrected for skewness, clustered by task; of the expected total of such a run",
 )
 
 

@@ -22,6 +22,7 @@ from pennyweight.stats.interval import (
     t_interval,
     t_quantile,
 )
+from pennyweight.stats.skewness import mean_interval
 
 Floats = NDArray[np.float64]
 
@@ -196,6 +197,8 @@ class Linearised:
     rate: bool = False
     bias: Callable[..., pl.Expr] | None = None
     least: Callable[..., pl.Expr] | None = None
+    amount: bool = False
+    """Whether the terms are amounts, which are skewed and never below 0."""
     text: str = "t, linearised, clustered by task"
 
     def __call__(self, sample: Sample) -> Ends:
@@ -219,6 +222,10 @@ class Linearised:
         value, spread, n, tasks = (np.array([x]) for x in (sample.value, error, total, count))
         if terms["x"].dtype == pl.Boolean:
             ends = rate_interval(value, spread, n, tasks, sample.confidence)
+        elif self.amount:
+            skew = by_task.select(clustered_skew(pl.col("x"), pl.col("n"))).item()
+            bent = np.array([np.nan if skew is None else skew])
+            ends = mean_interval(value, spread, bent, tasks, sample.confidence, (0, None))
         elif self.rate:
             ends = bounded_interval(value, spread, tasks, sample.confidence)
         else:
