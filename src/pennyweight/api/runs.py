@@ -18,6 +18,7 @@ from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures
+from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
 from pennyweight.text.format import plural
@@ -321,6 +322,11 @@ def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> 
 def _sides(run: StoredRun) -> list[str]:
     """Return the columns that tell the sides of a run apart."""
     return [column for column in ("subject", "tier") if len(run.sides[column]) > 1]
+
+
+def replies_of_run(run: StoredRun, store: str | Store | None = None) -> list[UnscoredReply]:
+    """Return the replies of a run of which nothing can be scored: prompts without a target."""
+    return replies(run, open_store(store))
 
 
 def scores_of_run(

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Store, StoredRun
 
 EPILOG = """\b
-Example: pennyweight run suite.yaml --dry-run
+Examples:
+  pennyweight run suite.yaml --dry-run
+  pennyweight run suite.yaml --limit 3 --tier T0 --set settings.max_tokens=64
+  pennyweight run questions.csv -m openai/gpt-5-mini
+  pennyweight run -m local/smollm2-135m "What is 2 + 2?"
 
 \b
 Exit codes: 0 all attempts were made; 2 wrong usage or an error in the suite,
@@ -71,6 +75,9 @@ def command(
     the id of a run; without SUITE, the latest run continues. A suite that exists
     only in the store runs no commands or functions, reads no files, and sends no
     key elsewhere, unless you confirm it or name its file with --suite.
+
+    With --model, SUITE may also be a file of tasks or a question. The options from
+    --limit to --set hold for this run alone, and --resume keeps them.
     """
     if watch:
         from pennyweight.cli.watch import watch as repeat
@@ -135,9 +142,14 @@ def command(
 
 def print_scores(run: StoredRun, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
-    from pennyweight.api.runs import scores_of_run
+    from pennyweight.api.runs import replies_of_run, scores_of_run
     from pennyweight.render.scores import render
 
+    if replies := replies_of_run(run, store):
+        from pennyweight.render.runs import render_replies
+
+        click.echo(render_replies(replies, format), nl=False)
+        return
     scores, notes = scores_of_run(run, by, store=store)
     if scores is not None:
         rest = f"'pennyweight score {run.id} --all'"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from pennyweight.suite.implied import is_implied, rule_words
 from pennyweight.suite.plan import conversation
 from pennyweight.suite.templates import variables_of
 from pennyweight.suite.values import LoadedSuite, Task, Tier
@@ -21,6 +22,9 @@ SEARCHED_TASKS = 50
 
 def advice(suite: LoadedSuite) -> Iterator[str]:
     """Yield a warning for each prompt or rule of a suite that does not fit its tasks."""
+    if is_implied(suite.text):  # nobody wrote its prompt and rules
+        yield from filter(None, [rule_words(suite)])
+        return
     for check in (_prompts, _marker, _numbers, _lists, _undecided):
         yield from check(suite)
 

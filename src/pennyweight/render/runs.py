@@ -15,9 +15,11 @@ from pennyweight.store.cells import DamagedRun
 from pennyweight.store.store import Spending, StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.text.format import MISSING, count, declared, money, share
+from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.gates.baseline import Baseline
+    from pennyweight.stored_runs.replies import UnscoredReply
 
 RunEntry = tuple[StoredRun, dict[str, int], Spending]
 """A run, its records by status, and what it cost."""
@@ -126,6 +128,27 @@ def _words(value: Any, name: str = "") -> str:
             return money(value)
         return count(value) if isinstance(value, int) else declared(value)
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def render_replies(replies: Sequence[UnscoredReply], format: str) -> str:  # noqa: A002
+    """Write replies as text, each under what was asked and whom; a single one alone."""
+    if format == "json":
+        return json_text({"replies": [asdict(one) for one in replies]})
+    names = ("task", "subject", "tier", "attempt", "response", "error")
+    if format != "table":
+        rows = [[getattr(one, n) for n in names] for one in replies]
+        if format == "csv":
+            return csv_table([names, *rows])
+        return markdown_table([names, *([str(c or "") for c in row] for row in rows)])
+    said = [clean(one.response if one.response is not None else one.error or "") for one in replies]
+    if len(replies) == 1:
+        return f"{said[0]}\n"
+    tiers = len({one.tier for one in replies}) > 1
+    blocks = []
+    for one, text in zip(replies, said, strict=True):
+        who = [one.task, one.subject, *([one.tier] if tiers else ())]
+        blocks.append(f"{clean(' · '.join(who))}: {clean(one_line(one.input, 60))}\n{text}\n")
+    return "\n".join(blocks)
 
 
 def render_baselines(baselines: Sequence[Baseline], format: str) -> str:  # noqa: A002

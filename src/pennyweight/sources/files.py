@@ -57,17 +57,17 @@ def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
         if str(source) == STDIN:
             files.append(RecordFile(STDIN, None))
         elif path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.is_file() and _format_of(p))
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and format_of(p))
             if not inside:
                 problems.append(
                     f"{path}: no record files in this folder; "
                     f"they end in {', '.join(SUFFIXES)}, plain or with .gz or .zst."
                 )
-            files.extend(RecordFile(str(p), _format_of(p)) for p in inside)
+            files.extend(RecordFile(str(p), format_of(p)) for p in inside)
         elif not path.exists():
             problems.append(f"{path}: no such file or folder.")
         else:
-            files.append(RecordFile(str(path), _format_of(path)))
+            files.append(RecordFile(str(path), format_of(path)))
     if problems:
         raise InputError(problems)
     refuse_repeats(file.path for file in files)
@@ -145,7 +145,8 @@ def too_long(file: RecordFile, line: int) -> InputError:
     return InputError([f"{file.path}, line {line}: longer than {MAX_LINE >> 20} MB."])
 
 
-def _format_of(path: Path) -> Format | None:
+def format_of(path: Path) -> Format | None:
+    """Return the format of a file by the ending of its name; None for any other ending."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()

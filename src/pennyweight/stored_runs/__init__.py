@@ -5,6 +5,7 @@ Tested elsewhere:
     panel.py: tests/judges/test_judging.py
     plan.py: tests/engine/test_early_stop.py
     price_list.py: tests/models/test_prices.py
+    replies.py: tests/suite/test_implied.py
     reviews.py: tests/stored_runs/test_observations.py
     source.py: tests/stored_runs/test_observations.py
     transcript.py: tests/engine/test_conversations.py

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.schema.documents import Document, read_document
+from pennyweight.schema.documents import Document
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
@@ -18,6 +18,7 @@ from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.choices import lettered
 from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
+from pennyweight.suite.implied import is_implied, open_document, with_rules
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.scorers import read_scorers
@@ -63,6 +64,8 @@ def load_suite(
     reader, given = _open(path, text, narrowing)
     root, problems = reader.root, reader.problems
     suite = reader.suite(given)
+    if text is None and not problems.found and is_implied(suite.text):
+        suite = with_rules(suite, given)
     if narrowing:
         suite = _narrowed(suite, narrowing, reader)
     valid = list(suite.subjects)
@@ -115,9 +118,9 @@ def _open(
     path: GivenSuite, text: str | None, narrowing: Narrowing | None = None
 ) -> tuple[SuiteReader, dict[str, Any]]:
     """Read the keys of a suite; the files that it names are read later."""
+    models = narrowing is not None and bool(narrowing.models)
     if isinstance(path, str | Path):
-        hint = "'pennyweight init' creates a first suite."
-        document = read_document(path, text, missing_hint=hint)
+        document = open_document(path, text, models=models)
     else:
         document = document_of(path)
     root, problems = document.root, document.problems
