@@ -10,18 +10,21 @@ if TYPE_CHECKING:
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
     from pennyweight.api.judge import judge as judge
+    from pennyweight.api.judge import judge_async as judge_async
     from pennyweight.api.models import ask as ask
     from pennyweight.api.plan import plan as plan
     from pennyweight.api.report import report as report
     from pennyweight.api.run import Until as Until
-    from pennyweight.api.run import Watcher as Watcher
     from pennyweight.api.run import resume as resume
+    from pennyweight.api.run import resume_async as resume_async
     from pennyweight.api.run import run as run
+    from pennyweight.api.run import run_async as run_async
     from pennyweight.api.runs import Run as Run
     from pennyweight.api.runs import load as load
     from pennyweight.api.runs import runs as runs
     from pennyweight.api.score import per_task_results as per_task_results
     from pennyweight.api.score import score as score
+    from pennyweight.api.watching import Watcher as Watcher
     from pennyweight.define import evaluate as evaluate
     from pennyweight.define import measure as measure
     from pennyweight.define import metric as metric
@@ -46,13 +49,14 @@ _PUBLIC = {
     "Scores": "pennyweight.scoring.scores",
     "Suite": "pennyweight.suite.definition",
     "Until": "pennyweight.api.run",
-    "Watcher": "pennyweight.api.run",
+    "Watcher": "pennyweight.api.watching",
     "ask": "pennyweight.api.models",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",
     "gate": "pennyweight.api.gate",
     "judge": "pennyweight.api.judge",
+    "judge_async": "pennyweight.api.judge",
     "load": "pennyweight.api.runs",
     "measure": "pennyweight.define",
     "metric": "pennyweight.define",
@@ -60,7 +64,9 @@ _PUBLIC = {
     "plan": "pennyweight.api.plan",
     "report": "pennyweight.api.report",
     "resume": "pennyweight.api.run",
+    "resume_async": "pennyweight.api.run",
     "run": "pennyweight.api.run",
+    "run_async": "pennyweight.api.run",
     "runs": "pennyweight.api.runs",
     "score": "pennyweight.api.score",
     "scorer": "pennyweight.scorers.declaration",

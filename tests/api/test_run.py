@@ -256,3 +256,60 @@ def test_a_decided_run_ends(suite: Path) -> None:
     assert result.ended.kind is EndKind.DECIDED
     assert result.made < result.attempts == 60
     assert find_run().status == "done"
+
+
+def test_progress_is_shown_or_handed_to_a_function(
+    suite: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[tuple[int, int]] = []
+    run(suite, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2, 2)
+    run(suite, progress=False)
+    assert capsys.readouterr().err == ""
+    suite.write_text(f"{SUITE}settings: {{temperature: 0}}\n")
+    run(suite, progress=True)
+    assert "Note: " in capsys.readouterr().err
+
+
+def test_a_run_is_awaited_while_the_loop_goes_on(suite: Path) -> None:
+    async def main() -> tuple[int, int, int]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        ticking = asyncio.create_task(tick())
+        made = await pennyweight.run_async(suite)
+        judged = await pennyweight.judge_async(made.id, models=["python:told_model:judge"])
+        ticking.cancel()
+        return made.made, ticks, judged.valid
+
+    made, ticks, _ = asyncio.run(main())
+    assert made == 2
+    assert ticks > 10
+
+
+def test_a_cancelled_run_ends_in_good_order(suite: Path) -> None:
+    Path("told_model.py").write_text(
+        "import time\ndef answer(text):\n    time.sleep(0.1)\n    return 'FINAL_ANSWER: 4'\n"
+    )
+    tasks = ", ".join(f"{{id: t{n}, input: x, target: '4'}}" for n in range(60))
+    suite.write_text(
+        SUITE.partition("tasks:")[0] + f"limits: {{concurrency: 2}}\ntasks: [{tasks}]\n"
+    )
+    begun = threading.Event()
+
+    async def main() -> None:
+        running = asyncio.create_task(pennyweight.run_async(suite, progress=lambda *_: begun.set()))
+        await asyncio.to_thread(begun.wait, 20)
+        running.cancel()
+        await running
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    found = pennyweight.load()
+    assert found.status == "stopped"
+    assert 0 < found.made < 60

@@ -117,3 +117,10 @@ def test_a_run_continues_with_the_suite_it_was_made_of() -> None:
         pennyweight.resume(made.id)
     more = Suite([*TASKS, "7 + 7?"], {"model": lambda prompt: "4", "name": "m"})
     assert pennyweight.resume(made.id, suite=more).made == 1
+
+
+def test_functions_replace_the_subjects_for_one_run() -> None:
+    made = pennyweight.run(Suite(TASKS), models=[four, str.upper], limit=1)
+    subjects = made.scores(by="subject")
+    assert subjects[f"python:{__name__}:four"]["accuracy"].value == 1
+    assert subjects["python:builtins:str.upper"]["accuracy"].value == 0

@@ -11,6 +11,7 @@ Tested elsewhere:
     review.py: tests/stored_runs/test_observations.py
     score.py: tests/cli/test_score.py
     suite_rules.py: tests/api/test_stored_suites.py
+    watching.py: tests/api/test_run.py
 """
 
 from pennyweight.record import COLUMNS

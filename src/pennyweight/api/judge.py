@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pennyweight.api.event_loop import outside_a_loop
-from pennyweight.api.run import Watcher
+from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.sources import open_store
 from pennyweight.api.stored_suites import stored_judging
+from pennyweight.api.watching import ShowProgress, Watcher, watcher
 from pennyweight.errors import UsageError
 from pennyweight.judges.judging import JudgingJob, JudgingResult, judge_run
 from pennyweight.judges.phases import Phase, unpriced_judges
@@ -28,6 +28,7 @@ def judge(
     record: str | Path | None = None,
     store: str | Store | None = None,
     watch: Watcher | None = None,
+    progress: ShowProgress = None,
 ) -> JudgingResult:
     """Ask the judges of a run about every attempt that has no valid judgment yet.
 
@@ -35,7 +36,7 @@ def judge(
     `models` replace those of the suite, `usd` its limit for the whole run. `suite` names the
     suite's file if it is not where the run was started; a suite from the store is not trusted.
     """
-    watch, at = watch or Watcher(), open_store(store)
+    watch, at = watcher(watch, progress), open_store(store)
     found = at.find(run)
     judging, limits, prices = _chosen(found, rubric, models, suite, watch)
     limits = limits if usd is None else replace(limits, usd=usd)
@@ -75,3 +76,6 @@ def _chosen(
     if rubric:
         judging = replace(judging, rubric=load_rubric(str(rubric)))
     return judging, limits, prices
+
+
+judge_async = awaitable(judge)

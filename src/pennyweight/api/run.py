@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from pennyweight.api.event_loop import outside_a_loop
+from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.resumption import resumed
 from pennyweight.api.runs import Run
 from pennyweight.api.sources import open_store
+from pennyweight.api.watching import ShowProgress, watcher
+from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
-from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, warnings
-from pennyweight.engine.resume import ResumePlan, held, renew
-from pennyweight.engine.tally import Tally
+from pennyweight.engine.resume import held, renew
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.replay import Recorder
 from pennyweight.store.lease import break_lease
-from pennyweight.store.store import Row, Store, StoredRun
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.failures import failures
 from pennyweight.stored_runs.observations import save_suite_scenarios
 from pennyweight.suite.definition import GivenSuite
@@ -36,33 +36,6 @@ from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
-
-
-class Watcher:
-    """Receives the events of a run. Override the methods you need; the rest do nothing."""
-
-    def note(self, text: str) -> None:
-        """Receive advice or a warning, most of it before the first call."""
-
-    def approve(self, run: StoredRun, difference: ResumePlan) -> bool:  # noqa: ARG002
-        """Return whether a resumed run may continue with a suite that changed."""
-        return True
-
-    def trust(self, run: StoredRun, uses: Sequence[str]) -> bool:  # noqa: ARG002
-        """Return whether the suite of a run, as a store holds it, may do all of this."""
-        return False
-
-    def start(self, run: StoredRun, attempts: int) -> None:
-        """Receive the run, which is in the store now, and how many attempts it has at most."""
-
-    def begin(self, phase: Phase) -> None:
-        """Receive the phase that begins."""
-
-    def progress(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
-        """Receive the records that were just committed; called from the writer's thread."""
-
-    def end(self, result: JudgingResult | None = None) -> None:
-        """Receive the end of the phase, with the result of a phase of judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +57,22 @@ def run(
     record: str | Path | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
+    progress: ShowProgress = None,
     until: Until | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Make the attempts of a suite, check and judge them, and store their records.
 
+    `suite` is a file, a mapping with the same keys, or a `Suite` built in Python. `progress` shows
+    a line that is updated: by default in notebooks and terminals; or it is a function that is
+    called with the attempts made and their number. `watch` receives every event instead.
     `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
     answers from later. `by` names columns the records will be grouped by; unknown ones are refused
     before the first call. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
     `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
     this run; they are stored with it.
     """
-    watch = watch or Watcher()
+    watch = watcher(watch, progress)
     chosen = open_suite(suite, text, by, Narrowing.of(**options))
     _check_whole(chosen, until)
     tape = None if record is None else Path(record)
@@ -111,6 +88,7 @@ def resume(
     record: str | Path | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
+    progress: ShowProgress = None,
     until: Until | None = None,
     as_stored: bool = False,
     force: bool = False,
@@ -126,7 +104,7 @@ def resume(
     another process, unless that is alive on this machine. A run that was narrowed stays so;
     `options` may repeat what it was started with, or set limits.
     """
-    watch, at = watch or Watcher(), open_store(store)
+    watch, at = watcher(watch, progress), open_store(store)
     asked = Narrowing.of(**options)
     found, loaded = resumed(run, at, by, watch, asked, file=suite, as_stored=as_stored)
     _check_whole(loaded, until)
@@ -135,6 +113,9 @@ def resume(
     tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False)
     return outside_a_loop(lambda: job.prepared().carry_out(until))
+
+
+run_async, resume_async = awaitable(run), awaitable(resume)
 
 
 def plan(

@@ -10,7 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TextIO
+from html import escape
+from importlib import import_module
+from typing import Any, TextIO
 
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.live_accuracy import count_correct
@@ -40,7 +42,7 @@ class Progress(io.TextIOBase):
         self, right: Callable[[list[Row]], tuple[int, int]], out: TextIO | None = None
     ) -> None:
         self.out = sys.stderr if out is None else out
-        self.right, self.live = right, _is_terminal(self.out)
+        self.right, self.live = right, is_terminal(self.out)
         self.began = self.shown = time.monotonic()
         self.waiting: list[Row] = []
         self.correct = self.judged = 0
@@ -88,7 +90,11 @@ class Progress(io.TextIOBase):
             self.shown, self.stops = now, self.state[0].stopping
             self._count()
             line = self.line(*self.state, now)
-            self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
+            self.draw(line)
+
+    def draw(self, line: str) -> None:
+        """Show the line in place of the one before, or below it."""
+        self._write(f"\r\x1b[K{_cut(line)}" if self.live else f"{line}\n")
 
     def _tell_first(self, error: str) -> None:
         """Print the first failure at once: nothing may answer at this address."""
@@ -154,15 +160,49 @@ class Progress(io.TextIOBase):
             self.write("\n")
 
 
-def progress_of(phase: Phase) -> Progress:
+class NotebookProgress(Progress):
+    """The same line as HTML in the output of a cell; its last state stays there."""
+
+    def __init__(self, right: Callable[[list[Row]], tuple[int, int]]) -> None:
+        super().__init__(right)
+        self._shell: Any = import_module("IPython.display")
+        self._place = self._shell.display(self._shell.HTML(""), display_id=True)
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two updates."""
+        return TERMINAL_SECONDS
+
+    def draw(self, line: str) -> None:
+        """Show the line in place of the one before."""
+        self._place.update(self._shell.HTML(f"<small>{escape(line)}</small>"))
+
+    def end(self) -> None:
+        """Stop updating, and show the last state."""
+        self.ended.set()
+        if self.thread is not None:
+            self.thread.join()
+        if self.state is not None:
+            self._count()
+            self.draw(self.line(*self.state, time.monotonic()))
+
+
+def in_notebook() -> bool:
+    """Whether this process runs the cells of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+def progress_of(phase: Phase, kind: type[Progress] = Progress) -> Progress:
     """Return the progress of a phase; that of attempts also counts correct answers."""
     suite = phase.suite
     if suite is None:
-        return Progress(lambda _: (0, 0))
-    return Progress(lambda rows: count_correct(rows, suite))
+        return kind(lambda _: (0, 0))
+    return kind(lambda rows: count_correct(rows, suite))
 
 
-def _is_terminal(out: TextIO | None) -> bool:
+def is_terminal(out: TextIO | None) -> bool:
+    """Whether a stream is a terminal in which a line can be updated."""
     try:
         return out is not None and out.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:  # closed

@@ -130,6 +130,15 @@ def load_file(path: Path, what: str) -> ModuleType | None:
             raise UsageError(f"{path}: cannot be imported ({reason}).") from error
 
 
+def model_name(model: str | Callable[..., Any]) -> str:
+    """Return the name of a model; a function gets one under which it is found."""
+    if isinstance(model, str):
+        return model
+    path = function_path(model)
+    register_function(path, model)
+    return f"python:{path}"
+
+
 def load_module(name: str, folder: Path | None = None) -> ModuleType:
     """Load a module from a folder, else from the working directory, else as Python finds it."""
     with _LOCK:

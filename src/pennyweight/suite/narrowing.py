@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pennyweight.errors import UsageError, unknown
+from pennyweight.schema.user_code import model_name
 from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class NarrowingOptions(TypedDict, total=False):
     """Only these subjects of the suite, by name or pattern."""
     tiers: Collection[str] | None
     """Only these tiers, by name or pattern."""
-    models: Collection[str] | None
-    """Measure these models in place of the suite's subjects."""
+    models: Collection[str | Callable[..., Any]] | None
+    """Measure these models, or functions, in place of the suite's subjects."""
     runs: int | None
     """The number of attempts at each task."""
     concurrency: int | Literal["auto"] | None
@@ -195,8 +196,9 @@ class Narrowing:
 _LISTS = ("tasks", "subjects", "tiers", "models")
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+def _names(given: Any) -> tuple[str, ...]:
+    alone = isinstance(given, str) or callable(given)
+    return tuple(dict.fromkeys(model_name(one) for one in ([given] if alone else given)))
 
 
 def _picked(kind: str, wanted: Sequence[str], given: Sequence[Any], path: str) -> tuple[Any, ...]:
