@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pennyweight.api.gate import gate as gate
     from pennyweight.api.judge import judge as judge
     from pennyweight.api.judge import judge_async as judge_async
+    from pennyweight.api.log_import import import_logs as import_logs
     from pennyweight.api.models import ask as ask
     from pennyweight.api.plan import plan as plan
     from pennyweight.api.report import report as report
@@ -55,6 +56,7 @@ _PUBLIC = {
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",
     "gate": "pennyweight.api.gate",
+    "import_logs": "pennyweight.api.log_import",
     "judge": "pennyweight.api.judge",
     "judge_async": "pennyweight.api.judge",
     "load": "pennyweight.api.runs",

@@ -113,11 +113,12 @@ def _measured(
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
     """Add what the run's own rules decide; `matched_by` tells scoring to leave it so."""
     options = source.options()
-    rule: MatchRule = options["match_rule"]
-    names = [*EXTRACTED, "correct"] if rule.kind != "exact" else [*EXTRACTED]
+    rule: MatchRule | None = options["match_rule"]
+    loose = rule.kind if rule and rule.kind != "exact" else None
+    names = [*EXTRACTED, "correct"] if loose else [*EXTRACTED]
     table = _measured(frame, needed_measures(names), options)
     table = table.select(*dict.fromkeys([*frame.columns, *names]))
-    return table.with_columns(matched_by=pl.lit(rule.kind)) if "correct" in names else table
+    return table.with_columns(matched_by=pl.lit(loose)) if loose else table
 
 
 @contextmanager

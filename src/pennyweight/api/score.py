@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.api.sources import Given, matched_anew, resolve, runs_of
+from pennyweight.api.sources import Given, is_matched_anew, matched_anew, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
+from pennyweight.sources.log_source import TOOL_PASSED
 from pennyweight.sources.source import FileSource, Source
+from pennyweight.stored_runs.imported import is_imported
 from pennyweight.suite.narrowing import part_words
 from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
@@ -106,7 +109,8 @@ def score(
         metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
     )
     sources, failed = scored(sources, scorers, request, checks)
-    work = Scoring.of(sources, request, by, everything=per_task is not None)
+    anew = (TOOL_PASSED,) if any(is_matched_anew(one) for one in sources) else ()
+    work = Scoring.of(sources, request, by, everything=per_task is not None, also=anew)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)
         groups, _ = work.score(measured.frame, by)
@@ -129,6 +133,20 @@ def score(
             "answer": answer,
             "match": match,
         },
+        notes=_differing(measured.frame) if anew else (),
+    )
+
+
+def _differing(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Say how the verdicts of another tool differ from those that answers give."""
+    both = frame.select(pl.col(TOOL_PASSED) == "true", pl.col("passed")).drop_nulls()
+    if both.is_empty():
+        return ()
+    theirs, ours = (int(both[name].sum()) for name in both.columns)
+    differ = int((both[TOOL_PASSED] != both["passed"]).sum())
+    return (
+        f"by the tool's own verdict {theirs:,} of {both.height:,} passed, by the answers "
+        f"{ours:,}; they differ in {plural(differ, 'record')}.",
     )
 
 
@@ -285,7 +303,7 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
         run, statuses = source.run, source.store.statuses(source.run.id)
         made = sum(statuses.values()) - statuses.get("error", 0)
         narrowed = part_words(run.settings)
-        if made < run.attempts or narrowed:
+        if (made < run.attempts and not is_imported(run.settings)) or narrowed:
             from pennyweight.api.runs import status_of  # noqa: PLC0415
 
             status = status_of(run, source.store)
@@ -295,7 +313,7 @@ def unfinished(sources: Iterable[Source]) -> list[UnfinishedRun]:
 
 def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str]:
     """Describe runs in which the answer rule finds hardly any answer: accuracy is meaningless."""
-    runs = runs_of(sources)
+    runs = [run for run in runs_of(sources) if not is_imported(run.run.settings)]
     if not runs:
         return []
     from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415

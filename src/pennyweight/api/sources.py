@@ -23,6 +23,7 @@ from pennyweight.sources.source import (
     Source,
     is_source,
 )
+from pennyweight.stored_runs.imported import is_imported
 from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
@@ -77,9 +78,18 @@ def resolve(
             problems += error.problems
     if problems:
         raise InputError(problems)
+    if sum(isinstance(one, LogSource) for one in sources) > 1:
+        sources = [_prefixed(one) for one in sources]
     refuse_repeats(one.name for one in sources if isinstance(one, FileSource | LogSource))
     declare_scores(column for source in sources for column in source.score_columns())
     return sources
+
+
+def _prefixed(source: Source) -> Source:
+    """Have the tasks of a log named after its suite too, beside other logs."""
+    if not isinstance(source, LogSource):
+        return source
+    return replace(source, log_options=replace(source.log_options, prefix=True))
 
 
 def _items(source: Given) -> list[str | Path | Source]:
@@ -118,12 +128,24 @@ def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Seq
 
 def matched_anew(sources: Sequence[Source], answer: str | None, match: str | None) -> list[Source]:
     """Have answers compared with targets if a rule is given, in place of the verdicts of logs."""
-    return [
-        replace(one, log_options=replace(one.log_options, anew=True))
-        if isinstance(one, LogSource) and (answer is not None or match is not None)
-        else one
-        for one in sources
-    ]
+    if answer is None and match is None:
+        return list(sources)
+    found: list[Source] = []
+    for one in sources:
+        if isinstance(one, LogSource):
+            found.append(replace(one, log_options=replace(one.log_options, anew=True)))
+        elif isinstance(one, RunSource) and is_imported(one.run.settings):
+            found.append(replace(one, anew=True))
+        else:
+            found.append(one)
+    return found
+
+
+def is_matched_anew(source: Source) -> bool:
+    """Whether the verdicts of another tool give way to a comparison of answers with targets."""
+    if isinstance(source, LogSource):
+        return source.log_options.anew
+    return isinstance(source, RunSource) and source.anew
 
 
 def run_source(name: str, store: str | Store | None = None) -> RunSource:

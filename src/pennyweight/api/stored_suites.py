@@ -22,6 +22,7 @@ from pennyweight.errors import InputError, UntrustedError, UsageError
 from pennyweight.models.gguf import KNOWN
 from pennyweight.schema.audit import audited
 from pennyweight.store.store import StoredRun
+from pennyweight.stored_runs.imported import is_imported
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.loader import load_judging, load_outline, load_suite
 from pennyweight.suite.narrowing import Narrowing, option_words
@@ -49,6 +50,7 @@ def open_stored(
     The options that the run stores hold again, with the limits that a person `asked` for. What
     they use beyond the file has to be confirmed too, unless the person repeated them.
     """
+    _refuse_imported(run, file)
     asked, stored = asked or Narrowing(), Narrowing.stored(run.settings)
     chosen = stored.with_limits(asked)
     path = file or run.path
@@ -71,6 +73,12 @@ def open_stored(
         if problem := check_subject(subject):
             raise UsageError(problem)
     return suite
+
+
+def _refuse_imported(run: StoredRun, file: object) -> None:
+    """Refuse to look for a suite where there is none: the path of such a run is that of a log."""
+    if is_imported(run.settings) and file is None:
+        raise UsageError(f"Run {run.id} was imported from a log, so it has no suite.")
 
 
 def _read(path: GivenSuite) -> str:
@@ -96,6 +104,7 @@ def stored_judging(
     rubric: str | Path | None = None,
 ) -> tuple[Judging | None, Limits, dict[str, Price]]:
     """Read the judges of a run's suite; `models` and `rubric` replace what the suite names."""
+    _refuse_imported(run, file)
     path = file or run.path
     if file or is_own_file(path):
         return load_judging(path)

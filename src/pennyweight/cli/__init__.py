@@ -4,6 +4,7 @@ Tested elsewhere:
     baseline.py: tests/cli/test_gate.py
     export.py: tests/api/test_export.py
     group.py: tests/test_layers.py
+    import_.py: tests/cli/test_import.py
     notes.py: tests/cli/test_score.py
     report.py: tests/render/test_report.py
     review.py: tests/stored_runs/test_observations.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -24,6 +25,7 @@ COMMANDS = {
     "runs": "List the runs in the store.",
     "show": "Show one run in full.",
     "export": "Write the records of a run to a file.",
+    "import": "Keep logs of other tools as a run.",
     "rm": "Delete runs.",
     "init": "Create a first suite.",
     "models": "List and fetch local models.",
@@ -40,7 +42,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"pennyweight.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = import_module(f"pennyweight.cli.{module}").command
         allow_interrupts()
         return command
 

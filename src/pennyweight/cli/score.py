@@ -75,6 +75,8 @@ def command(
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])
     click.echo(render(scores, format, every=all, sort=sort), nl=False)
+    for note in scores.notes:
+        click.echo(f"Note: {note}", err=True)
     note_sources(resolved)
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:

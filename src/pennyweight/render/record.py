@@ -195,7 +195,8 @@ def agent_output(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     read = _json(row.get("work") or "null")
     if not isinstance(read, dict):
         return []
-    return [(str(n), _as_text(v)) for n, v in read.items() if v not in (None, "", [], {})]
+    shown = ((n, v) for n, v in read.items() if n != "turns" and v not in (None, "", [], {}))
+    return [(str(n), _as_text(v)) for n, v in shown]
 
 
 def _json(text: str) -> Any:

@@ -125,6 +125,8 @@ class Scores(Result):
     estimand: Estimand = USUAL
     score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False)
     """How often each scorer failed, and with which error first."""
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What people should know, such as verdicts of another tool that differ."""
 
     def __getitem__(self, name: str | tuple[str, ...]) -> Any:
         """Return a group by its value or values, or a metric where there is only one group."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pennyweight.errors import InputError
@@ -32,14 +33,14 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
         return [FileSource(file, str(path)) for file in find_files([path])]
     logs = _grouped(found)
     unread = [refusal(f, home) for f, home in logs if f.read is None]
-    readable: list[Source] = [
-        LogSource(format_, home, tuple(files), options, str(path))
-        for (format_, home), files in logs.items()
-        if format_.read is not None
-    ]
     if unread:
         raise InputError(unread)
-    return readable
+    readable = [
+        LogSource(format_, home, tuple(files), options, str(path))
+        for (format_, home), files in logs.items()
+    ]
+    others = tuple(str(p.relative_to(place)) for p in _left_out(place, readable))
+    return [replace(readable[0], unread=others), *readable[1:]]
 
 
 def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:
@@ -89,10 +90,9 @@ def _grouped(found: dict[Path, LogFormat]) -> dict[tuple[LogFormat, Path], list[
     }
 
 
-def left_out(folder: Path, logs: Iterable[LogSource]) -> list[Path]:
+def _left_out(folder: Path, logs: Sequence[LogSource]) -> list[Path]:
     """List the record files of a folder that belong to none of its logs."""
-    several = list(logs)
-    mine = {file for log in several for file in log.files}
-    homes = [log.path for log in several if log.path.is_dir()]
+    mine = {file for log in logs for file in log.files}
+    homes = [log.path for log in logs if log.path.is_dir()]
     paths = (Path(file.path) for file in _record_files(folder))
     return [p for p in paths if p not in mine and not any(h in p.parents for h in homes)]

@@ -31,6 +31,8 @@ class LogOptions:
     """The filter of the responses, where a tool scores each response once a filter."""
     anew: bool = False
     """Whether answers are compared with targets anew, in place of the tool's verdict."""
+    prefix: bool = False
+    """Whether tasks are named after their suite too: several logs may use the same names."""
 
 
 USUAL = LogOptions()

@@ -37,6 +37,7 @@ TOOL_PASSED = "tool_passed"
 _DECIDED = ("passed", "correct", "tool", "judge_passed", "judge_scores")
 """What decides in place of the answer."""
 _KEY = ("run", "subject", "tier", "task_id")
+_LISTED = 5
 
 
 @dataclass(slots=True)
@@ -56,6 +57,8 @@ class LogSource(Source):
     log_options: LogOptions = USUAL
     origin: str = ""
     may_be_empty: bool = False
+    unread: tuple[str, ...] = ()
+    """Files beside the log that belong to none."""
     _reading: _Reading = field(default_factory=_Reading, compare=False)
 
     @property
@@ -97,6 +100,9 @@ class LogSource(Source):
         if log is None:
             return []
         told = list(log.notes)
+        if self.unread:
+            names = ", ".join(self.unread[:_LISTED]) + (" …" if len(self.unread) > _LISTED else "")
+            told.append(f"not read, since they belong to no log: {names}.")
         whole = log.tally.of()
         if self.format.counts_errors and whole.errors and not self.log_options.scorer:
             both = whole.passed, whole.passed + whole.failed
@@ -155,6 +161,9 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
 def _settle(log: Log, row: Row) -> None:
     """Have the tool's verdict decide, unless answers are compared with targets anew."""
     row["tool"] = log.format.name
+    if log.options.prefix and (suite := row.get("suite")):
+        task = str(row.get("task_id"))
+        row["task_id"] = task if task.startswith(f"{suite}/") else f"{suite}/{task}"
     passed, target = row.get("passed"), row.get("target")
     if row.get("status") == "error":
         row |= dict.fromkeys(("passed", "correct", "impl_rate"))

@@ -92,8 +92,9 @@ def message(role: Any, content: Any, **more: Any) -> Row:
 
 def check(name: Any, holds: Any, why: Any = None, score: Any = None) -> Row:
     """Return one check as records store it."""
-    made = {"name": str(name), "holds": holds if isinstance(holds, bool) else None}
-    made["why"] = "" if why is None else str(why)
+    made: Row = {"role": "check", "name": str(name)}
+    made["holds"] = holds if isinstance(holds, bool) else None
+    made |= {"why": "" if why is None else str(why), "evidence": []}
     return made if number(score) is None else {**made, "score": number(score)}
 
 

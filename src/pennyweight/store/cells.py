@@ -90,6 +90,7 @@ SETTINGS: dict[str, Any] = {
         consensus=str,
         rubric=Whole(pass_mark=int | float, categories=[Whole(items=[_RUBRIC_ITEM])]),
     ),
+    "log": Whole(tools=[str], files=[str]),
     "until_decided": Whole(tasks=[_is_planned_task], runs=int),
     "narrowing": {
         **{name: [str] for name in ("tasks", "subjects", "tiers", "models")},

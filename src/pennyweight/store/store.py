@@ -74,6 +74,8 @@ class RunSettings(TypedDict, total=False):
     confidence: str | None
     judge: Mapping[str, Any]
     """The judges that count, their rubric and their consensus."""
+    log: Mapping[str, Any]
+    """The tools and files that the run was imported from."""
     until_decided: Mapping[str, Any]
     """The plan of a run that stops early."""
     verified: VerifiedAttempts

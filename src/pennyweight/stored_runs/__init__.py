@@ -2,6 +2,7 @@
 
 Tested elsewhere:
     failures.py: tests/api/test_run.py
+    imported.py: tests/api/test_log_import.py
     panel.py: tests/judges/test_judging.py
     plan.py: tests/engine/test_early_stop.py
     price_list.py: tests/models/test_prices.py

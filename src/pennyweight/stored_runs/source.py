@@ -18,6 +18,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
+from pennyweight.stored_runs.imported import NEEDED, is_imported, unpacked
 from pennyweight.suite.narrowing import Narrowing, fewer_words
 from pennyweight.text.confidence import read_logprobs
 from pennyweight.text.extraction import AnswerRule
@@ -51,6 +52,8 @@ class RunSource(Source):
     """Further columns of the tasks that records are grouped by."""
     scored: RunScores | None = None
     """Scores in place of those that are stored."""
+    anew: bool = False
+    """Whether answers are compared anew, in place of the verdicts that were imported."""
 
     @property
     def name(self) -> str:
@@ -154,6 +157,10 @@ class RunSource(Source):
         return self._priced(names)
 
     def _priced(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
+        if is_imported(self.run.settings):
+            wanted = None if names is None else {*names, *NEEDED}
+            frames = self.store.records(self.run.id, wanted)
+            return (unpacked(frame, anew=self.anew) for frame in frames)
         if self.prices is None:
             return self.store.records(self.run.id, names)
         from pennyweight.stored_runs.price_list import priced  # noqa: PLC0415
@@ -199,6 +206,8 @@ class RunSource(Source):
     def options(self) -> dict[str, Any]:
         """Return the scoring options of its suite."""
         settings = self.run.settings
+        if is_imported(settings):
+            return dict.fromkeys(("answer_rule", "match_rule", "confidence_from"))
         match = dict(settings.get("match", {}))
         match |= {n: Decimal(match[n]) for n in ("absolute", "relative") if n in match}
         return {

@@ -150,9 +150,10 @@ def test_every_form_gives_the_same_records(form: str, tmp_path: Path) -> None:
     }  # fmt: skip
     said = json.loads(first["messages"])
     assert [one["role"] for one in said] == ["user", "assistant", "tool"]
-    assert said[1]["tool_calls"] == [{"name": "add", "arguments": {"x": 1}}]
+    assert said[1]["tool_calls"] == [{"id": "c", "name": "add", "arguments": {"x": 1}}]
     (check,) = json.loads(first["checks"])
-    assert check == {"name": "match", "holds": True, "why": "as said", "score": 1.0}
+    assert check == {"role": "check", "name": "match", "holds": True, "why": "as said",
+                     "evidence": [], "score": 1.0}  # fmt: skip
 
 
 def test_the_tools_verdict_wins_until_a_rule_is_given(tmp_path: Path) -> None:
@@ -160,6 +161,9 @@ def test_the_tools_verdict_wins_until_a_rule_is_given(tmp_path: Path) -> None:
     scores = pennyweight.score(path)
     assert scores["accuracy"].value == scores["pass_rate"].value == 0.75
     assert pennyweight.score(path, answer="last_number")["accuracy"].value == 1
+    assert pennyweight.score(path, answer="last_number").notes == (
+        "by the tool's own verdict 3 of 4 passed, by the answers 4; they differ in 1 record.",
+    )
     anew = pennyweight.score(path, match="contains")
     assert anew["accuracy"].value == anew["pass_rate"].value == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +23,9 @@ from pennyweight.store.remarks import Remark, add_remark
 from pennyweight.store.remarks import remarks as remarks  # noqa: PLC0414
 from pennyweight.store.store import RECORD_COLUMNS, Store, StoredRun
 from pennyweight.store.tables import MEASURED
+from pennyweight.stored_runs.imported import extra_of, is_imported, unpacked
 from pennyweight.stored_runs.source import RunSource, mark_verified
+from pennyweight.stored_runs.transcript import Turn, turns_of
 from pennyweight.text.extraction import KINDS, AnswerRule
 
 if TYPE_CHECKING:
@@ -104,6 +107,11 @@ class RecordDetail:
     """The rule that extracts answers in this run."""
 
     @property
+    def steps(self) -> list[Turn]:
+        """The steps of an agent, or the turns of a conversation, after the first messages."""
+        return turns_of(self.row)
+
+    @property
     def evidence_spans(self) -> list[tuple[int, int]]:
         """The parts of the reply that checks cite as evidence."""
         return [
@@ -127,11 +135,12 @@ def detail(store: Store, run: StoredRun, key: AttemptKey) -> RecordDetail:
     stored = row(store, key)
     observer = _observer(run, store, key)
     points = rubric_points(run.settings)
+    imported = is_imported(run.settings)
     named = (run.settings.get("answer") or {}).get("kind") in KINDS
     return RecordDetail(
         stored,
         _measures(run, store, stored, observer),
-        _checks(observer, stored),
+        _imported_checks(stored) if imported else _checks(observer, stored),
         tuple(_judgment(j, points) for j in queries.judgments(store, key)),
         tuple(remarks(store, key)),
         AnswerRule.of(run.settings) if named else None,
@@ -180,6 +189,7 @@ def _measures(
     if "judge" in run.settings and run.attempts <= MAX_JUDGED_ATTEMPTS:
         panel = Panel.of(run, store)
         frame = frame if panel is None else panel.join(frame)
+    frame = unpacked(frame) if is_imported(run.settings) else frame
     frame = observer.add(frame) if observer else frame
     missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
     passes = measure_passes(MEASURES.values(), RunSource(run, store).options())
@@ -198,6 +208,18 @@ def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[Check
             evidence=tuple(piece.plain() for piece in verdict.evidence),
         )
         for role, behaviour, verdict in (seen.verdicts if seen else ())
+    )
+
+
+def _imported_checks(stored: Mapping[str, Any]) -> tuple[CheckView, ...]:
+    """Return the checks that a log has, as the tool decided them."""
+    listed = extra_of(stored["extra"]).get("checks")
+    with suppress(TypeError, ValueError):
+        listed = json.loads(listed) if isinstance(listed, str) else listed
+    several = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return tuple(
+        CheckView("check", str(one.get("name")), one.get("holds"), str(one.get("why") or ""), ())
+        for one in several
     )
 
 

@@ -28,6 +28,7 @@ _TIME_LIMITS = {"time", "working"}
 _CUT = {"max_tokens", "model_length"}
 _ATTACHED = "attachment://"
 _JUDGED = "model_graded"
+_SHORT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
         score, value = values[chosen]
         graded = grade(value)
         answer = score.get("answer")
-        row["answer"] = None if answer == response else answer
+        row["answer"] = answer if answer != response or _is_short(answer) else None
         if graded is None:
             row["undecided"] = [chosen]
         else:
@@ -197,6 +198,11 @@ def grade(value: Any) -> float | None:
     return number(value)
 
 
+def _is_short(answer: Any) -> bool:
+    """Whether an answer that is the whole reply is no chain of thought."""
+    return isinstance(answer, str) and "\n" not in answer.strip() and len(answer) <= _SHORT
+
+
 def _holds(value: Any) -> bool | None:
     graded = grade(value)
     return None if graded is None or not 0 <= graded <= 1 else graded >= 1
@@ -252,7 +258,11 @@ def _logprobs(choice: Mapping[str, Any]) -> list[list[Any]] | None:
 def _message(value: Any, attached: Mapping[str, Any]) -> Row:
     one = mapping(value)
     calls = [
-        {"name": str(call.get("function") or ""), "arguments": call.get("arguments")}
+        {
+            "id": call.get("id"),
+            "name": str(call.get("function") or ""),
+            "arguments": call.get("arguments"),
+        }
         for call in map(mapping, items(one.get("tool_calls")))
     ]
     content = one.get("content")
@@ -261,6 +271,7 @@ def _message(value: Any, attached: Mapping[str, Any]) -> Row:
         _resolved(text_of(content), attached),
         reasoning=reasoning_of(content),
         name=one.get("function"),
+        tool_call_id=one.get("tool_call_id"),
         tool_calls=calls,
     )
 

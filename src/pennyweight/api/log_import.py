@@ -1,0 +1,196 @@
+"""Keep the records of logs and files as a run in the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pennyweight import __version__
+from pennyweight.api.sources import Given, open_store, resolve, runs_of
+from pennyweight.errors import InputError, UsageError
+from pennyweight.record import COLUMNS, KEY_IN_RUN, STORED, AttemptKey
+from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
+from pennyweight.sources.loader import FILE, SKIP_HINT, load
+from pennyweight.sources.log_source import LogSource
+from pennyweight.sources.source import Source
+from pennyweight.store.store import RECORD_COLUMNS, Row, RunSettings, Store, StoredRun, now
+from pennyweight.stored_runs.imported import steps_of
+from pennyweight.text.safe import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_TYPES = {column.name: column.type for column in STORED}
+_NOT_KEPT = {*RECORD_COLUMNS, LINE, FILE, "start_time", "end_time", "messages"}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """What was imported."""
+
+    run_id: str
+    records: int
+    errors: int
+    left_out: int
+    notes: tuple[str, ...]
+
+
+def import_logs(
+    source: Given,
+    name: str | None = None,
+    *,
+    map: Mapping[str, str] | None = None,  # noqa: A002
+    scorer: str | None = None,
+    filter: str | None = None,  # noqa: A002
+    skip_bad: bool = False,
+    store: str | Store | None = None,
+) -> ImportedRun:
+    """Keep the records of logs, or of any files, as one run, with their steps and checks.
+
+    `name` becomes the id of the run. `scorer` and `filter` choose among the scores of a log.
+    """
+    opened = open_store(store)
+    run_id = _new_id(name, opened)
+    sources = resolve(source, opened, scorer=scorer, filter=filter)
+    if runs_of(sources):
+        raise UsageError("A run is in a store already; 'pennyweight export' writes it to a file.")
+    mapping = ColumnMapping.of(map or {})
+    converter = RecordConverter(mapping, [c.name for c in COLUMNS], (), everything=True)
+    run = _run(run_id, sources)
+    keeper = _Keeper(opened, run)
+    opened.add_run(run)
+    try:
+        loaded = load(sources, converter, lambda frame: frame, keeper.take)
+        if loaded.problem_count and not skip_bad:
+            hint = SKIP_HINT if keeper.records else ""
+            raise InputError(loaded.problems, loaded.problem_count, hint)
+        if not keeper.records:
+            raise InputError(["There are no records to import."])
+        opened.set_run(run_id, **keeper.finished())
+    except BaseException:
+        opened.remove(run_id)
+        raise
+    notes = tuple(note for one in sources for note in one.notes())
+    return ImportedRun(run_id, keeper.records, keeper.errors, loaded.bad_records, notes)
+
+
+def _new_id(name: str | None, store: Store) -> str:
+    if name is None:
+        return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    if not _NAME.fullmatch(name) or name == "latest":
+        raise UsageError(
+            f"--as {name}: a name has up to 80 letters, digits, dots, dashes and underscores."
+        )
+    if any(run.id == name for run in store.runs()):
+        raise UsageError(f"--as {name}: there is a run of this name; 'pennyweight rm' deletes it.")
+    return name
+
+
+def _run(run_id: str, sources: Sequence[Source]) -> StoredRun:
+    names = [source.name for source in sources]
+    tools = sorted({one.format.name for one in sources if isinstance(one, LogSource)})
+    settings: RunSettings = {"pennyweight": __version__, "log": {"tools": tools, "files": names}}
+    return StoredRun(
+        id=run_id, suite=", ".join(tools) or "records", path=names[0] if names else "", text="",
+        data_hash="", status="running", attempts=0, created=now(), ended=None, settings=settings,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Keeper:
+    """Writes records to the store as they are read."""
+
+    store: Store
+    run: StoredRun
+    records: int = 0
+    errors: int = 0
+    seen: dict[tuple[str, str, str], set[int]] = field(default_factory=dict)
+    """The attempts of each subject, tier and task."""
+    subjects: dict[str, None] = field(default_factory=dict)
+    tiers: dict[str, None] = field(default_factory=dict)
+    suites: dict[str, None] = field(default_factory=dict)
+
+    def take(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Write a chunk; nothing of it stays in memory."""
+        self.store.write([self._row(row) for row in frame.iter_rows(named=True)], ())
+        return frame.clear()
+
+    def finished(self) -> dict[str, Any]:
+        """Return what changes in the run when all is written."""
+        settings: RunSettings = {
+            **self.run.settings,
+            "subjects": list(self.subjects),
+            "tiers": list(self.tiers),
+            "tasks": len({key[2] for key in self.seen}),
+            "runs": max(map(len, self.seen.values())),
+        }
+        suite = ", ".join(list(self.suites)[:3]) or self.run.suite
+        return {"status": "done", "attempts": self.records, "ended": now(), "suite": suite,
+                "settings": settings}  # fmt: skip
+
+    def _row(self, row: dict[str, Any]) -> Row:
+        self.records += 1
+        self.errors += row["status"] == "error"
+        asked, steps = steps_of(_json(row.get("messages")))
+        kept = {name: row.get(name) for name in RECORD_COLUMNS}
+        kept |= self._key(row)
+        kept |= {
+            "status": row["status"] or "ok",
+            "started": row.get("start_time"),
+            "ended": row.get("end_time"),
+            "messages": asked,
+            "work": {"turns": steps} if steps else row.get("work"),
+            "extra": {n: v for n, v in row.items() if v is not None and n not in _NOT_KEPT} or None,
+        }
+        kept["fingerprint"] = _hash(kept[name] for name in (*KEY_IN_RUN, "input", "response"))
+        return tuple(_stored(name, kept[name]) for name in RECORD_COLUMNS)
+
+    def _key(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        side = (row["subject"] or "unknown", row["tier"] or "T0")
+        task = row["task_id"] or f"record-{self.records}"
+        made = self.seen.setdefault((*side, task), set())
+        attempt = row["attempt"] or 1
+        if attempt in made:  # in another log
+            attempt = max(made) + 1
+        made.add(attempt)
+        self.subjects.setdefault(side[0])
+        self.tiers.setdefault(side[1])
+        if row.get("suite"):
+            self.suites.setdefault(str(row["suite"]))
+        return AttemptKey(self.run.id, *side, task, attempt)._asdict()
+
+
+def _hash(values: Iterable[Any]) -> str:
+    text = "\0".join(map(str, values)).encode("utf-8", "replace")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def _json(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _stored(name: str, value: Any) -> Any:
+    """Return a cell as the store's table holds it."""
+    if value is None:
+        return None
+    match _TYPES[name]:
+        case "string":
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            return storable(text)
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "integer":
+            return int(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) else None

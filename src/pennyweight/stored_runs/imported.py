@@ -1,0 +1,70 @@
+"""Records of runs that were imported: what the store has no column for is in `extra`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from pennyweight.define import dtype
+from pennyweight.record import BY_NAME, STORED
+from pennyweight.sources.log_source import TOOL_PASSED
+
+PACKED = tuple(name for name in BY_NAME if name not in {column.name for column in STORED})
+"""The columns of the record that the store's table does not have."""
+NEEDED = ("extra", "passed", "target")
+_DECIDED = ("tool", "correct", "judge_passed", "judge_scores")
+
+
+def is_imported(settings: Mapping[str, Any]) -> bool:
+    """Whether a run was imported from a log, and so has no suite."""
+    return "log" in settings
+
+
+def unpacked(frame: pl.DataFrame, *, anew: bool = False) -> pl.DataFrame:
+    """Add the columns that `extra` holds. With `anew`, leave out what decides beside answers."""
+    extras = [extra_of(text) for text in frame["extra"]]
+    if anew:
+        extras = [{n: v for n, v in extra.items() if n not in _DECIDED} for extra in extras]
+        unasked = pl.when(pl.col("target").is_null()).then(pl.col("passed"))
+        frame = frame.with_columns(unasked.alias("passed"), pl.col("passed").alias(TOOL_PASSED))
+    return frame.with_columns(_column(name, [e.get(name) for e in extras]) for name in PACKED)
+
+
+def extra_of(text: str | None) -> dict[str, Any]:
+    """Read the cell `extra` of a record."""
+    if not text:
+        return {}
+    from pennyweight.store.cells import json_cell  # noqa: PLC0415
+
+    found: dict[str, Any] = json_cell(text, dict, "extra of a record")
+    return found
+
+
+def steps_of(messages: Any) -> tuple[list[Any] | None, list[Any] | None]:
+    """Split messages into those that were sent first and the steps that an agent took then.
+
+    >>> asked, steps = steps_of([{"role": "user"}, {"role": "assistant", "tool_calls": [1]}])
+    >>> len(asked), len(steps)
+    (1, 1)
+    """
+    said = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    replies = [n for n, one in enumerate(said) if one.get("role") == "assistant"]
+    if not replies:
+        return said or None, None
+    asked, steps = said[: replies[0]], said[replies[0] :]
+    single = len(steps) == 1 and not steps[0].get("tool_calls")
+    return asked or None, None if single else steps
+
+
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
+    cells = [_cell(value) for value in values] if dtype(name) == pl.String else values
+    return pl.Series(name, cells, dtype=dtype(name), strict=False)
+
+
+def _cell(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
