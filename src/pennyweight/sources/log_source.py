@@ -107,10 +107,10 @@ class LogSource(Source):
         if self.format.counts_errors and whole.errors and not self.log_options.scorer:
             both = whole.passed, whole.passed + whole.failed
             told.append(
-                f"{self.format} counts {plural(whole.errors, 'error')} as failures: "
-                f"{both[0]:,} of {both[1] + whole.errors:,} passed "
-                f"({_percent(both[0], both[1] + whole.errors)}). Without them, {both[0]:,} of "
-                f"{both[1]:,} passed ({_percent(*both)}); the scores here leave errors out."
+                f"{self.format} counts errors as failures: {both[0]:,} of "
+                f"{both[1] + whole.errors:,} passed ({_percent(both[0], both[1] + whole.errors)}). "
+                f"Without the {plural(whole.errors, 'error')}, {both[0]:,} of {both[1]:,} passed "
+                f"({_percent(*both)}); the scores here leave errors out."
             )
         for expectation in log.expectations:
             if found := expectation.difference(log.tally):

@@ -92,8 +92,8 @@ def test_every_form_gives_the_same_records(form: str, tmp_path: Path) -> None:
 
 def test_both_numbers_are_told_and_what_differs(tmp_path: Path) -> None:
     assert notes_of(written(tmp_path, "x.json")) == [
-        "x.json: promptfoo counts 1 error as failures: 2 of 4 passed (50.00 %). Without them, "
-        "2 of 3 passed (66.67 %); the scores here leave errors out."
+        "x.json: promptfoo counts errors as failures: 2 of 4 passed (50.00 %). Without the 1 "
+        "error, 2 of 3 passed (66.67 %); the scores here leave errors out."
     ]
     wrong = {**EXPORT, "results": {**EXPORT["results"], "stats": {**STATS, "successes": 3}}}
     assert notes_of(written(tmp_path, "x.json", wrong))[1] == (
