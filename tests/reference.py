@@ -3,6 +3,7 @@
 Slow and simple on purpose: lists, loops and the standard library; nothing from the package.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -89,6 +90,7 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
     out: Record = {}
 
     answer, target, cot = get("answer"), get("target"), get("cot")
+    answer, target = _single(answer), _single(target)
     out["normalized_answer"] = None if answer is None else normalize(answer)
     out["normalized_target"] = None if target is None else normalize(target)
     if target is None:
@@ -160,6 +162,16 @@ def _given_or_count(given: int | None, names: list[str] | None) -> int | None:
     if given is None and names is not None:
         return len(set(names))
     return given
+
+
+def _single(text: str | None) -> str | None:
+    """The value of a list of one value."""
+    try:
+        values = json.loads(text or "", parse_int=str, parse_float=str, parse_constant=lambda _: [])
+    except ValueError:
+        return text
+    one = isinstance(values, list) and len(values) == 1 and isinstance(values[0], str | bool)
+    return (values[0] if isinstance(values[0], str) else str(values[0]).lower()) if one else text
 
 
 def _cost_of_tokens(get: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -253,6 +253,17 @@ def scored(
 
     own = suite.scorers if suite else ()
     return scored_now(sources, find_scorers([*own, *named]), request)
+
+
+def doubtful(sources: Sequence[Source], map: Mapping[str, str]) -> Iterator[str]:  # noqa: A002
+    """Yield what looks wrong in the first records of files, such as latencies in seconds."""
+    from pennyweight.sources.doubts import doubts  # noqa: PLC0415
+    from pennyweight.sources.source import FileSource  # noqa: PLC0415
+
+    mapped = {name for theirs in map.values() for name in theirs.split(",")}
+    for source in sources:
+        if isinstance(source, FileSource) and source.rereadable:
+            yield from (f"{source.name}: {what}" for what in doubts(Path(source.name), mapped))
 
 
 def rules(answer: str | None, match: str | None) -> dict[str, Any]:

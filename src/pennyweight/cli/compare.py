@@ -69,5 +69,5 @@ def command(
     note_reading(compared, options["prices"])
     text = compared_tasks.render(compared, format) if tasks else render(compared, format, sort)
     click.echo(text, nl=False)
-    note_sources(resolved)
+    note_sources(resolved, options["map"])
     note_unfinished(resolved)

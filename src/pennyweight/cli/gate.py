@@ -71,7 +71,7 @@ def command(
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources, store, **logs)
     verdict = gate(resolved, policy, store=store, **options)
-    note_sources(resolved)
+    note_sources(resolved, options["map"])
     note_evidence(verdict, options["baseline"])
     try:
         keep(verdict, store)

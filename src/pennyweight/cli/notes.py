@@ -10,7 +10,7 @@ import click
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pennyweight.scoring.comparison import Comparison
     from pennyweight.scoring.scores import Scores
@@ -51,8 +51,13 @@ def note_reading(result: Scores | Comparison, prices: str | None) -> None:
         click.echo(f"Not used: {names}{more}. Read one with --map COLUMN=THEIRS.", err=True)
 
 
-def note_sources(sources: Iterable[Source]) -> None:
-    """Print what people should know about logs of other tools, such as numbers that differ."""
+def note_sources(sources: Iterable[Source], map: Mapping[str, str] | None = None) -> None:
+    """Print what people should know about records: logs whose numbers differ, doubtful columns."""
+    from pennyweight.api.score import doubtful
+
+    sources = list(sources)
+    for note in doubtful(sources, map or {}):
+        click.echo(f"Note: {clean(note)}", err=True)
     for source in sources:
         for note in source.notes():
             click.echo(f"Note: {clean(note)}", err=True)

@@ -77,7 +77,7 @@ def command(
     click.echo(render(scores, format, every=all, sort=sort), nl=False)
     for note in scores.notes:
         click.echo(f"Note: {note}", err=True)
-    note_sources(resolved)
+    note_sources(resolved, options["map"])
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])

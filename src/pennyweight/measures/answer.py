@@ -9,7 +9,7 @@ from pennyweight.text.confidence import from_logprobs, read_logprobs, stated
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.extraction import answer as find_answer
 from pennyweight.text.matching import MatchRule, matches
-from pennyweight.text.normalize import normalize
+from pennyweight.text.normalize import normalize, single
 
 VERIFY = "verify"
 """`matched_by` of a record that a command verified."""
@@ -42,20 +42,24 @@ def answer(
 def normalized_answer(answer: pl.Expr) -> pl.Expr:
     """The answer in its normalised form, in which it is compared with the target.
 
+    A list of one value is that value.
+
     >>> evaluate(normalized_answer, answer=[" 1,000 ", "Yes", None])
     ['1000', 'yes', None]
     """
-    return normalize(answer)
+    return normalize(single(answer))
 
 
 @measure(spec="Zeta Reason 1")
 def normalized_target(target: pl.Expr) -> pl.Expr:
     """The target in its normalised form, in which it is compared with the answer.
 
+    A list of one value is that value.
+
     >>> evaluate(normalized_target, target=["1e3"])
     ['1000']
     """
-    return normalize(target)
+    return normalize(single(target))
 
 
 @measure(spec="Zeta Reason 2.1")
@@ -86,7 +90,7 @@ def correct(
     """
     same = normalized_answer.eq_missing(normalized_target)
     if match_rule is not None and match_rule.kind != "exact":
-        same = matches(answer, target, match_rule)
+        same = matches(single(answer), target, match_rule)
     compared = normalized_target.is_not_null()
     if match_rule is None:
         compared &= tool.is_null() & (matched_by.is_null() | correct.is_null())

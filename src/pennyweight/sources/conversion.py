@@ -206,7 +206,7 @@ def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, C
     """Convert a cell to its type, and return the rules it must meet."""
     match column.type:
         case "string":
-            return _text(column, cell)
+            return _text(column, _one_of(cell) if isinstance(kind, pl.List) else cell)
         case "integer" | "number":
             return _number(column, cell, kind)
         case "boolean":
@@ -217,6 +217,13 @@ def _typed(column: Column, cell: pl.Expr, kind: pl.DataType) -> tuple[pl.Expr, C
             return _numbers(column, cell, kind)
         case "time":
             return _time(cell, kind)
+
+
+def _one_of(cell: pl.Expr) -> pl.Expr:
+    """Return the value of a list of one value; other lists as text."""
+    written = pl.lit("[") + cell.cast(pl.List(pl.String)).list.join(", ") + pl.lit("]")
+    one = cell.list.first().cast(pl.String)
+    return pl.when(cell.list.len() == 1).then(one).otherwise(written)
 
 
 def _text(column: Column, cell: pl.Expr) -> tuple[pl.Expr, Checks]:

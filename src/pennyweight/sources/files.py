@@ -28,6 +28,8 @@ SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
 }
 COMPRESSED = (".gz", ".zst")
+_SETTINGS = frozenset({"config.json", "package.json"})
+"""Files of a folder that have settings and no records."""
 STDIN = "-"
 
 _GZIP, _ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -57,7 +59,11 @@ def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
         if str(source) == STDIN:
             files.append(RecordFile(STDIN, None))
         elif path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.is_file() and format_of(p))
+            inside = sorted(
+                p
+                for p in path.rglob("*")
+                if p.is_file() and format_of(p) and p.name not in _SETTINGS
+            )
             if not inside:
                 problems.append(
                     f"{path}: no record files in this folder; "

@@ -16,6 +16,20 @@ _PLAIN = 400
 """Numbers with more digits than this after or before the point are written with an exponent."""
 
 
+_ONE_VALUE = r"""^\s*\[\s*(?:"([^"\\]*)"|(-?[0-9][0-9.eE+-]*|true|false))\s*\]\s*$"""
+
+
+def single(text: pl.Expr) -> pl.Expr:
+    """Return the value of a list of one value; any other text as it is.
+
+    >>> frame = pl.DataFrame({"a": ['["Paris"]', "[4]", '["a", "b"]', "Oslo"]})
+    >>> frame.select(single(pl.col("a")))["a"].to_list()
+    ['Paris', '4', '["a", "b"]', 'Oslo']
+    """
+    quoted, plain = (text.str.extract(_ONE_VALUE, group) for group in (1, 2))
+    return pl.coalesce(quoted, plain, text)
+
+
 def normalize(text: pl.Expr) -> pl.Expr:
     """Strip and lower-case; convert a plain number to its canonical decimal form.
 
