@@ -1,5 +1,6 @@
 """Every code block of the README and the docs runs, and what it is shown to print is printed."""
 
+import json
 import os
 import re
 import shlex
@@ -63,6 +64,22 @@ def test_python_runs(page, tmp_path):
     (tmp_path / "page.py").write_text(code, "utf-8")
     done = run(shlex.join([sys.executable, "-W", "error", "page.py"]), tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_notebook_runs_and_shows_its_results(tmp_path):
+    pytest.importorskip("nbclient", reason="needs nbclient and ipykernel: make setup")
+    notebook = tmp_path / "notebook.ipynb"
+    shutil.copy(ROOT / "examples" / "notebook.ipynb", notebook)
+    done = run("jupyter execute --inplace notebook.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    shown = ["".join(output["data"]["text/html"]) for output in outputs]
+    lines = [html for html in shown if html.startswith("<small>")]
+    assert [line.split(" · ")[0] for line in lines] == ["<small>12 of 12", "<small>96 of 96"]
+    assert "the first 3 of 24 tasks" in shown[1]
+    assert shown[3].count("<details>") == 20
+    assert sum('<div class="pennyweight">' in html for html in shown) == 4
 
 
 LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*/*.md")]

@@ -77,3 +77,9 @@ def test_every_result_is_shown(made: Run) -> None:
 
 def test_a_run_without_records_is_shown(made: Run) -> None:
     Page(html(pennyweight.score([])))
+
+
+def test_a_narrowed_run_says_so(made: Run) -> None:
+    few = pennyweight.run(Suite(TASKS), models=[str.upper], limit=3)
+    assert "the first 3 of 24 tasks" in Page(few._repr_html_()).text
+    assert "the first 3 of 24 tasks" in Page(few.scores()._repr_html_()).text

@@ -20,6 +20,7 @@ from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures
 from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
+from pennyweight.suite.narrowing import part_words
 from pennyweight.text.extraction import answer
 from pennyweight.text.format import plural
 from pennyweight.text.matching import matches
@@ -96,6 +97,8 @@ class Run(LoadedRun):
         scores, notes = scores_of_run(self.stored, store=self.store)
         facts = f"{self.suite} · run {self.id} · {self.status}"
         made = f"{self.made:,} of {plural(self.attempts, 'attempt')} answered"
+        if part := part_words(self.stored.settings):
+            made = f"{made}, {part}"
         every = self.records() if scores is not None else pl.DataFrame()
         rows = self._first(every) if every.height else []
         return run_html(facts, made, scores, rows, every.height, [*self.notes, *notes])

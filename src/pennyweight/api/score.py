@@ -49,6 +49,12 @@ class ScoredRecords(Scores):
         """Return the records that did not pass, and those that could not be made."""
         return not_passed(self.records())
 
+    def _repr_html_(self) -> str:
+        from pennyweight.render.notebook import scores_html  # noqa: PLC0415
+
+        runs = unfinished(self.sources)
+        return scores_html(self, [f"run {r.run_id} has {r.narrowed}." for r in runs if r.narrowed])
+
     def compare(self, by: str | Sequence[str] | None = None, **options: Any) -> Comparison:
         """Compare sides of the same records, as `pennyweight.compare` does."""
         from pennyweight.api.compare import compare  # noqa: PLC0415

@@ -38,12 +38,17 @@ def _template() -> Template:
 def html(result: object) -> str:
     """Write a result of `score`, `compare`, `gate` or `plan` as HTML."""
     if isinstance(result, Scores):
-        return _template().render(scores=_scores_view(result))
+        return scores_html(result)
     if isinstance(result, Comparison):
         return _template().render(comparison=_comparison_view(result))
     if isinstance(result, Verdict):
         return _template().render(verdict=verdict_view(result))
     return _template().render(text=repr(result))
+
+
+def scores_html(scores: Scores, notes: Sequence[str] = ()) -> str:
+    """Write scores, with notes on their records."""
+    return _template().render(scores=_scores_view(scores), notes=notes)
 
 
 def run_html(
@@ -55,9 +60,9 @@ def run_html(
     notes: Sequence[str],
 ) -> str:
     """Write a run: its scores, and the first of its records, each of which unfolds."""
-    view = {"facts": facts, "made": made, "records": records, "of": of, "notes": notes}
+    view = {"facts": facts, "made": made, "records": records, "of": of}
     found = _scores_view(scores) if scores is not None and scores.groups else None
-    return _template().render(run=view, scores=found)
+    return _template().render(run=view, scores=found, notes=notes)
 
 
 def _scores_view(scores: Scores) -> dict[str, Any]:
