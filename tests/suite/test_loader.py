@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from pennyweight.engine.execution import open_suite
 from pennyweight.engine.limiter import MAX_CALLS
 from pennyweight.errors import InputError
 from pennyweight.schema.problems import DocumentError
@@ -350,3 +351,27 @@ def test_a_caller_can_check_all_of_a_suite(write):
     assert f"{path}: no" in text
     assert "line 10: odd" in text
     assert "too many" in text
+
+
+def test_settings_at_the_top_are_told_where_they_belong(write):
+    text = "tmeperature: 0\nmax_tokens: 5\nbase_url: http://x\nsuite: s\ntasks: [a]\n"
+    said = mistakes(write(text + "subjects: [local/m]\n"))
+    assert said == [
+        "suite.yaml, line 1: Key 'tmeperature' is not known in a suite. Did you mean "
+        "'temperature'? 'temperature' belongs under 'settings', for all subjects.",
+        "suite.yaml, line 2: Key 'max_tokens' is not known in a suite. 'max_tokens' belongs under "
+        "'settings', for all subjects.",
+        "suite.yaml, line 3: Key 'base_url' is not known in a suite. 'base_url' belongs to a "
+        "subject.",
+    ]
+
+
+def test_a_missing_key_hides_no_other_mistake(write, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    path = write("suite: s\nlimits: {usd: 1}\nsubjects: [openai/no-such-model]\n")
+    with pytest.raises(DocumentError) as caught:
+        open_suite(path)
+    said = [problem.split(": ", 1)[1] for problem in caught.value.problems]
+    assert said[0].startswith("a suite needs 'tasks'")
+    assert said[1].startswith("limits.usd cannot be enforced")
+    assert said[2].startswith("openai/no-such-model needs a key")

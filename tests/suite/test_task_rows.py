@@ -96,3 +96,23 @@ def test_a_bomb_of_tasks_is_refused(name, said, write, tmp_path):
             out.write(b"a" * (1 << 20))
     (mistake,) = mistakes(write(MINIMAL.format(tasks=name)))
     assert said in mistake
+
+
+def test_tasks_in_a_yaml_file(write):
+    text = "# two tasks\n- question: How much?\n  target: 010\n- just text\n"
+    suite = load_suite(write(MINIMAL.format(tasks="t.yaml"), t_yaml=text))
+    assert [(t.id, t.input, t.target) for t in suite.tasks] == [
+        ("1", "How much?", "010"),
+        ("2", "just text", None),
+    ]
+
+
+def test_mistakes_in_a_yaml_file_of_tasks(write):
+    def problems(text):
+        return mistakes(write(MINIMAL.format(tasks="t.yaml"), t_yaml=text))
+
+    assert problems("a: b\n") == ["t.yaml, line 1: a YAML file of tasks must be a list."]
+    assert problems("- a\n\t- b\n") == [
+        "t.yaml, line 2: not YAML: a tab cannot indent YAML; use spaces."
+    ]
+    assert problems("- {id: x}\n")[0].startswith("t.yaml, line 1: task 'x' has no input")

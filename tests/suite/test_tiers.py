@@ -3,6 +3,7 @@
 import pytest
 
 from pennyweight.suite.loader import load_suite
+from pennyweight.suite.plan import conversation
 from suite.problems import MINIMAL, mistakes
 
 
@@ -46,3 +47,27 @@ def test_a_prompt_that_fails_for_some_tasks_names_them(write):
 )
 def test_prompts_are_sandboxed(write, prompt):
     assert mistakes(write(MINIMAL.format(tasks="[q]") + f'prompt: "{prompt}"\n'))
+
+
+def test_a_column_that_became_the_input_stays_usable_under_its_name(write):
+    suite = load_suite(
+        write(
+            "suite: s\ntasks: t.csv\nsubjects: [local/m]\n"
+            "prompt: 'Q: {{ question }} ({{ title }})'\nexamples: e.jsonl\n",
+            t_csv="question,title,answer\nWhat?,Easy,4\n",
+            e_jsonl='{"question": "1+1?", "title": "x", "output": "2"}\n',
+        )
+    )
+    turns = [turn["content"] for turn in conversation(suite.tiers[0], suite.tasks[0])]
+    assert turns[-1] == "Q: What? (Easy)"
+    assert suite.tasks[0].extra == {}, "the text is held once"
+
+
+def test_the_column_of_the_target_stays_hidden_under_its_name(write):
+    path = write(
+        "suite: s\ntasks: t.csv\nsubjects: [local/m]\nprompt: '{{ question }} {{ answer }}'\n",
+        t_csv="question,answer\nWhat?,4\n",
+    )
+    assert mistakes(path) == [
+        "suite.yaml, line 4: prompt: prompts cannot use 'answer', which would give the answer away."
+    ]

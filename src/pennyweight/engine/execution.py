@@ -65,14 +65,17 @@ def check_subject(subject: Subject) -> str | None:
     return None
 
 
-def model_of(subject: Subject, timeout: float | None = None) -> Model:
-    """Return the model of a subject."""
+def model_of(subject: Subject, timeout: float | None = None, *, keyless: bool = False) -> Model:
+    """Return the model of a subject; a `keyless` one only shows what would be sent."""
     if subject.agent:
         from pennyweight.agent.command import CommandAgent  # noqa: PLC0415
 
         return CommandAgent(subject.name, subject.agent)
     where, key = subject.base_url, subject.key_env
-    return find(subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder)
+    return find(
+        subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder,
+        keyless=keyless,
+    )  # fmt: skip
 
 
 def open_suite(

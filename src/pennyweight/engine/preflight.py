@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.engine.advice import advice
@@ -14,7 +15,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
-from pennyweight.suite.values import LoadedSuite, Subject, Tier
+from pennyweight.suite.values import LoadedSuite, Subject, Task, Tier
 
 if TYPE_CHECKING:
     from pennyweight.suite.loader import Mistake
@@ -83,7 +84,7 @@ def _settings_of(suite: LoadedSuite, subject: Subject) -> set[str]:
 
 def _options(suite: LoadedSuite, subject: Subject, tier: Tier) -> Mapping[str, Any]:
     """Return the settings of a subject in a tier."""
-    return settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
+    return settings(suite, Attempt(Task("", ""), subject, tier, 1))
 
 
 def check(suite: LoadedSuite) -> None:
@@ -94,12 +95,29 @@ def check(suite: LoadedSuite) -> None:
 
 
 def mistakes(suite: LoadedSuite, by: Sequence[str] = ()) -> Iterator[Mistake]:
-    """Yield what cannot be sent, enforced or grouped by, each with its place in the suite."""
+    """Yield what cannot be sent, enforced or grouped by, each with its place in the suite.
+
+    A subject whose key is missing is checked like the others, one that does not exist is not.
+    """
+    suite = replace(suite, subjects=tuple(s for s in suite.subjects if _exists(s)))
     yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
     yield from _unenforceable(suite)
     yield from _priced_as_nothing(suite)
-    if by:
+    if by and suite.tasks:
         yield from (((), what) for what in _unknown_columns(suite, by))
+
+
+def _exists(subject: Subject) -> bool:
+    """Whether a subject can be called once its key is set; recordings are opened later."""
+    from pennyweight.engine.execution import model_of  # noqa: PLC0415
+
+    if subject.agent or subject.model.startswith("replay:"):
+        return True
+    try:
+        model_of(subject, keyless=True)
+    except UsageError:
+        return False
+    return True
 
 
 def _unenforceable(suite: LoadedSuite) -> Iterator[Mistake]:
@@ -153,12 +171,12 @@ def _unknown_columns(suite: LoadedSuite, by: Sequence[str]) -> Iterator[str]:
 
 def _unwritable(suite: LoadedSuite) -> Iterator[Mistake]:
     """Yield the settings that cannot be sent in the wire format of a subject or judge."""
-    from pennyweight.engine.execution import check_subject, model_of  # noqa: PLC0415
+    from pennyweight.engine.execution import model_of  # noqa: PLC0415
 
     for subject in suite.subjects:
         if not subject.agent:
             recorded = subject.model.startswith("replay:")
-            model = None if recorded else model_of(subject)
+            model = None if recorded else model_of(subject, keyless=True)
             reasons: dict[str, list[str]] = {}
             for tier in suite.tiers:
                 if wrong := _wrong(model, _options(suite, subject, tier)):
@@ -166,7 +184,9 @@ def _unwritable(suite: LoadedSuite) -> Iterator[Mistake]:
             for wrong, tiers in reasons.items():
                 yield subject, f"{subject.name} cannot be called in {', '.join(tiers)}: {wrong}"
     for judge in (*suite.judge.judges, *suite.judge.more) if suite.judge else ():
-        if check_subject(judge) is None and (wrong := _wrong(model_of(judge), judge.settings)):
+        if not _exists(judge):
+            continue
+        if wrong := _wrong(model_of(judge, keyless=True), judge.settings):
             yield judge, f"The judge {judge.name} cannot be called: {wrong}"
 
 

@@ -92,12 +92,14 @@ def find(
     slots: int | None = None,
     context: int | None = None,
     folder: Path | None = None,
+    keyless: bool = False,
 ) -> Model:
     """Return a model by its name. Errors in its name, address or key are raised here, not later.
 
     `slots` (concurrent replies) and `context` (tokens of each) apply to `local/…` only; `folder`
     (the suite's, in which modules and files are searched first) to `python:…`, `replay:…` and
-    `local/…`. Nothing is sent, fetched or started before the first call.
+    `local/…`. Nothing is sent, fetched or started before the first call. A `keyless` model cannot
+    be called where a key is needed; it only shows what would be sent.
     """
     scheme, colon, rest = name.partition(":")
     if colon and scheme in {"python", "replay"}:
@@ -123,7 +125,9 @@ def find(
         known = [*PROVIDERS, "local", "litellm"]
         others = f"Providers: {', '.join(PROVIDERS)}. Any other server: openai/MODEL with base_url."
         raise UsageError(unknown("Provider", provider, known, f"{_FORMS} {others}"))
-    return _remote(PROVIDERS[provider], model, base_url, key_env, timeout or DEFAULT_TIMEOUT)
+    given = PROVIDERS[provider]
+    key = None if keyless else _key(given, name, base_url is not None, key_env)
+    return _remote(given, model, base_url, key, timeout or DEFAULT_TIMEOUT)
 
 
 def in_folder(folder: Path | None, name: str) -> Path:
@@ -134,14 +138,13 @@ def in_folder(folder: Path | None, name: str) -> Path:
 
 
 def _remote(
-    provider: Provider, model: str, base_url: str | None, key_env: str | None, timeout: float
+    provider: Provider, model: str, base_url: str | None, key: Key | None, timeout: float
 ) -> Model:
     from pennyweight.models import anthropic, google, openai  # noqa: PLC0415
     from pennyweight.models.remote import RemoteModel  # noqa: PLC0415
 
     name = f"{provider.name}/{model}"
     address = _address(provider, base_url)
-    key = _key(provider, name, base_url is not None, key_env)
     limit = provider.limit if base_url is None else "max_tokens"
     wire = {"anthropic": anthropic, "google": google}.get(provider.wire, openai)
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)

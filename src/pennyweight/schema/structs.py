@@ -12,6 +12,7 @@ from typing import Any
 from pennyweight.errors import unknown
 from pennyweight.schema.kinds import WRONG, Kind, listed
 from pennyweight.schema.problems import Problems
+from pennyweight.schema.spelling import near_miss
 from pennyweight.schema.tree import Node, plain
 
 
@@ -54,6 +55,8 @@ class Struct(Kind):
     """Keys of which at least one is required."""
     exactly_one: Sequence[str] = ()
     """Keys of which exactly one is required."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """Keys that belong to another place, in words."""
     only_with: Sequence[tuple[str, str]] = ()
     """Pairs of keys: the first one requires the second one."""
     kinds: Mapping[str, Kind] = field(init=False, repr=False, compare=False)
@@ -102,9 +105,14 @@ class Struct(Kind):
 
     def unknown_key(self, key: str) -> str:
         """Say that a key is unknown here, and which one is probably meant."""
+        names = [f.name for f in self.fields]
+        meant = near_miss(key, self.elsewhere)
+        if meant and key not in self.hints and not near_miss(key, names):
+            asked = "" if meant == key else f" Did you mean {meant!r}?"
+            place = self.elsewhere[meant]
+            return f"Key {key!r} is not known in {self.noun}.{asked} {meant!r} belongs {place}."
         if key in self.hints:
             return f"Key {key!r} is not known in {self.noun}. Did you mean {self.hints[key]!r}?"
-        names = [f.name for f in self.fields]
         return unknown("Key", key, names, f"Keys of {self.noun}: {', '.join(names)}.")
 
     def schema(self) -> dict[str, Any]:

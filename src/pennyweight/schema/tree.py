@@ -25,6 +25,7 @@ _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WORDS.update({word.title(): value for word, value in _WORDS.items()})
+_TAB = re.compile(r" *\t")
 _WHITE = re.compile(r"[ \t\r\n]*")
 _PLAIN = (str, int, float, list, type(None))
 _TAGS = {None, "!", "tag:yaml.org,2002:str"}
@@ -190,11 +191,18 @@ class _Yaml:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             why = error.problem or error.context or "it cannot be read"
-            raise TreeError(mark.line + 1 if mark else 1, f"not YAML: {why}.") from None
+            line = mark.line + 1 if mark else 1
+            if _TAB.match(self._line(line)):
+                why = "a tab cannot indent YAML; use spaces"
+            raise TreeError(line, f"not YAML: {why}.") from None
         except yaml.reader.ReaderError as error:
             line = self.text.count("\n", 0, error.position) + 1
             raise TreeError(line, f"not YAML: {error.reason}.") from None
         return self.root or Node(None, 1), self.problems
+
+    def _line(self, number: int) -> str:
+        lines = self.text.split("\n")
+        return lines[number - 1] if number <= len(lines) else ""
 
     def take(self, event: Any) -> None:
         line = event.start_mark.line + 1

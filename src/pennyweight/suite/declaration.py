@@ -320,7 +320,7 @@ SUITE = Struct(
         Field(
             "tasks",
             AnyOf((_FILE, Deferred(ListOf(AnyOf((TASK, Text("text"))), "a list of tasks")), DATA)),
-            "The tasks: a list, a file (JSONL, JSON, CSV, Parquet), or hf:owner/name.",
+            "The tasks: a list, a file (JSONL, JSON, YAML, CSV, Parquet), or hf:owner/name.",
             required=True,
         ),
         *_TEXTS,
@@ -363,6 +363,11 @@ SUITE = Struct(
         ),
     ),
     _SUITE_HINTS,
+    elsewhere={
+        **dict.fromkeys((f.name for f in _PLAIN_SETTINGS), "under 'settings', for all subjects"),
+        **dict.fromkeys(("base_url", "key_env"), "to a subject"),
+        **dict.fromkeys(("concurrency", "usd", "timeout"), "under 'limits'"),
+    },
 )
 
 

@@ -55,7 +55,7 @@ def open_document(path: str | Path, text: str | None, *, models: bool) -> Docume
         return read_document(path, text)
     path, text = _implied(path, models=models)
     document = read_document(path, text, missing_hint=hint)
-    if text is None and document.root.is_list:
+    if text is None and models and document.root.is_list:
         document = read_document(path, _text_of_table(path, models=models))
     return document
 

@@ -58,7 +58,7 @@ def load_suite(
     `path` is a file, or a suite that was built in Python. `text` replaces the content of the file,
     such as the text that an earlier run stored.
     `check_subject` returns a problem of a subject, such as an unknown provider. `check` yields
-    problems of the whole suite; it is called with the subjects that have none. `narrowing` picks
+    problems of the whole suite; it gets all subjects whose address can be read. `narrowing` picks
     some tasks, subjects and tiers, and changes other values.
     """
     reader, given = _open(path, text, narrowing)
@@ -76,9 +76,9 @@ def load_suite(
         if problem:
             prefix = "judge: " if subject in judges else ""
             problems.add(reader.subject_line(subject), prefix + problem)
-        if bad_address or problem:
+        if bad_address:
             valid = [one for one in valid if one is not subject]
-    for place, what in check(replace(suite, subjects=tuple(valid))) if suite.tasks else ():
+    for place, what in check(replace(suite, subjects=tuple(valid))):
         line = reader.subject_line(place) if isinstance(place, Subject) else root.line_at(*place)
         problems.add(line if place else 0, what)
     problems.stop()
@@ -125,7 +125,9 @@ def _open(
         document = document_of(path)
     root, problems = document.root, document.problems
     if not root.is_mapping:
-        problems.add(root.line, "a suite is a mapping with 'suite', 'tasks' and 'subjects'.")
+        other = " A list of tasks is run with -m PROVIDER/NAME." if root.is_list else ""
+        what = f"a suite is a mapping with 'suite', 'tasks' and 'subjects'.{other}"
+        problems.add(root.line, what)
         problems.stop()
     reader = SuiteReader(document, root, problems, Path(document.file).parent)
     if narrowing:
@@ -150,6 +152,8 @@ class SuiteReader:
     """The folder of the suite, in which its files are found."""
     lines: list[tuple[Subject, int]] = field(default_factory=list)
     """The line of each subject."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """The columns of tasks that became fields under another name."""
     of_runs: int = 1
     """The attempts at each task that the file asks for."""
     other_models: bool = False
@@ -178,7 +182,7 @@ class SuiteReader:
                 what = f"a command is called once, but task {scripted!r} has several turns."
                 self.problems.add(self.subject_line(subject), what)
         tasks = self._matched(tasks, rules.get("match", MatchRule()))
-        tiers = finish_tiers(tiers, tasks, self.root, self.problems)
+        tiers = finish_tiers(tiers, tasks, self.root, self.problems, self.aliases)
         named = given.get("scorers", [])
         examples = [e for tier in tiers for e in tier.examples]
         return LoadedSuite(
@@ -234,6 +238,7 @@ class SuiteReader:
             made = self._made(lambda: unique(rows.tasks(), rows), line)
             for name, wrong in self._made(lambda: tuple(rows.missing_columns()), line):
                 self._tell_at("tasks", "columns")(name, wrong)
+        self.aliases.update(rows.aliases)
         if not made and len(self.problems.found) == before:
             self.problems.add(line, "there are no tasks; a suite needs at least one.")
         return made

@@ -11,7 +11,7 @@ from typing import Any
 from pennyweight.suite.scenarios import LATER
 from pennyweight.suite.tasks import HIDDEN
 from pennyweight.suite.templates import render, variables_of
-from pennyweight.suite.values import Example, LoadedSuite, Subject, Task, Tier, Workspace
+from pennyweight.suite.values import NO_EXTRA, Example, LoadedSuite, Subject, Task, Tier, Workspace
 
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8
@@ -72,7 +72,7 @@ def _seed(seed: int | None, task: str, number: int) -> int | None:
 
 def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
     """Return the messages of a task in a tier: system text, examples, earlier turns, question."""
-    values = variables(task, tier.examples)
+    values = variables(task, tier.examples, tier.aliases)
     turns: list[dict[str, str]] = []
     system = render(tier.system, values) if tier.system else ""
     if system.strip():
@@ -85,14 +85,20 @@ def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
     return turns + [{"role": LATER, "content": line} for line in task.turns]
 
 
-def variables(task: Task | Example, examples: Sequence[Example] = ()) -> dict[str, Any]:
-    """Return the variables of a template; never the target or the checks."""
+def variables(
+    task: Task | Example, examples: Sequence[Example] = (), aliases: Mapping[str, str] = NO_EXTRA
+) -> dict[str, Any]:
+    """Return the variables of a template; never the target or the checks.
+
+    `aliases` are columns that became fields, under their own names.
+    """
     own = {name: getattr(task, name, None) for name in FIELDS}
     shown = [
         {**example.extra, "input": example.input, "output": example.output} for example in examples
     ]
     extra = {name: value for name, value in task.extra.items() if name not in HIDDEN}
-    return {**extra, **own, "examples": shown}
+    named = {name: own[field] for name, field in aliases.items() if name not in own}
+    return {**extra, **named, **own, "examples": shown}
 
 
 FIELDS = ("id", "input", "context", "category", "capability", "name")
@@ -103,9 +109,15 @@ def shows_examples(texts: Sequence[str]) -> bool:
     return any("examples" in variables_of(text) for text in texts)
 
 
-def example_turns(prompt: str, examples: Sequence[Example]) -> list[tuple[str, str]]:
+def example_turns(
+    prompt: str, examples: Sequence[Example], aliases: Mapping[str, str] = NO_EXTRA
+) -> list[tuple[str, str]]:
     """Return worked examples as turns: the prompt rendered for each of them, and its output."""
-    return [(render(prompt, variables(example)), example.output) for example in examples]
+    values = (variables(example, aliases=aliases) for example in examples)
+    return [
+        (render(prompt, each), example.output)
+        for each, example in zip(values, examples, strict=True)
+    ]
 
 
 def settings(suite: LoadedSuite, attempt: Attempt) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import polars as pl
 
@@ -23,6 +23,7 @@ from pennyweight.sources.files import MAX_LINE, STDIN, RecordFile, find_files, o
 HUB = "hf:"
 MAX_BYTES = 256 << 20
 """The most bytes of a file of tasks that is read as a whole: JSON, CSV or Parquet."""
+YAML = frozenset({".yaml", ".yml"})
 Row = tuple[int, Any]
 """The number of a line or row, and its content."""
 
@@ -63,6 +64,9 @@ def read_rows(
         raise InputError(["Tasks cannot be read from standard input ('-'); name a file of tasks."])
     if Path(source.path).is_dir():
         raise InputError([f"{source.path}: is a folder; name a single file of tasks."])
+    if Path(source.path).suffix.lower() in YAML and Path(source.path).is_file():
+        own = problems.within(source.path)
+        return own, _yaml(Path(source.path), own)
     file = find_files([source.path])[0]
     with open_file(file) as (_, format_):
         pass
@@ -114,18 +118,30 @@ def _json_lines(stream: _Limited, problems: Problems, _: dict[str, None]) -> Ite
 
 
 def _json(stream: _Limited, problems: Problems, _: dict[str, None]) -> Iterator[Row]:
+    return _listed(stream.read(), problems, "JSON")
+
+
+def _listed(data: bytes, problems: Problems, kind: Literal["JSON", "YAML"]) -> Iterator[Row]:
     try:
-        root, _found = parse(stream.read().decode("utf-8-sig"), is_json=True)
+        root, found = parse(data.decode("utf-8-sig"), is_json=kind == "JSON")
     except TreeError as error:
         problems.add(error.line, str(error))
         return
     except UnicodeDecodeError as error:
         problems.add(0, f"byte {error.start + 1} is not UTF-8.")
         return
+    for line, message in found if kind == "YAML" else ():
+        problems.add(line, message)
     if not isinstance(root.value, list):
-        problems.add(root.line, "a JSON file of tasks must be a list.")
+        problems.add(root.line, f"a {kind} file of tasks must be a list.")
         return
     yield from inline_rows(root)
+
+
+def _yaml(path: Path, problems: Problems) -> Iterator[Row]:
+    if path.stat().st_size > MAX_BYTES:
+        raise InputError([f"{path}: more than {MAX_BYTES >> 20} MB of tasks."])
+    return _listed(path.read_bytes(), problems, "YAML")
 
 
 def _csv(stream: _Limited, problems: Problems, header: dict[str, None]) -> Iterator[Row]:

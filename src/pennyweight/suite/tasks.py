@@ -80,6 +80,12 @@ class TaskReader:
             self._check_spelling(place, extra)
             yield place, self._task(place, str(number), values, extra)
 
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The columns that became fields under another name. Call it after the tasks were read."""
+        plans = (named for named, _ in self._plans.values())
+        return {column: name for named in plans for name, column in named.items() if column != name}
+
     def missing_columns(self) -> Iterator[tuple[str, str]]:
         """Yield the mapped columns that no row has. Call it after the tasks were read."""
         seen = self.header | dict.fromkeys(chain.from_iterable(self._plans))

@@ -15,7 +15,7 @@ from pennyweight.schema.tree import Node
 from pennyweight.suite.plan import FIELDS, example_turns, shows_examples, variables
 from pennyweight.suite.tasks import HIDDEN, usable
 from pennyweight.suite.templates import TemplateError, always_fits, render, variables_of
-from pennyweight.suite.values import DEFAULT_PROMPT, Task, Tier, Turn
+from pennyweight.suite.values import DEFAULT_PROMPT, NO_EXTRA, Task, Tier, Turn
 
 MAX_TASKS_NAMED = 3
 """Tasks that are named if a prompt cannot be rendered for them."""
@@ -76,16 +76,28 @@ def _over(below: dict[str, Any], tier: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def finish_tiers(
-    tiers: Sequence[Tier], tasks: Sequence[Task], root: Node, problems: Problems
+    tiers: Sequence[Tier],
+    tasks: Sequence[Task],
+    root: Node,
+    problems: Problems,
+    aliases: Mapping[str, str] = NO_EXTRA,
 ) -> tuple[Tier, ...]:
-    """Check the templates of all tiers; return the tiers with their examples as turns."""
-    names = usable(tasks)
+    """Check the templates of all tiers; return the tiers with their examples as turns.
+
+    `aliases` are the columns that became fields of tasks; templates may use both names.
+    """
+    aliases = {name: to for name, to in aliases.items() if to in FIELDS and name not in HIDDEN}
+    names = usable(tasks) | aliases.keys()
     before = len(problems.found)
     for path, node in _templates(root):
         _check(path, node, names, problems)
     if len(problems.found) > before:
         return tuple(tiers)
     finished = []
+    if aliases:
+        used = {name for _, node in _templates(root) for name in variables_of(node.text)}
+        aliases = {name: to for name, to in aliases.items() if name in used}
+        tiers = [replace(tier, aliases=aliases) for tier in tiers]
     for tier in tiers:
         try:
             finished.append(_with_examples(tier))
@@ -136,7 +148,7 @@ def _with_examples(tier: Tier) -> Tier:
     if not tier.examples or shows_examples(texts):
         return tier
     prompt = "{{ input }}" if tier.messages else tier.prompt
-    turns = example_turns(prompt, tier.examples)
+    turns = example_turns(prompt, tier.examples, tier.aliases)
     shown = [m for asked, said in turns for m in (Turn("user", asked), Turn("assistant", said))]
     return replace(tier, shown=tuple(shown))
 
@@ -152,7 +164,7 @@ def _render_all(
             if "{" in text:
                 texts.setdefault(text, tier)
     for text, tier in texts.items():
-        if not always_fits(text, FIELDS):
+        if not always_fits(text, (*FIELDS, *tier.aliases)):
             _render_each(text, tier, tasks, _place_of(text, root), problems)
 
 
@@ -162,7 +174,7 @@ def _render_each(
     failed = 0
     for task in tasks:
         try:
-            render(text, variables(task, tier.examples))
+            render(text, variables(task, tier.examples, tier.aliases))
         except TemplateError as error:
             failed += 1
             if failed <= MAX_TASKS_NAMED:

@@ -187,6 +187,8 @@ class Tier:
     """The examples as messages, unless the prompt shows them itself."""
     work: Workspace | None = None
     """The workspace of the suite with the files of the tier; None without agents."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Columns that became fields of tasks, by their own names, where a template uses them."""
 
 
 @dataclass(frozen=True, slots=True)
