@@ -20,6 +20,6 @@ def test_records_stay_records(tmp_path: Path) -> None:
 
 def test_a_folder_with_a_log_that_is_not_read_is_refused_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"task_id": "a", "passed": true}')
-    (tmp_path / "b.json").write_text('{"n_steps": 3, "cum_reward": 1.0}')
-    with pytest.raises(InputError, match="this is a log of AgentLab"):
+    (tmp_path / "b.json").write_text('{"schema_version": "0.3", "evaluation_results": []}')
+    with pytest.raises(InputError, match="this is a log of Every Eval Ever"):
         pennyweight.score(tmp_path)
