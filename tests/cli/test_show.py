@@ -1,10 +1,20 @@
-"""`pennyweight show RUN TASK` for any run."""
+"""`pennyweight show`: the tasks of a run, and why an attempt did not pass."""
 
+import json
+import re
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from cli.command import pennyweight, refused
+from pennyweight.api.show import TaskFilter, attempts_at_tasks, show_run
+from pennyweight.render import attempts
+from pennyweight.store.store import Store
+from store.samples import RUN, record, run
 
 SUITE = """
 suite: s
@@ -30,7 +40,7 @@ def test_a_task_without_checks_is_shown_in_full() -> None:
     assert shown.startswith("t1 (python:shown_model:answer, T0, attempt 1): wrong\n")
     assert "Asked:\nsystem: Be short.\nuser: 2 + 2?\n" in shown
     assert "Replied:\nFINAL_ANSWER: 5\n" in shown
-    assert "answer: 5; target: 4" in shown
+    assert "Answer: 5\nTarget: 4\n" in shown
     assert "no target" in pennyweight("show", "latest", "t2").out
 
 
@@ -50,3 +60,154 @@ def test_settings_are_readable() -> None:
     shown = " ".join(pennyweight("show", "latest").out.split())
     assert "subjects python:shown_model:answer; tiers T0;" in shown
     assert "{" not in shown
+
+
+RULES = {
+    "answer": {"kind": "last_line", "value": ""},
+    "match": {"kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact"},
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setattr("pennyweight.store.store.READ_BATCH", 10)
+    monkeypatch.setenv("PENNYWEIGHT_STORE", str(tmp_path / "s.db"))
+    made = Store(str(tmp_path / "s.db"))
+    made.add_run(run(settings={**RULES, "subjects": ["a", "b"], "tiers": ["T0", "T1"]}))
+    yield made
+    made.close()
+
+
+def fill(store: Store, tasks: int) -> None:
+    """Have b fail at every third task; a reaches nothing in T1 at the first task."""
+    down = {"status": "error", "error": "no route to host", "response": None}
+    rows = [
+        record(f"t{i:02}", **{
+            "subject": subject, "tier": tier, "target": "4",
+            "response": "4" if subject == "a" or i % 3 else f"{i}\n5",
+            **(down if (i, subject, tier) == (0, "a", "T1") else {}),
+        })
+        for i in range(tasks) for subject in "ab" for tier in ("T0", "T1")
+    ]  # fmt: skip
+    store.write(rows, [])
+
+
+def listed(*options: str) -> list[str]:
+    """Give the rows of the table of tasks, without the facts about the run."""
+    out = pennyweight("show", RUN, *options).out
+    return out.partition("\n\n")[2].splitlines()[1:]
+
+
+def test_tasks_are_listed_with_what_did_not_pass_first_and_why(store: Store) -> None:
+    fill(store, 9)
+    rows = listed("--all")
+    assert len(rows) == 36
+    assert rows[0].split() == ["t00", "a", "T1", "—", "could", "not", "be", "made:", "no", "route",
+                               "to", "host"]  # fmt: skip
+    assert rows[1].split() == ["t00", "b", "T0", "0/1", "answer", "5,", "target", "4"]
+    assert all(row.split()[3:] == ["1/1", "—"] for row in rows[7:])
+    assert listed("--failed", "--all") == [re.sub(" +$", "", row) for row in rows[:7]]
+    short = listed()
+    assert (len(short), short[20]) == (
+        21,
+        "16 more results: --all lists them, --failed what did not pass.",
+    )
+
+
+def test_tasks_are_filtered_by_side_and_by_name(store: Store) -> None:
+    fill(store, 12)
+    assert {
+        row.split()[0] for row in listed("--subject", "a", "--tier", "T0", "--task", "t1*")
+    } == {*("t10", "t11")}
+    rows = listed("--task", "t01", "--task", "t0[23]", "--subject", "b", "--failed")
+    assert [row.split()[:2] for row in rows] == [["t03", "T0"], ["t03", "T1"]]
+    assert "Task 'u*' is not known" in refused("show", RUN, "--task", "u*")
+    assert "Did you mean 't03'?" in refused("show", RUN, "--task", "to3")
+    one = pennyweight("show", RUN, "t03", "--subject", "b", "--tier", "T1").out
+    assert one.count("t03 (") == 1
+    assert "t03 (b, T1, attempt 1): wrong\n" in one
+    assert "no such attempts at t01" in refused("show", RUN, "t01", "--failed")
+    assert "Name the task once" in refused("show", RUN, "t01", "--task", "t02")
+
+
+def test_json_has_every_task_and_why_an_attempt_failed(store: Store) -> None:
+    fill(store, 9)
+    data = pennyweight("show", RUN, "--format", "json").json
+    assert len(data["tasks"]) == 36
+    assert data["tasks"][0] == {
+        "task_id": "t00", "subject": "a", "tier": "T0", "category": None, "attempts": 1,
+        "passed": 1, "failed": 0, "errors": 0, "undecided": 0,
+    }  # fmt: skip
+    (one,) = pennyweight("show", RUN, "t03", "--tier", "T0", "--failed", "--format", "json").json[
+        "attempts"
+    ]
+    assert one["why"] == "answer 5, target 4"
+    for format_ in ("csv", "markdown"):
+        assert "answer 5, target 4" in pennyweight("show", RUN, "--format", format_).out
+
+
+def test_no_more_than_a_part_of_the_records_is_in_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, 100)
+    alive, most, read = 0, 0, Store.records
+
+    def freed() -> None:
+        nonlocal alive
+        alive -= 1
+
+    def watched(*given: Any, **named: Any) -> Iterator[pl.DataFrame]:
+        nonlocal alive, most
+        for frame in read(*given, **named):
+            weakref.finalize(frame, freed)
+            alive += 1
+            most = max(most, alive)
+            yield frame
+
+    monkeypatch.setattr(Store, "records", watched)
+    assert len(show_run(RUN, store=store).tasks) == 400
+    many = TaskFilter(("t*",), failed=True)
+    assert sum(frame.height for frame in attempts_at_tasks(RUN, many, store)) == 69
+    assert most < 20, "of 40 parts"
+
+
+WORK = {
+    "exit_code": 0, "ended": "exit", "left_out": [],
+    "checks": [{"check": "verify", "command": "pytest -q", "before": 1, "after": 2,
+                "ended": "exit", "holds": False,
+                "output": "".join(f"line {i}\n" for i in range(40)) + "\x1b[31mAssertionError"}],
+    "diff": "--- a/x.py\n+++ b/x.py\n@@ -1,1 +1,1 @@\n-old\n+new" + "\n+more" * 200,
+    "files": {"added": 0, "changed": 1, "removed": 0},
+}  # fmt: skip
+
+
+def test_the_work_of_an_agent_is_shown_with_the_output_of_its_checks(store: Store) -> None:
+    row = record("fix", subject="a", tier="T0", passed=False, work=json.dumps(WORK))
+    store.write([row], [])
+    assert listed()[0].split() == ["fix", "0/1", "verify", "pytest", "-q:", "exit", "code", "2"]
+    out = pennyweight("show", RUN, "fix").out
+    assert "✗ verify: pytest -q: exit code 2 (before: 1)\n    … 26 earlier lines\n" in out
+    assert "    line 39\n    AssertionError\n" in out
+    assert "line 25\n" not in out
+    assert "Files: 1 changed.\n--- a/x.py\n+++ b/x.py\n@@ -1,1 +1,1 @@\n-old\n+new\n" in out
+    assert "… 85 more lines; --format json has the whole diff." in out
+    assert "\x1b" not in out
+    data = pennyweight("show", RUN, "fix", "--format", "json").json["attempts"][0]
+    assert data["workspace"] == WORK
+
+
+def test_a_terminal_gets_colours(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = "\x1b[5mDone."
+    row = record("fix", subject="a", passed=False, response=reply, work=json.dumps(WORK))
+    store.write([row], [])
+
+    class Screen:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("pennyweight.render.terminal.sys.stdout", Screen())
+    monkeypatch.setenv("TERM", "xterm")
+    found = attempts.attempts_of(attempts_at_tasks(RUN, TaskFilter(("fix",)), store))
+    text = attempts.render(found, "table")
+    assert "\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n" in text
+    assert "\x1b[5m" not in text

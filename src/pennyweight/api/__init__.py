@@ -10,6 +10,7 @@ Tested elsewhere:
     resumption.py: tests/api/test_run.py
     review.py: tests/stored_runs/test_observations.py
     score.py: tests/cli/test_score.py
+    show.py: tests/cli/test_show.py
     suite_rules.py: tests/api/test_stored_suites.py
     watching.py: tests/api/test_run.py
 """

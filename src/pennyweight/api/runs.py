@@ -12,7 +12,7 @@ import polars as pl
 
 from pennyweight.api.sources import LoadedRun, open_store
 from pennyweight.engine.ending import EndKind, RunEnd
-from pennyweight.errors import UsageError, unknown
+from pennyweight.errors import UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
@@ -21,9 +21,7 @@ from pennyweight.stored_runs.failures import Failure, failures
 from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.suite.narrowing import part_words
-from pennyweight.text.extraction import answer
 from pennyweight.text.format import plural
-from pennyweight.text.matching import matches
 
 if TYPE_CHECKING:
     from pennyweight.api.score import ScoredRecords
@@ -271,29 +269,6 @@ def summary(run: StoredRun, store: Store) -> RunSummary:
     return RunSummary(current, store.statuses(run.id), store.spent(run.id))
 
 
-@dataclass(frozen=True, slots=True)
-class RunDetails:
-    """A run in full."""
-
-    summary: RunSummary
-    judgments: dict[str, Any] | None
-    """Counts of its judgments; None where it has no judges."""
-    checked: list[pl.DataFrame]
-    """What checks observed in its attempts."""
-
-
-def show_run(run: str = "latest", store: str | Store | None = None) -> RunDetails:
-    """Describe a run: its settings, its cost, its judgments and what its checks observed."""
-    from pennyweight.render.scenarios import NEEDED  # noqa: PLC0415
-    from pennyweight.stored_runs.panel import judgment_facts  # noqa: PLC0415
-
-    at = open_store(store)
-    found = at.find(run)
-    frames = RunSource(found, at).frames(NEEDED)
-    checked = [frame for frame in frames if "checks" in frame.columns]
-    return RunDetails(summary(found, at), judgment_facts(found, at), checked)
-
-
 def delete_run(run: str, store: str | Store | None = None) -> None:
     """Delete a run with all its records. This cannot be undone."""
     at = open_store(store)
@@ -301,25 +276,6 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
     if not lease.take_run(at, run, lease.Owner.here().text):
         raise UsageError(f"Run {run} is still running. Stop it (Ctrl-C), then delete it.")
     at.remove(run)
-
-
-def attempts_at_task(name: str, task: str, store: str | Store | None = None) -> list[pl.DataFrame]:
-    """Read the attempts of a run at one task, with their answers; unknown tasks are refused."""
-    at = open_store(store)
-    run = at.find(name)
-    source = RunSource(run, at)
-    rules = source.options()
-    extracted = answer(pl.col("response"), rules["answer_rule"])
-    right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
-    if "verified" in run.settings:
-        right = pl.when(pl.col("matched_by").is_null()).then(right)
-    tried = (frame.filter(pl.col("task_id") == task) for frame in source.frames())
-    frames = [f.with_columns(answer=extracted).with_columns(correct=right) for f in tried if len(f)]
-    if not frames:
-        known = {id_ for frame in at.records(run.id, {"task_id"}) for id_ in frame["task_id"]}
-        where = f"Run {run.id} has {len(known):,} tasks; 'pennyweight export {run.id}' lists them."
-        raise UsageError(unknown("Task", task, sorted(known), where))
-    return frames
 
 
 def _sides(run: StoredRun) -> list[str]:

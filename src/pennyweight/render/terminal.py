@@ -46,6 +46,10 @@ class Terminal:
         """Add text or a table."""
         self.console.print(what, style=style)
 
+    def line(self, text: str, style: str = "") -> None:
+        """Add a line that is not wrapped."""
+        self.console.print(Text(text, style), soft_wrap=True)
+
     def text(self) -> str:
         """Return what was printed, without spaces at the ends of lines."""
         return "".join(line.rstrip() + "\n" for line in self._out.getvalue().splitlines())

@@ -60,8 +60,8 @@ def _always(groups: Sequence[Group]) -> Iterator[str]:
         yield "latency_p95_ms"
     if _known(groups, "attempt_error_rate"):
         yield "attempt_error_rate"
-    if any(group["truncated_rate"].value for group in groups):
-        yield "truncated_rate"
+    rates = ("reported_failure_rate", "truncated_rate")
+    yield from (n for n in rates if any(group[n].value for group in groups))
 
 
 def _known(groups: Sequence[Group], name: str) -> bool:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -361,11 +361,14 @@ class Store:
         with guarded(self.address), self.engine.connect() as connection:
             return {r[0]: r[1] for r in connection.execute(query.group_by(RECORD.c.status))}
 
-    def records(self, run_id: str, columns: Container[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Read the records of a run in batches, in the order of the index."""
+    def records(
+        self, run_id: str, columns: Container[str] | None = None, tasks: Collection[str] = ()
+    ) -> Iterator[pl.DataFrame]:
+        """Read the records of a run, or of some of its tasks, in the order of the index."""
         chosen = [c for c in RECORD.c if columns is None or c.name in columns]
         order = self._order(*RECORD.primary_key)
-        query = select(*chosen).where(RECORD.c.run == run_id).order_by(*order)
+        some = [RECORD.c.task_id.in_(tasks)] if tasks else []
+        query = select(*chosen).where(RECORD.c.run == run_id, *some).order_by(*order)
         with guarded(self.address), self.engine.connect() as connection:
             rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
             assert rows.cursor is not None

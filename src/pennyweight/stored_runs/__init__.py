@@ -9,5 +9,6 @@ Tested elsewhere:
     replies.py: tests/suite/test_implied.py
     reviews.py: tests/stored_runs/test_observations.py
     source.py: tests/stored_runs/test_observations.py
+    task_results.py: tests/cli/test_show.py
     transcript.py: tests/engine/test_conversations.py
 """

@@ -54,6 +54,8 @@ class RunSource(Source):
     """Scores in place of those that are stored."""
     anew: bool = False
     """Whether answers are compared anew, in place of the verdicts that were imported."""
+    tasks: frozenset[str] = frozenset()
+    """The tasks whose records are read; all of them if none is named."""
 
     @property
     def name(self) -> str:
@@ -159,14 +161,15 @@ class RunSource(Source):
     def _priced(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         if is_imported(self.run.settings):
             wanted = None if names is None else {*names, *NEEDED}
-            frames = self.store.records(self.run.id, wanted)
+            frames = self.store.records(self.run.id, wanted, self.tasks)
             return (unpacked(frame, anew=self.anew) for frame in frames)
         if self.prices is None:
-            return self.store.records(self.run.id, names)
+            return self.store.records(self.run.id, names, self.tasks)
         from pennyweight.stored_runs.price_list import priced  # noqa: PLC0415
 
         prices = self.prices.of(self.run)
-        return (priced(frame, prices) for frame in self.store.records(self.run.id))
+        frames = self.store.records(self.run.id, None, self.tasks)
+        return (priced(frame, prices) for frame in frames)
 
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Yield the records in chunks."""
