@@ -244,10 +244,27 @@ def _having(rows: list[Record], *names: str) -> list[Record]:
     return [row for row in rows if all(row.get(name) is not None for name in names)]
 
 
-def _p95(values: list[float]) -> float | None:
-    """Nearest rank: the ceil(0.95 n)-th smallest, in whole numbers."""
-    rank = (95 * len(values) + 99) // 100
+def _percentile(values: list[float], percent: int) -> float | None:
+    """Nearest rank: the ceil(0.95 n)-th smallest for 95, in whole numbers."""
+    rank = (percent * len(values) + 99) // 100
     return float(sorted(values)[rank - 1]) if values else None
+
+
+def _auroc(rows: list[Record]) -> float | None:
+    """Compare each correct answer with each wrong one."""
+    right, wrong = ([r["prob_correct"] for r in rows if r["correct"] is c] for c in (True, False))
+    wins = [1.0 if a > b else 0.5 if a == b else 0.0 for a in right for b in wrong]
+    return _mean(wins)
+
+
+def _f1(pairs: list[tuple[Any, Any]], positive: str | None) -> float | None:
+    """Count the hits of each label among its targets and answers."""
+    parts = []
+    for label in {target for target, _ in pairs} if positive is None else {normalize(positive)}:
+        hits = sum(target == answer == label for target, answer in pairs)
+        sizes = sum(one == label for pair in pairs for one in pair)
+        parts += [2 * hits / sizes] if sizes else []
+    return _mean(parts)
 
 
 def _ece(rows: list[Record], bins: int) -> float | None:
@@ -439,15 +456,19 @@ def reference(
     sure = _having(rows, "correct", "prob_correct")
     metrics["brier"] = _mean((row["prob_correct"] - row["correct"]) ** 2 for row in sure)
     metrics["ece"], metrics["ece_debiased"] = _ece(sure, bins), _ece_debiased(sure, bins)
-    skipped["brier"] = skipped["ece"] = skipped["ece_debiased"] = len(rows) - len(sure)
+    metrics["confidence_auroc"] = _auroc(sure)
+    for name in ("brier", "ece", "ece_debiased", "confidence_auroc"):
+        skipped[name] = len(rows) - len(sure)
 
     answers = [row["normalized_answer"] for row in rows]
     metrics["sce"], metrics["sce_normalized"] = _entropy(answers)
     unanswered = len(rows) if metrics["sce"] is None else 0
     skipped["sce"] = skipped["sce_normalized"] = unanswered
 
-    metrics["latency_p95_ms"] = _p95([row["latency_ms"] for row in _having(rows, "latency_ms")])
-    skipped["latency_p95_ms"] = skipped["latency_mean_ms"]
+    waited = [row["latency_ms"] for row in _having(rows, "latency_ms")]
+    for percent in (50, 95, 99):
+        metrics[f"latency_p{percent}_ms"] = _percentile(waited, percent)
+        skipped[f"latency_p{percent}_ms"] = skipped["latency_mean_ms"]
 
     paid = _having(everything, "cost_usd")
     metrics["cost_usd_total"] = math.fsum(row["cost_usd"] for row in paid) if paid else None
@@ -488,7 +509,8 @@ def reference(
 
     pairs = [(row["normalized_target"], row["label"]) for row in _having(rows, "normalized_target")]
     metrics["precision"], metrics["recall"] = _precision_recall(pairs, positive)
-    skipped["precision"] = skipped["recall"] = len(rows) - len(pairs)
+    metrics["f1"] = _f1(pairs, positive)
+    skipped["precision"] = skipped["recall"] = skipped["f1"] = len(rows) - len(pairs)
 
     adversarial = [
         row for row in rows if (row.get("category") or "").strip(WHITE).lower() == "adversarial"

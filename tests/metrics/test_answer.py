@@ -5,11 +5,11 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.metrics import precision_score, recall_score
+from sklearn.metrics import f1_score, precision_score, recall_score
 
 from pennyweight import score
 from pennyweight.define import evaluate
-from pennyweight.metrics.answer import precision, recall
+from pennyweight.metrics.answer import f1, precision, recall
 
 LABELS = ["cat", "dog", "owl"]
 
@@ -21,7 +21,7 @@ def labels(seed):
 
 
 @pytest.mark.parametrize(
-    ("metric", "sklearn"), [(precision, precision_score), (recall, recall_score)]
+    ("metric", "sklearn"), [(precision, precision_score), (recall, recall_score), (f1, f1_score)]
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_labels(metric, sklearn, seed):
@@ -91,3 +91,13 @@ def test_the_interval_of_a_macro_average_holds_with_few_tasks_of_a_rare_label():
     groups = score(frame, by="subject", metrics="recall").groups
     held = [g["recall"].low <= 0.8 <= g["recall"].high for g in groups]
     assert np.mean(held) > 0.9  # 85 % if the attempts of five tasks alone show how alike they are
+
+
+def test_the_interval_of_f1_is_about_that_of_a_bootstrap():
+    target, answer = map(np.array, labels(1))
+    rows = [{"target": str(t), "answer": str(a)} for t, a in zip(target, answer, strict=True)]
+    found = score(rows, metrics="f1")["f1"]
+    picks = np.random.default_rng(1).integers(0, 200, (300, 200))
+    drawn = [f1_score(target[i], answer[i], average="macro") for i in picks]
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import brier_score_loss, roc_auc_score
 
+import pennyweight
 from pennyweight.define import evaluate
-from pennyweight.metrics.calibration import brier, ece, ece_debiased
+from pennyweight.metrics.calibration import brier, confidence_auroc, ece, ece_debiased
 
 
 @pytest.fixture
@@ -51,3 +52,22 @@ def test_with_many_records_both_calibration_errors_are_the_same():
     columns = {"prob_correct": p.tolist(), "correct": (rng.random(20_000) < p - 0.2).tolist()}
     assert evaluate(ece_debiased, **columns) == pytest.approx(evaluate(ece, **columns), abs=1e-4)
     assert evaluate(ece_debiased, **columns) == pytest.approx(0.2, abs=0.01)
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn(data):
+    p, correct = data
+    p = np.round(p, 1)  # with ties
+    found = evaluate(confidence_auroc, prob_correct=p.tolist(), correct=correct.tolist())
+    assert found == pytest.approx(roc_auc_score(correct, p))
+
+
+def test_the_interval_of_the_area_is_about_that_of_a_bootstrap(data):
+    p, correct = (part[:300] for part in data)
+    found = pennyweight.score(
+        [{"prob_correct": x, "correct": bool(c)} for x, c in zip(p, correct, strict=True)],
+        metrics="confidence_auroc",
+    )["confidence_auroc"]
+    rng = np.random.default_rng(1)
+    picks = rng.integers(0, 300, (400, 300))
+    low, high = np.quantile([roc_auc_score(correct[i], p[i]) for i in picks], (0.025, 0.975))
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -197,3 +198,70 @@ def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None =
     0.5
     """
     return _macro(_asked, normalized_target, label, positive)
+
+
+def _label_counts(columns: Sequence[pl.Series], label: str | None) -> dict[str, tuple[int, int]]:
+    """Return the hits of each label, and how often it is a target or an answer."""
+    target, answer = columns
+    asked, answered = (Counter(column.drop_nulls()) for column in (target, answer))
+    hits = Counter(target.filter((target == answer).fill_null(value=False)))
+    labels = asked if label is None else [label]
+    return {n: (hits[n], asked[n] + answered[n]) for n in labels if asked[n] + answered[n]}
+
+
+def _labels(columns: Sequence[pl.Series]) -> list[pl.Series]:
+    """Return targets and answers as text, those of a record without a target as null."""
+    target, answer = (column.cast(pl.String) for column in columns)
+    return [target, answer.set(target.is_null(), None)]
+
+
+def _positive(positive: str | None) -> str | None:
+    return None if positive is None else str(pl.select(normalize(pl.lit(str(positive)))).item())
+
+
+def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) -> pl.Expr:
+    """Return how far each record moves F1 away from its value."""
+    label = _positive(positive)
+
+    def terms(columns: Sequence[pl.Series]) -> pl.Series:
+        texts = _labels(columns)
+        counts = _label_counts(texts, label)
+        size = texts[0].count() / max(1, len(counts))
+
+        def part(name: str | None, hit: int) -> float:
+            hits, both = counts.get(name or "", (0, 0))
+            return (hit - 2 * hits / both) / both if both else 0.0
+
+        values = [
+            None if t is None else size * (part(t, 2 * (t == a)) + part(a, 0))
+            for t, a in zip(*texts, strict=True)
+        ]
+        return pl.Series(values, dtype=pl.Float64)
+
+    return pl.map_batches([target, answer], terms, return_dtype=pl.Float64)
+
+
+@share(
+    formula="2·TP / (2·TP + FP + FN); without a positive label the mean over labels",
+    needs=("normalized_target",),
+    interval=Linearised(_f1_terms, rate=True, text="Wilson, linearised, clustered by task"),
+    spec="Pennyweight",
+)
+def f1(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
+    """F1 of labels: the harmonic mean of precision and recall.
+
+    With `positive`, F1 of that label; otherwise the mean over all labels among the targets. The
+    scorer `token_f1` compares the words of free-form answers.
+
+    >>> evaluate(f1, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
+    0.5
+    """
+    chosen = _positive(positive)
+
+    def value(columns: Sequence[pl.Series]) -> float | None:
+        counts = _label_counts(_labels(columns), chosen)
+        parts = [2 * hits / both for hits, both in counts.values()]
+        return math.fsum(parts) / len(parts) if parts else None
+
+    columns = [normalized_target, label]
+    return pl.map_groups(columns, value, return_dtype=pl.Float64, returns_scalar=True)

@@ -166,6 +166,51 @@ def ece_debiased(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> 
     return pl.map_groups(columns, debiased, return_dtype=pl.Float64, returns_scalar=True)
 
 
+def _wins(prob_correct: pl.Expr, correct: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return for each record the share of those of the other kind that are on its right side.
+
+    For a correct answer these are wrong answers with a lower confidence, and the other way round;
+    equal ones count half. The second value is whether both kinds exist.
+    """
+    right = pl.when(correct).then(prob_correct)
+    wrong = pl.when(~correct).then(prob_correct)
+    rank = pl.coalesce(right, wrong).rank("average")
+    share = pl.coalesce(
+        (rank - right.rank("average")) / wrong.count(),
+        1 - (rank - wrong.rank("average")) / right.count(),
+    )
+    return share, (right.count() > 0) & (wrong.count() > 0)
+
+
+def _auroc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """Return how far each record moves the area away from its value."""
+    share, both = _wins(prob_correct, correct)
+    mean = pl.when(correct).then(share).mean()
+    rate = pl.when(share.is_not_null()).then(correct).mean()
+    own = pl.when(correct).then(rate).otherwise(1 - rate)
+    return pl.when(both).then((share - mean) / own)
+
+
+@metric(
+    formula="P(p_i > p_j) + P(p_i = p_j) / 2, i correct, j wrong",
+    range=(0, 1),
+    better="higher",
+    interval=Linearised(_auroc_terms, rate=True, text="Wilson, linearised, clustered by task"),
+    spec="Pennyweight",
+)
+def confidence_auroc(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """How well confidence tells correct answers from wrong ones: the area under the ROC curve.
+
+    It is the probability that a correct answer has a higher confidence than a wrong one: 0.5 for
+    confidence that says nothing. Null unless there are both correct and wrong answers.
+
+    >>> evaluate(confidence_auroc, prob_correct=[0.9, 0.8, 0.8], correct=[True, True, False])
+    0.75
+    """
+    share, both = _wins(prob_correct, correct)
+    return pl.when(both).then(pl.when(correct).then(share).mean())
+
+
 def _true_share(gaps: Floats, spread: Floats) -> float:
     """Return λ: the share of the gaps that is not noise, found by bisection."""
     low, high = 0.0, 1.0

@@ -55,6 +55,16 @@ def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
     return latency_ms.mean()
 
 
+@amount(formula="L_(⌈0.5·M⌉), the nearest rank", unit="ms", spec="Pennyweight")
+def latency_p50_ms(latency_ms: pl.Expr) -> pl.Expr:
+    """50th percentile of the latency (nearest rank): half of the calls took at most this long.
+
+    >>> evaluate(latency_p50_ms, latency_ms=[100.0, 200.0, 900.0])
+    200.0
+    """
+    return latency_ms.quantile(0.5, interpolation="equiprobable")
+
+
 @amount(
     formula="L_(⌈0.95·M⌉), the nearest rank",
     unit="ms",
@@ -67,6 +77,16 @@ def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     19.0
     """
     return latency_ms.quantile(0.95, interpolation="equiprobable")
+
+
+@amount(formula="L_(⌈0.99·M⌉), the nearest rank", unit="ms", spec="Pennyweight")
+def latency_p99_ms(latency_ms: pl.Expr) -> pl.Expr:
+    """99th percentile of the latency (nearest rank): 99 % of the calls took at most this long.
+
+    >>> evaluate(latency_p99_ms, latency_ms=[float(i) for i in range(1, 201)])
+    198.0
+    """
+    return latency_ms.quantile(0.99, interpolation="equiprobable")
 
 
 @metric(

@@ -1,5 +1,18 @@
 """Scorers: functions that give a record a score, a verdict, a label, or several of them.
 
 A scorer is code of the user. It runs on stored records, and its scores are stored with the run:
-scoring, comparing and reporting only read them.
+scoring, comparing and reporting only read them. The names below are ready-made.
 """
+
+from pennyweight.scorers.text import bleu, chrf, exact_match, rouge_l, token_f1
+from pennyweight.scorers.values import json_similarity, numeric_closeness
+
+__all__ = [
+    "bleu",
+    "chrf",
+    "exact_match",
+    "json_similarity",
+    "numeric_closeness",
+    "rouge_l",
+    "token_f1",
+]
