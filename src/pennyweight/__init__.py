@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # typing takes longer to load than Python to start; Ctrl-
 if TYPE_CHECKING:
     from typing import Any
 
+    from pennyweight.api.assertions import assert_that as assert_that
     from pennyweight.api.compare import compare as compare
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pennyweight.api.score import per_task_results as per_task_results
     from pennyweight.api.score import score as score
     from pennyweight.api.watching import Watcher as Watcher
+    from pennyweight.checks.declaration import CheckResult as CheckResult
+    from pennyweight.checks.declaration import check as check
     from pennyweight.define import evaluate as evaluate
     from pennyweight.define import measure as measure
     from pennyweight.define import metric as metric
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from pennyweight.suite.definition import Suite as Suite
 
 _PUBLIC = {
+    "CheckResult": "pennyweight.checks.declaration",
     "Comparison": "pennyweight.scoring.comparison",
     "MetricsSummary": "pennyweight.scoring.scores",
     "PerTaskResult": "pennyweight.scoring.per_task",
@@ -52,6 +56,8 @@ _PUBLIC = {
     "Until": "pennyweight.api.run",
     "Watcher": "pennyweight.api.watching",
     "ask": "pennyweight.api.models",
+    "assert_that": "pennyweight.api.assertions",
+    "check": "pennyweight.checks.declaration",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pennyweight import measures as _measures  # noqa: F401
 from pennyweight import metrics as _metrics  # noqa: F401
-from pennyweight.define import MEASURES, METRICS, Metric, metric_named
+from pennyweight.define import MEASURES, METRICS, Metric, load_installed, metric_named
 from pennyweight.metrics.scores import FAMILY, declare_scores
 from pennyweight.record import COLUMNS
 
@@ -76,3 +76,6 @@ def columns_behind(names: Iterable[str]) -> list[str]:
         return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
 
     return list(dict.fromkeys(map(behind, names)))
+
+
+load_installed("pennyweight.metrics")

@@ -9,9 +9,11 @@ code cannot express.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -189,6 +191,20 @@ share = partial(metric, unit="share", range=(0, 1), better="higher")
 """Declare a metric that is a share."""
 amount = partial(metric, range=(0, None), better="lower")
 """Declare a metric of what an attempt uses: money, time or tokens."""
+
+
+def load_installed(group: str) -> None:
+    """Load what installed packages declare under an entry point, such as `pennyweight.metrics`.
+
+    A package that cannot be loaded is left out with a warning; the others still work.
+    """
+    for point in entry_points(group=group):
+        try:
+            point.load()
+        except Exception as error:  # of the package
+            reason = f"{type(error).__name__}: {error}"
+            text = f"The entry point {point.name} of {group} is left out ({reason})."
+            warnings.warn(text, stacklevel=2)
 
 
 def metric_named(name: str) -> Metric:

@@ -10,6 +10,7 @@ from pennyweight.checks import files as work
 from pennyweight.checks import json_values as structure
 from pennyweight.checks import limits, text, tools
 from pennyweight.checks.declaration import CHECKS, Check, CheckResult, Excerpt, check
+from pennyweight.define import load_installed
 
 FAMILIES = {
     module.__name__.rpartition(".")[2]: (module.__doc__ or "").partition(":")[0].rstrip(".")
@@ -17,3 +18,5 @@ FAMILIES = {
 }
 
 __all__ = ["CHECKS", "FAMILIES", "Check", "CheckResult", "Excerpt", "check"]
+
+load_installed("pennyweight.checks")
