@@ -2,6 +2,7 @@
 
 import _thread
 import asyncio
+import gc
 import json
 import signal
 import threading
@@ -313,3 +314,11 @@ def test_a_cancelled_run_ends_in_good_order(suite: Path) -> None:
     found = pennyweight.load()
     assert found.status == "stopped"
     assert 0 < found.made < 60
+
+
+def test_garbage_is_collected_as_before_once_a_run_has_ended(suite: Path) -> None:
+    seen: list[tuple[int, int, int]] = []
+    before = gc.get_threshold()
+    run(suite, progress=lambda *_: seen.append(gc.get_threshold()))
+    assert seen[-1][0] >= 100_000
+    assert gc.get_threshold() == before

@@ -124,3 +124,11 @@ def test_functions_replace_the_subjects_for_one_run() -> None:
     subjects = made.scores(by="subject")
     assert subjects[f"python:{__name__}:four"]["accuracy"].value == 1
     assert subjects["python:builtins:str.upper"]["accuracy"].value == 0
+
+
+def test_unusual_values_are_stored_and_read_again() -> None:
+    tasks = [{"input": "a\ud800", "target": 2**70}, {"input": "b", "target": float("nan")}]
+    loaded = load_suite(Suite(tasks, four))
+    again = load_suite("suite.json", loaded.text, lambda _: None)
+    assert [task.target for task in loaded.tasks] == [str(2**70), None]
+    assert again.data_hash == loaded.data_hash

@@ -4,6 +4,7 @@ Tested elsewhere:
     baseline.py: tests/cli/test_gate.py
     compare.py: tests/scoring/test_comparison.py
     event_loop.py: tests/api/test_run.py
+    garbage.py: tests/api/test_run.py
     judge.py: tests/api/test_run.py
     plan.py: tests/cli/test_plan.py
     report.py: tests/api/test_agreement.py

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from pennyweight.api.event_loop import awaitable, outside_a_loop
+from pennyweight.api.garbage import rare_collection
 from pennyweight.api.resumption import resumed
 from pennyweight.api.runs import Run
 from pennyweight.api.sources import open_store
@@ -77,7 +78,7 @@ def run(
     _check_whole(chosen, until)
     tape = None if record is None else Path(record)
     job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
-    return outside_a_loop(lambda: job.prepared().carry_out(until))
+    return outside_a_loop(lambda: job.completed(until))
 
 
 def resume(
@@ -112,7 +113,7 @@ def resume(
         break_lease(at, found.id)
     tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False)
-    return outside_a_loop(lambda: job.prepared().carry_out(until))
+    return outside_a_loop(lambda: job.completed(until))
 
 
 run_async, resume_async = awaitable(run), awaitable(resume)
@@ -177,6 +178,11 @@ class _Job:
         for note in fetched(self.suite):
             self.watch.note(note)
         return replace(self, began=time.monotonic())
+
+    def completed(self, until: Until | None) -> Run:
+        """Check the run and carry it out."""
+        with rare_collection():
+            return self.prepared().carry_out(until)
 
     def carry_out(self, until: Until | None) -> Run:
         """Make the attempts and ask the judges, until all is done or the policy is decided."""

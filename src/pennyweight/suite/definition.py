@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from pennyweight.errors import UsageError
 from pennyweight.schema.documents import Document
 from pennyweight.schema.problems import Problems
@@ -80,9 +82,17 @@ def document_of(given: Suite | Mapping[str, Any]) -> Document:
     if "tasks" in keys:
         keys["tasks"] = _rows(keys["tasks"])
     values = plain.of(keys, "")
-    text = json.dumps(values, ensure_ascii=False, indent=1)
+    text = _written(values)
     problems = Problems(f"Suite {values['suite']!r}")
     return Document(IN_PYTHON, text, Node.tree(values), problems)
+
+
+def _written(values: Any) -> str:
+    """Write JSON; large integers and unpaired surrogates need the slower writer."""
+    try:
+        return orjson.dumps(values, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        return json.dumps(values, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,7 @@ class _Plain:
     def of(self, value: Any, place: str) -> Any:
         """Return a value as JSON has it."""
         if value is None or isinstance(value, str | bool | int | float):
-            return value
+            return None if value != value else value  # noqa: PLR0124 - NaN is a missing value
         if isinstance(value, Mapping):
             return {str(k): self.of(below, f"{place}.{k}") for k, below in value.items()}
         if isinstance(value, Path):
