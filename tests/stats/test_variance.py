@@ -127,3 +127,10 @@ def test_fewer_agreements_than_by_chance_leave_the_correlation_open():
     values = np.tile([1.0, 0.0], 20)
     split = variance_split(values, np.repeat(np.arange(20), 2))
     assert (split.icc, split.low, split.high) == (0.0, None, None)
+
+
+def test_what_rounding_leaves_is_nothing() -> None:
+    passed = np.array([0.0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0])
+    split = variance_split(passed, np.repeat(np.arange(6), 2))
+    assert split is not None
+    assert (split.task, split.icc) == (0.0, 0.0)

@@ -19,6 +19,8 @@ Codes = NDArray[np.int64]
 
 FEWEST_TASKS = 4
 """With fewer tasks there is no interval of the intraclass correlation."""
+_NOISE = 1e-12
+"""A part of the variance this small beside the others comes from rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ def variance_split(
     crossed = (spread.sum() - np.square(nested.count).sum() / n) / (tasks - 1)
     mean_square = (between - values.sum() ** 2 / n) / (tasks - 1)
     task_part = max(0.0, (mean_square - judge - crossed * each) / outer)
+    if task_part < _NOISE * (each + judge):
+        task_part = 0.0
     ends = None if judged else _icc_interval(values, task, whole, confidence)
     low, high = ends or (None, None)
     parts = float(task_part), float(each), float(judge) if judged else None
