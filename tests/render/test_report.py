@@ -298,3 +298,23 @@ def test_a_mean_that_a_few_tasks_decide_is_marked(tmp_path):
         text = (tmp_path / name).read_text("utf-8")
         for said in (words, "about tasks like these (generalised accuracy)", "may be missing"):
             assert said in text.replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("targets", "labels"),
+    [
+        (["yes", "no", "yes", "no"], True),
+        (["Paris", "Rome", "Oslo", "Bern"], False),  # free answers, each once
+        (["yes", "no", "yes", "maybe"], False),
+    ],
+)
+def test_precision_and_recall_are_shown_by_themselves_only_for_labels(tmp_path, targets, labels):
+    rows = [{"id": f"t{i}", "answer": "yes", "target": t} for i, t in enumerate(targets)]
+    records, out = tmp_path / "records.jsonl", tmp_path / "report.md"
+    records.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert pennyweight("report", records, "-o", out).code == 0
+    text = out.read_text()
+    assert "| accuracy |" in text
+    assert ("| precision |" in text, "| recall |" in text) == (labels, labels)
+    every = pennyweight("score", records, "--all").out
+    assert "precision" in every

@@ -36,11 +36,15 @@ _REPEATED = "several attempts at a task"
 REPEATS_SHOWN = ("pass_at_k", "pass_hat_k", "majority_accuracy")
 """The metrics of repeated attempts that a table of all metrics shows."""
 
+OF_LABELS = ("precision", "recall")
+"""The metrics that mean something only if targets are labels."""
 
-def tabled(known: Mapping[str, bool]) -> list[str]:
+
+def tabled(known: Mapping[str, bool], *, labelled: bool = True) -> list[str]:
     """Return the metrics that a table shows, given which have a value: those asked for by name.
 
-    Of all metrics, those of repeated attempts are shown as far as tasks were repeated.
+    Of all metrics, those of repeated attempts are shown as far as tasks were repeated, and those of
+    labels if targets are labels.
     """
     if not set(standard()) <= set(known):
         return list(known)
@@ -48,7 +52,8 @@ def tabled(known: Mapping[str, bool]) -> list[str]:
     return [
         name
         for name, there in known.items()
-        if family[name] != "repeats" or (there and name in REPEATS_SHOWN)
+        if (family[name] != "repeats" or (there and name in REPEATS_SHOWN))
+        and (labelled or name not in OF_LABELS)
     ]
 
 

@@ -42,7 +42,8 @@ def estimate(cells: Sequence[Any]) -> Estimate:
 
 def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str, Any]]:
     """Return the metrics of a group by family; with `known` only those that have a value."""
-    shown = tabled({name: cells[0] is not None for name, cells in group["estimates"].items()})
+    has_value = {name: cells[0] is not None for name, cells in group["estimates"].items()}
+    shown = tabled(has_value, labelled=group["labelled"])
     found = {
         name: _row(METRICS[name], estimate(cells)) | {"skewed": name in group.get("skewed", ())}
         for name, cells in group["estimates"].items()
@@ -113,7 +114,7 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     every = digest["whole"]["estimates"]
     known = {n: any(s["estimates"][n][0] is not None for s in sides) for n in every}
-    for name in tabled(known):
+    for name in tabled(known, labelled=digest["whole"]["labelled"]):
         if name not in METRICS or not known[name]:
             continue
         found = [estimate(side["estimates"][name]) for side in sides]

@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 5
+VERSION = 6
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -35,6 +35,8 @@ class GroupDigest(TypedDict):
     statistics: dict[str, Any]
     repeats: dict[str, Any] | None
     """The attempts at its tasks; None if no task was tried several times."""
+    labelled: bool
+    """Whether targets are labels, so that precision and recall mean something."""
 
 
 class ChartRow(TypedDict):
@@ -229,6 +231,7 @@ def group_digest(group: Group) -> GroupDigest:
         "skewed": [n for n, e in group.estimates.items() if e.skewed],
         "statistics": scores["statistics"],
         "repeats": scores["repeats"],
+        "labelled": group.labelled,
     }
 
 

@@ -30,13 +30,14 @@ from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.sources.source import Source
+from pennyweight.stats.resample import CLUSTER
 
 DESCRIBED = (
     *("passed", "impl_rate", "cost_usd", "duration_seconds", "cost_of_pass", "composite_score"),
 )
 """The measures of repeated runs, whose whole statistics are reported."""
 
-LABELS = ["normalized_answer", "normalized_target"]
+LABELS = ["normalized_answer", "normalized_target", "label"]
 """Measures that are only compared for equality, and so are stored as codes."""
 
 FEW = ["run", "subject", "tier", "status"]
@@ -141,9 +142,10 @@ class Scoring:
         asked = self.metrics, self.options, request.confidence, request.seed, request.estimand
         found = zip(groups, estimates(frame, len(groups), *asked), strict=True)
         counted = _counted(frame, len(groups))
+        labelled = bool(self.options.get("positive")) or has_labels(frame)
         repeated = repeats(frame, len(groups), self.options, self.request.confidence)
         return tuple(
-            Group(g, estimates=e, repeats=repeated[i], **counted[i])
+            Group(g, estimates=e, repeats=repeated[i], labelled=labelled, **counted[i])
             for i, (g, e) in enumerate(found)
         ), frame
 
@@ -320,6 +322,19 @@ def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
         {**count, "tasks": tasks, "statistics": {n: _statistics(row) for n, row in found.items()}}
         for count, tasks, found in zip(counts.to_dicts(), scored.tasks, described, strict=True)
     ]
+
+
+MOST_LABELS = 20
+
+
+def has_labels(frame: pl.DataFrame) -> bool:
+    """Whether targets are labels: few different ones, each of at least two tasks."""
+    if "normalized_target" not in frame.columns:
+        return False
+    tasks = frame.lazy().drop_nulls("normalized_target").group_by("normalized_target")
+    repeated = pl.col(CLUSTER).n_unique() >= 2
+    labels = tasks.agg(repeated.alias("repeated")).collect()["repeated"]
+    return 0 < len(labels) <= MOST_LABELS and labels.all()
 
 
 def _described(column: str) -> pl.Expr:

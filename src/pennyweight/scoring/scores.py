@@ -67,6 +67,8 @@ class Group:
     """The tasks of its records, errors left out; a record without a task counts as one."""
     repeats: Repeats | None = None
     """The attempts at its tasks; None if no task was tried several times."""
+    labelled: bool = False
+    """Whether targets are labels: few different ones, each of several tasks, or a positive one."""
 
     def __getitem__(self, metric: str) -> Estimate:
         if metric not in self.estimates:

@@ -26,8 +26,16 @@ def single(text: pl.Expr) -> pl.Expr:
     >>> frame.select(single(pl.col("a")))["a"].to_list()
     ['Paris', '4', '["a", "b"]', 'Oslo']
     """
-    quoted, plain = (text.str.extract(_ONE_VALUE, group) for group in (1, 2))
-    return pl.coalesce(quoted, plain, text)
+    return text.map_batches(_single, return_dtype=pl.String, is_elementwise=True)
+
+
+def _single(texts: pl.Series) -> pl.Series:
+    texts = texts.cast(pl.String)
+    if not (texts.str.starts_with("[") | texts.str.starts_with(" ")).any():
+        return texts  # as in most tables, at no cost
+    cell = pl.col(texts.name)
+    quoted, plain = (cell.str.extract(_ONE_VALUE, group) for group in (1, 2))
+    return texts.to_frame().select(pl.coalesce(quoted, plain, cell)).to_series()
 
 
 def normalize(text: pl.Expr) -> pl.Expr:
