@@ -57,7 +57,7 @@ class Log:
 
     def wants(self, *columns: str) -> bool:
         """Whether any of these columns is wanted. Leave out what is expensive and not wanted."""
-        return self.wanted is None or any(column in self.wanted for column in columns)
+        return self.wanted is None or not self.wanted.isdisjoint(columns)
 
     def note(self, text: str) -> None:
         """Say something once, on standard error, after the log was read."""

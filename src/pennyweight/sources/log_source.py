@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -148,7 +149,9 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
     log.count(rows)
     for row in rows:
         _settle(log, row)
-    seen = dict.fromkeys(key for row in rows for key in row)
+    seen: Row = {}
+    for row in rows:
+        seen |= row
     columns = [name for name in seen if names.all or name in names]
     cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
     frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
@@ -176,12 +179,15 @@ def _settle(log: Log, row: Row) -> None:
 
 def _column(name: str, values: list[Any]) -> pl.Series:
     """Return a column of the one type that its values have, else as text."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} and kinds:
-        finite = [None if v is None or not math.isfinite(v) else float(v) for v in values]
-        return pl.Series(name, finite, dtype=pl.Float64)
-    if kinds == {bool}:
-        return pl.Series(name, values, dtype=pl.Boolean)
+    kinds = {*map(type, values)} - {type(None)}
+    with suppress(UnicodeEncodeError, OverflowError):
+        if kinds == {str}:
+            return pl.Series(name, values, dtype=pl.String)
+        if kinds == {bool}:
+            return pl.Series(name, values, dtype=pl.Boolean)
+        if kinds and kinds <= {int, float}:
+            finite = [None if v is None or not math.isfinite(v) else float(v) for v in values]
+            return pl.Series(name, finite, dtype=pl.Float64)
     if kinds == {list} and all(isinstance(one, str) for v in values for one in v or ()):
         return pl.Series(name, values, dtype=pl.List(pl.String))
     return pl.Series(name, [_text(value) for value in values], dtype=pl.String)

@@ -17,11 +17,11 @@ def number(value: Any) -> float | None:
     >>> number("0.5"), number(True), number(float("nan")), number("-")
     (0.5, 1.0, None, None)
     """
-    if not isinstance(value, int | float | str):
+    if value is None or not isinstance(value, int | float | str):
         return None
     try:
         read = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return read if math.isfinite(read) else None
 

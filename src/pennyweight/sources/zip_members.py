@@ -7,6 +7,7 @@ the last one counts. A member yields no more bytes than the archive declares.
 from __future__ import annotations
 
 import struct
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,12 +18,13 @@ from typing import IO, Any
 from pennyweight.errors import InputError
 
 ZSTANDARD = 93
-MAX_MEMBER = 512 << 20
-"""The most bytes of one member in memory."""
+MAX_MEMBER = 64 << 20
+"""The most bytes of one member that are decompressed at once."""
 _STEP = 1 << 20
+_OF_THREAD = threading.local()
 _LOCAL = b"PK\x03\x04"
 _SLACK = 96
-"""Bytes for the extra field, read along with a member."""
+"""Bytes for the extra field and a name that is not ASCII, read along with a member."""
 
 
 class MemberError(ValueError):
@@ -88,8 +90,7 @@ def _compressed(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     if info.flag_bits & 1:
         raise MemberError("encrypted")
     file.seek(info.header_offset)
-    name = len(info.orig_filename.encode())
-    data = file.read(30 + name + _SLACK + info.compress_size)
+    data = file.read(30 + len(info.orig_filename) + _SLACK + info.compress_size)
     if not data.startswith(_LOCAL) or len(data) < 30:
         raise MemberError("damaged: it is not where the archive says")
     named, extra = struct.unpack("<HH", data[26:30])
@@ -104,9 +105,7 @@ def _compressed(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
 
 def _whole(data: bytes, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type == ZSTANDARD and info.file_size:
-        made: bytes = (
-            _zstandard().ZstdDecompressor().decompress(data, max_output_size=info.file_size)
-        )
+        made: bytes = _decompressor().decompress(data, max_output_size=info.file_size)
         if len(made) == info.file_size:
             return made
     parts, size = [], 0
@@ -134,6 +133,13 @@ def _stream(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
             yield piece
     else:
         raise MemberError(f"compressed by a method that is not known ({info.compress_type})")
+
+
+def _decompressor() -> Any:
+    """Return the decompressor of this thread: making one takes longer than using it."""
+    if not hasattr(_OF_THREAD, "zstandard"):
+        _OF_THREAD.zstandard = _zstandard().ZstdDecompressor()
+    return _OF_THREAD.zstandard
 
 
 def _zstandard() -> Any:

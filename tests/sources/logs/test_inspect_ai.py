@@ -12,7 +12,8 @@ import zstandard
 import pennyweight
 from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.discovery import file_sources
-from pennyweight.sources.logs.inspect_ai import sample_of
+from pennyweight.sources.logs.inspect_ai import large_sample, sample_of
+from pennyweight.sources.zip_members import MemberError
 from sources.logs.fixtures import expected, fixture
 from sources.logs.reading import notes_of, records
 
@@ -233,6 +234,29 @@ def test_events_are_skipped_only_where_they_are_the_samples_own(indent: int | No
         assert sample_of(text) in (one, {k: v for k, v in one.items() if k != "events"})
     nested = {"id": 1, "a": {"b": 1, "events": []}, "scores": {}, "c": {"d": [], "model_usage": {}}}
     assert sample_of(as_json(nested)) == nested
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 100_000])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_large_sample_is_read_without_its_events(size: int, indent: int | None) -> None:
+    one = sample(events=[{"text": '],"model_usage":{', "model_usage": {"x": 1}}] * 50)
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(one, indent=indent, separators=separators).encode()
+    parts = [text[at : at + size] for at in range(0, len(text), size)]
+    assert large_sample(parts) == {k: v for k, v in one.items() if k != "events"}
+    with pytest.raises(MemberError, match="not as Inspect writes it"):
+        large_sample([as_json({"id": 1, "big": "x" * 1000})])
+
+
+def test_a_large_sample_is_read_from_its_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = log(tmp_path)
+    monkeypatch.setattr("pennyweight.sources.logs.inspect_ai.MAX_MEMBER", 1_200)
+    assert len(records(path)) == 4
+    monkeypatch.setattr("pennyweight.sources.logs.inspect_ai.MAX_MEMBER", 100)
+    with pytest.raises(InputError, match="without its events"):
+        pennyweight.score(path)
 
 
 def patched(path: Path, **changes: int) -> Path:

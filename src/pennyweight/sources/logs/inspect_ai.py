@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -20,10 +20,16 @@ from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Part, Row
 from pennyweight.sources.log_values import items
 from pennyweight.sources.logs.inspect_samples import Header, row_of
 from pennyweight.sources.peek import Peek
-from pennyweight.sources.zip_members import MemberError, ZipMembers, decompressed
+from pennyweight.sources.zip_members import (
+    MAX_MEMBER,
+    MemberError,
+    ZipMembers,
+    decompressed,
+    pieces,
+)
 
 _HEADER, _START = "header.json", "_journal/start.json"
-_PART_BYTES, _PART_SAMPLES = 4 << 20, 200
+_PART_BYTES, _PART_SAMPLES = 8 << 20, 1_000
 _SHARD = re.compile(r"(.+)\.shards")
 _EVENTS = ((b',"events":[', b'],"model_usage":{'), (b',\n  "events": [', b'],\n  "model_usage": {'))
 
@@ -31,6 +37,8 @@ _EVENTS = ((b',"events":[', b'],"model_usage":{'), (b',\n  "events": [', b'],\n 
 def recognise(peek: Peek) -> bool:
     """Whether a file is an archive of samples with a header or a journal, or one JSON object."""
     if peek.is_zip:
+        if _START.encode() in peek.head[:100]:  # as Inspect writes it, without reading all names
+            return True
         named = {_HEADER, _START} & peek.members
         return bool(named) or (peek.path.suffix == ".eval" and not peek.members)
     task, model = peek.inside("eval", "task"), peek.inside("eval", "model")
@@ -134,7 +142,8 @@ def _members(log: Log, header: Header, path: Path, several: Sequence[zipfile.Zip
 
 def _member(log: Log, header: Header, file: IO[bytes], info: zipfile.ZipInfo) -> Row:
     try:
-        sample = sample_of(decompressed(file, info))
+        large = info.file_size > MAX_MEMBER
+        sample = large_sample(pieces(file, info)) if large else sample_of(decompressed(file, info))
     except MemberError as error:
         return {PROBLEM: f"{info.filename}: {error}."}
     return _row(log, header, info.filename, sample)
@@ -155,6 +164,33 @@ def sample_of(data: bytes) -> Any:
             if isinstance(rest, dict) and {"id", "model_usage"} <= rest.keys() - {"events"}:
                 return rest
     return loads(data)
+
+
+def large_sample(parts: Iterable[bytes]) -> Any:
+    """Parse a sample that does not fit into memory, unless what stands around its events does not.
+
+    It keeps what precedes the events, and what follows the last mark that may be their end.
+    """
+    head, tail, overlap = b"", b"", max(len(mark) for pair in _EVENTS for mark in pair)
+    last = b""
+    for part in parts:
+        if not last:
+            head += part
+            found = [(at, end) for first, end in _EVENTS if (at := head.find(first)) >= 0]
+            if found:
+                start, last = min(found)
+                head, tail = head[:start], head[start:]
+        else:
+            tail += part
+        if last:
+            at = tail.rfind(last)
+            tail = tail[at:] if at >= 0 else tail if tail.startswith(last) else tail[-overlap:]
+        if len(head) + len(tail) > MAX_MEMBER:
+            raise MemberError(f"more than {MAX_MEMBER >> 20} MB without its events")
+    sample = loads(head + tail[1:]) if tail.startswith(last) and last else None
+    if not isinstance(sample, dict) or not {"id", "model_usage"} <= sample.keys():
+        raise MemberError(f"larger than {MAX_MEMBER >> 20} MB, and not as Inspect writes it")
+    return sample
 
 
 def _chunked(log: Log, header: Header, archive: ZipMembers, names: Sequence[str]) -> list[Row]:
