@@ -36,11 +36,17 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     if unread:
         raise InputError(unread)
     readable = [
-        LogSource(format_, home, tuple(files), options, str(path))
+        LogSource(format_, _name(home, files), tuple(files), options, str(path))
         for (format_, home), files in logs.items()
     ]
     others = tuple(str(p.relative_to(place)) for p in _left_out(place, readable))
     return [replace(readable[0], unread=others), *readable[1:]]
+
+
+def _name(home: Path, files: Sequence[Path]) -> Path:
+    """Return the path under which people know a log: its home, unless that is only an id."""
+    known = home.exists() or (len(files) > 1 and all(f.name.startswith(home.name) for f in files))
+    return home if known else files[0]
 
 
 def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:

@@ -137,9 +137,8 @@ def _stream(data: bytes, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 def _decompressor() -> Any:
     """Return the decompressor of this thread: making one takes longer than using it."""
-    if not hasattr(_OF_THREAD, "zstandard"):
-        _OF_THREAD.zstandard = _zstandard().ZstdDecompressor()
-    return _OF_THREAD.zstandard
+    own = vars(_OF_THREAD)
+    return own.get("zstandard") or own.setdefault("zstandard", _zstandard().ZstdDecompressor())
 
 
 def _zstandard() -> Any:

@@ -20,7 +20,7 @@ from sources.logs.reading import notes_of, records
 HEAD = {
     "version": 2,
     "status": "success",
-    "eval": {"run_id": "r1", "task": "sums", "model": "lab/m"},
+    "eval": {"run_id": "r1", "eval_id": "e1", "task": "sums", "model": "lab/m"},
     "results": {
         "total_samples": 4,
         "scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.75}}}],
@@ -216,6 +216,14 @@ def test_the_merged_log_stands_for_its_shards(tmp_path: Path) -> None:
     log(tmp_path)
     assert len(file_sources(tmp_path)) == 1
     assert len(records(tmp_path)) == 4
+
+
+def test_a_copy_of_an_eval_is_read_once(tmp_path: Path) -> None:
+    log(tmp_path)
+    log(tmp_path, "indented")
+    (tmp_path / "other.json").write_text((tmp_path / "log.json").read_text().replace("e1", "e2"))
+    assert len(records(tmp_path)) == 8
+    assert "log.eval: not read: log.json, the same eval as log.eval." in notes_of(tmp_path)
 
 
 def test_of_equal_names_the_last_counts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from pennyweight.errors import InputError
 from pennyweight.sources.json_array import JsonArray, loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Part, Row
-from pennyweight.sources.log_values import items
+from pennyweight.sources.log_values import items, mapping
 from pennyweight.sources.logs.inspect_samples import Header, row_of
 from pennyweight.sources.peek import Peek
 from pennyweight.sources.zip_members import (
@@ -30,8 +30,14 @@ from pennyweight.sources.zip_members import (
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _PART_BYTES, _PART_SAMPLES = 8 << 20, 1_000
-_SHARD = re.compile(r"(.+)\.shards")
-_EVENTS = ((b',"events":[', b'],"model_usage":{'), (b',\n  "events": [', b'],\n  "model_usage": {'))
+_SHARDS = ".shards"
+_PLAIN = re.compile(r"[\w-]{1,100}")
+_EVENTS = (
+    (b',"events":[', b'],"model_usage":{'),
+    (b',\n  "events": [', b'],\n  "model_usage": {'),
+    (b',\n      "events": [', b'],\n      "model_usage": {'),
+)
+"""Where the events of a sample begin and end: compact, indented, and in one indented log."""
 
 
 def recognise(peek: Peek) -> bool:
@@ -46,17 +52,37 @@ def recognise(peek: Peek) -> bool:
 
 
 def home(path: Path) -> Path:
-    """Return the merged log that shards belong to, else the file itself."""
-    for folder in path.parents[:2]:
-        found = _SHARD.fullmatch(folder.name)
-        if found:
-            return folder.with_name(f"{found[1]}.eval")
-    return path
+    """Return a path that names the eval: its merged log, its shards and copies have the same."""
+    name = _eval_id(path)
+    return _beside_shards(path).with_name(name) if name else path
+
+
+def _beside_shards(path: Path) -> Path:
+    """Return the folder of shards that a file is in, else the file itself."""
+    return next((one for one in path.parents[:2] if one.name.endswith(_SHARDS)), path)
+
+
+def _eval_id(path: Path) -> str:
+    peek = Peek.of(path)
+    head: Any = peek.inside()
+    if peek.is_zip:
+        try:
+            head = _head(ZipMembers.of(path))
+        except InputError:  # whoever reads the file says what is wrong with it
+            return ""
+    found = mapping(mapping(head).get("eval")).get("eval_id")
+    return found if isinstance(found, str) and _PLAIN.fullmatch(found) else ""
 
 
 def read(log: Log) -> Iterator[Row | Part]:
-    """Yield the samples; of a merged log and its shards only the merged one."""
-    for path in (log.path,) if log.path in log.files else log.files:
+    """Yield the samples of one file of the eval; of its shards only if nothing else is there."""
+    whole = sorted(
+        (path for path in log.files if _beside_shards(path) == path),
+        key=lambda path: (path.suffix != ".eval", path),
+    )
+    if others := [path.name for path in whole[1:]]:
+        log.note(f"not read: {', '.join(others)}, the same eval as {whole[0].name}.")
+    for path in whole[:1] or log.files:
         if zipfile.is_zipfile(path) or path.suffix == ".eval":
             yield from _archive(log, path)
         else:
@@ -83,7 +109,7 @@ def _object(log: Log, path: Path) -> Iterator[Row | Part]:
 
 
 def _samples(log: Log, header: Header, texts: Sequence[bytes]) -> list[Row]:
-    return [_row(log, header, f"sample {n}", loads(text)) for n, text in enumerate(texts, 1)]
+    return [_row(log, header, f"sample {n}", sample_of(text)) for n, text in enumerate(texts, 1)]
 
 
 def _row(log: Log, header: Header, place: str, sample: Any) -> Row:
