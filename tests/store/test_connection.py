@@ -196,7 +196,7 @@ def test_a_new_store_can_be_read_only_by_its_owner(tmp_path, monkeypatch):
     with closing(Store(".pennyweight/pennyweight.db")) as store:
         store.add_run(run())
         folder = tmp_path / ".pennyweight"
-        files = sorted(folder.iterdir())
+        files = sorted(folder.glob("*.db*"))
         assert [file.name.partition("-")[2] for file in files] == ["", "shm", "wal"]
         assert modes(folder, *files) == ["0o700", *["0o600"] * 3]
 

@@ -21,6 +21,7 @@ from pennyweight.catalogue import METRICS
 from pennyweight.define import dtype, needed_columns
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.records import CONTEXT, GateRecords, numbered
+from pennyweight.sources.home import create_folder
 
 FOLDER = Path(".pennyweight", "baselines")
 _KEY = "pennyweight.baseline"
@@ -72,7 +73,7 @@ def save(name: str, records: GateRecords, source: str, run: Any = None) -> Basel
     path = baseline.path
     fresh = path.with_suffix(".new")
     try:
-        FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_folder(FOLDER.parent)
         FOLDER.mkdir(exist_ok=True)
         frame.write_parquet(fresh, metadata={_KEY: json.dumps(asdict(baseline))})
         fresh.replace(path)

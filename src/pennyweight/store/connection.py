@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from pennyweight.errors import StoreError, UsageError
+from pennyweight.sources.home import create_folder
 from pennyweight.store.migrations import is_current, migrate, version_of
 
 DEFAULT = ".pennyweight/pennyweight.db"
@@ -78,7 +79,7 @@ def create_private_folder(folder: Path) -> None:
     """Create a folder, and those above it, so that only this user can read them."""
     for place in reversed([folder, *folder.parents]):
         if not place.exists():
-            place.mkdir(mode=0o700, exist_ok=True)
+            create_folder(place)
 
 
 def connect_reader(engine: Engine) -> Engine:

@@ -1,11 +1,13 @@
-"""The example suites that `pennyweight init` writes; they use the local model."""
+"""The example suites that `pennyweight init` writes, for the local model or another one."""
 
 from __future__ import annotations
 
 import json
+import re
 
 from pennyweight.suite.declaration import json_schema
 
+_MODEL = "local/smollm2-135m"
 _SUITE = """\
 # yaml-language-server: $schema=suite.schema.json
 # Try it:  pennyweight run suite.yaml
@@ -129,21 +131,27 @@ thresholds:
 """
 
 
-def first_scenarios() -> dict[str, str]:
+def first_scenarios(model: str = _MODEL) -> dict[str, str]:
     """Return the files of an example suite of scenarios, with a policy."""
-    return {"suite.yaml": _SCENARIOS, "policy.yaml": _POLICY, "suite.schema.json": _schema()}
+    suite = _SCENARIOS.replace(_MODEL, _quoted(model))
+    return {"suite.yaml": suite, "policy.yaml": _POLICY, "suite.schema.json": _schema()}
+
+
+def _quoted(model: str) -> str:
+    """Return a name as YAML; most need no quotes."""
+    return model if re.fullmatch(r"[\w./-]+(:[\w./-]+)*", model) else json.dumps(model)
 
 
 def _schema() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def first_suite() -> dict[str, str]:
+def first_suite(model: str = _MODEL) -> dict[str, str]:
     """Return the files of an example suite: the suite, its tasks, and the schema for editors."""
     names = ("id", "input", "target", "category")
     lines = [json.dumps(dict(zip(names, task, strict=True))) for task in _TASKS]
     return {
-        "suite.yaml": _SUITE,
+        "suite.yaml": _SUITE.replace(_MODEL, _quoted(model)),
         "tasks.jsonl": "\n".join(lines) + "\n",
         "suite.schema.json": _schema(),
     }
