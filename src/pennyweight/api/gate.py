@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.baseline import baseline_records
 from pennyweight.api.sources import Given, open_store, resolve, runs_of, unmixed
@@ -17,8 +17,9 @@ from pennyweight.gates.loader import load_policies
 from pennyweight.gates.policy import Policy
 from pennyweight.gates.ratchet import RatchetResult, ratchet
 from pennyweight.gates.records import GateRecords, read_records
+from pennyweight.gates.sides import joined, sides_of
 from pennyweight.gates.threshold import Quantity
-from pennyweight.gates.verdict import Verdict, VerdictEvidence
+from pennyweight.gates.verdict import SideVerdict, Verdict, VerdictEvidence
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.plan import early_stop_plan
 from pennyweight.stored_runs.source import RunSource
@@ -42,6 +43,7 @@ def gate(
     version: str | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
+    each: str | Sequence[str] = (),
     store: str | Store | None = None,
 ) -> Verdict:
     """Decide whether records are good enough: pass, fail or inconclusive.
@@ -50,22 +52,59 @@ def gate(
     one tier; `where` picks them. `baseline` names a file, a run, or a baseline that was set; its
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds. A run that was stopped early is tested by its plan.
+
+    `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
+    they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
     """
-    where = where or {}
-    sources = _sources(source, where, store)  # before the policy, which may name their scores
+    chosen = dict(where or {})
+    sources = _sources(source, chosen, store)  # before the policy, which may name their scores
     loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
+    versus = _Versus(baseline, baseline_where, store)
+    reading: dict[str, Any] = {"map": map, "skip_bad": skip_bad}
+    columns = [each] if isinstance(each, str) else list(each)
+    if not columns:
+        return _decided(sources, loaded, chosen, versus, reading)
+    sides = sides_of(sources, columns, chosen, **reading)
+    found = []
+    for side, there in sides:
+        if there:
+            only = {**chosen, **side}
+            kept = [s for s in sources if s.run_id is not None and s.run_id == only.get("run")]
+            verdict = _decided(kept or sources, loaded, only, versus, reading, len(sides))
+        else:
+            verdict = Verdict(loaded.name, (), 0, 0, loaded.error_rate)
+        found.append(SideVerdict(side, verdict))
+    return joined(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Versus:
+    """What records are compared with."""
+
+    baseline: str | Baseline | RunSource | GateRecords | None
+    where: Mapping[str, str] | None
+    store: str | Store | None
+
+
+def _decided(
+    sources: list[Source],
+    loaded: Policy,
+    where: Mapping[str, str],
+    versus: _Versus,
+    reading: Mapping[str, Any],
+    sides: int = 1,
+) -> Verdict:
+    """Decide a policy on one of so many sides."""
     metrics = needed_metrics(loaded)
     runs = runs_of(sources)
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = _stamp(run) if run else ""
-    records = read_records(
-        sources, metrics, loaded.options, where=where, map=map, skip_bad=skip_bad
-    )
-    before = baseline
+    records = read_records(sources, metrics, loaded.options, where=where, **reading)
+    before = versus.baseline
     if before is not None and not isinstance(before, GateRecords):
         before = baseline_records(
-            before, metrics, loaded.options, where=baseline_where, side=where,
-            run=run.run.id if run else None, store=run.store if run else store,
+            before, metrics, loaded.options, where=versus.where, side=where,
+            run=run.run.id if run else None, store=run.store if run else versus.store,
         )  # fmt: skip
     evidence = VerdictEvidence(
         run=run.run.id if run else None,
@@ -76,7 +115,7 @@ def gate(
         baseline_planned=before.planned if before else None,
         baseline_missing=before.remaining if before else 0,
     )
-    return replace(decide(loaded, records, before, plan), evidence=evidence)
+    return replace(decide(loaded, records, before, plan, sides), evidence=evidence)
 
 
 def _stamp(run: RunSource) -> str:
@@ -88,6 +127,9 @@ def _stamp(run: RunSource) -> str:
 
 def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
     """Keep the verdict with the run it is about; False where it is not about one run."""
+    if verdict.sides:
+        saved = [keep(one.verdict, store) for one in verdict.sides if one.verdict.gates]
+        return all(saved)
     about = verdict.evidence
     if about.run is None:
         return False
@@ -113,6 +155,8 @@ def margin_share(margin: str) -> float:
 
 def raise_thresholds(verdict: Verdict, share: float) -> RatchetResult | None:
     """Raise the thresholds in the policy's files; None if the policy did not pass."""
+    if verdict.sides:
+        raise UsageError("--ratchet raises thresholds to the values of one side; omit --each.")
     return ratchet(verdict, share) if verdict.verdict == "pass" else None
 
 

@@ -15,6 +15,7 @@ from pennyweight.cli.options import (
     format_choice,
     log_options,
     map_option,
+    names_option,
     option,
     skip_bad_option,
     store_option,
@@ -30,13 +31,16 @@ SUFFIXES = {".json": "json", ".md": "markdown", ".xml": "junit", ".txt": "table"
 
 EPILOG = """\b
 Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 inconclusive.
-Example: pennyweight gate latest --policy release.yaml --report gate.xml
+Examples:
+  pennyweight gate latest --policy release.yaml --report gate.xml
+  pennyweight gate latest --policy release.yaml --each subject,tier
 """
 
 
 @click.command("gate", epilog=EPILOG, no_args_is_help=True)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @option("--policy", "File of gates; repeat it for several.", "FILE", multiple=True, required=True)
+@names_option("--each", "Decide on every side: subject,tier. The worst verdict counts.", "COLUMNS")
 @baseline_options
 @format_choice("table", "json", "markdown", "junit", "github")
 @option("--report", "Also write a .xml (JUnit), .md, .json or .txt.", type=FILE, multiple=True)
@@ -59,7 +63,8 @@ def command(
     """Decide whether records are good enough: pass, fail or inconclusive.
 
     SOURCE is a run or a file, as for 'pennyweight score'. The records must be of
-    one subject and one tier; select them with --where.
+    one subject and one tier; select them with --where, or decide on every side
+    with --each.
     """
     from pennyweight.api.gate import gate, keep, margin_share, raise_thresholds
     from pennyweight.api.sources import resolve

@@ -31,8 +31,10 @@ class GateTest(Protocol):
         """Decide; the levels are the highest probabilities of a wrong pass and a wrong fail."""
 
 
-def shared(tests: Sequence[GateTest], error_rate: float) -> list[Decision]:
+def shared(tests: Sequence[GateTest], error_rate: float, sides: int = 1) -> list[Decision]:
     """Decide gates so that the probability of any wrong fail is at most `error_rate`.
+
+    If the policy is decided on several sides, these share it equally.
 
     Fails share it: each of m gates is tested at error_rate / m, and each gate that fails leaves its
     share to the others. Passes do not: a policy passes only if all its gates do, so a wrong pass of
@@ -40,7 +42,7 @@ def shared(tests: Sequence[GateTest], error_rate: float) -> list[Decision]:
     """
     failed: dict[int, Decision] = {}
     while True:
-        level = error_rate / max(1, len(tests) - len(failed))
+        level = error_rate / sides / max(1, len(tests) - len(failed))
         open_ = {i: t.at(error_rate, level) for i, t in enumerate(tests) if i not in failed}
         new = {i: decision for i, decision in open_.items() if decision.verdict == "fail"}
         failed |= new
@@ -63,8 +65,9 @@ def decide(
     records: GateRecords,
     baseline: GateRecords | None = None,
     plan: EarlyStopPlan | None = None,
+    sides: int = 1,
 ) -> Verdict:
-    """Decide every gate of a policy.
+    """Decide every gate of a policy; `sides` is on how many sides it is decided.
 
     With a plan, the records are those of a run that tries its tasks in random order: gates on
     intervals get sequential tests, whose error rates hold after any number of looks, and the others
@@ -83,7 +86,7 @@ def decide(
     ]
     for level in ("blocking", "warning"):
         gates = tuple(gate for gate in policy.gates if gate.level == level)
-        decisions += _Level(policy, gates, baseline, plan).decide(records)
+        decisions += _Level(policy, gates, baseline, plan, sides).decide(records)
     order = {gate.name: place for place, gate in enumerate(policy.gates)}
     decisions.sort(key=lambda d: order.get(d.name, -1))
     return Verdict(
@@ -106,6 +109,7 @@ class _Level:
     gates: tuple[Gate, ...]
     baseline: GateRecords | None
     plan: EarlyStopPlan | None
+    sides: int
 
     def decide(self, records: GateRecords) -> Iterator[Decision]:
         """Decide the gates; a verdict that missing attempts could change is inconclusive."""
@@ -121,7 +125,7 @@ class _Level:
                 yield self.checked(gate, chosen, prepared, self.alone(gate, chosen, prepared))
             else:
                 tests.append((gate, chosen, prepared, test))
-        decisions = shared([test for *_, test in tests], self.policy.error_rate)
+        decisions = shared([test for *_, test in tests], self.policy.error_rate, self.sides)
         for (gate, chosen, prepared, _), decision in zip(tests, decisions, strict=True):
             yield self.checked(gate, chosen, prepared, decision)
 
@@ -138,7 +142,8 @@ class _Level:
         if gate.on == "value":
             return test.on_value()
         rate = self.policy.error_rate
-        return (self.shared_test(gate, records, test) or test).at(rate, rate / len(self.gates))
+        fail = rate / self.sides / len(self.gates)
+        return (self.shared_test(gate, records, test) or test).at(rate, fail)
 
     def left(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts of the plan that have no record yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -61,6 +62,8 @@ class Decision:
     """Of a sequential test: values between these may pass or fail; on the scale of `value`."""
     planned_tasks: int | None = None
     """Of a sequential test: the most tasks it can use; it used `tasks`."""
+    side: str = ""
+    """The side that it is about, if every side was decided."""
 
     @classmethod
     def of(cls, gate: Gate, verdict: Word, why: str) -> Decision:
@@ -78,6 +81,7 @@ class Decision:
             "scenarios": [asdict(one) for one in self.scenarios],
             "more_attempts": self.needed,
             "weighted": self.weighted,
+            **({"side": self.side} if self.side else {}),
         }
 
 
@@ -97,6 +101,24 @@ class VerdictEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class SideVerdict:
+    """The verdict on one of several sides; without gates if it has no record yet."""
+
+    side: Mapping[str, str]
+    verdict: Verdict
+
+    @property
+    def name(self) -> str:
+        """The side in words."""
+        return " · ".join(self.side.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        about = {n: getattr(self.verdict, n) for n in ("verdict", "records", "errors")}
+        return {"side": dict(self.side), "name": self.name, **about}
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict(Result):
     """The decisions on all gates of a policy."""
 
@@ -109,6 +131,8 @@ class Verdict(Result):
     sequential: bool = False
     notes: tuple[str, ...] = ()
     """Likely mistakes in the policy."""
+    sides: tuple[SideVerdict, ...] = ()
+    """The verdict on each side, if every side was decided; `gates` are those of all sides."""
     evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
 
     @property
@@ -160,4 +184,5 @@ class Verdict(Result):
             "baseline": self.baseline,
             "notes": list(self.notes),
             "gates": [gate.to_dict() for gate in self.gates],
+            **({"sides": [one.to_dict() for one in self.sides]} if self.sides else {}),
         }

@@ -64,6 +64,8 @@ def as_json(verdict: Verdict) -> str:
 
 def as_table(verdict: Verdict) -> str:
     """Write a line for each gate, and below it why it did not pass and which scenarios decided."""
+    if verdict.sides:
+        return _grid(verdict)
     head = ("  gate", "value", "interval", "threshold", "effect")
     rows = [
         (f"{sign(g)} {one_line(name_of(g), 36)}", *estimate_of(g), threshold_of(g), effect_of(g))
@@ -83,6 +85,39 @@ def as_table(verdict: Verdict) -> str:
     for note in verdict.notes:
         lines += wrapped(f"Note: {note}")
     return without_ci_commands("\n".join(lines) + "\n")
+
+
+def _grid(verdict: Verdict) -> str:
+    """Write a row for each side and a column for each gate, then what did not pass."""
+    head, *rows = grid(verdict)
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+             for row in (head, *rows)]  # fmt: skip
+    for gate in verdict.gates:
+        if gate.verdict == "pass":
+            continue
+        lines += ["", f"{sign(gate)} {one_line(name_of(gate), 76)}", *wrapped(gate.why, "    ")]
+        for one in gate.scenarios[:MAX_SCENARIOS]:
+            lines += wrapped(f"{one.id}: {one.why}", "    · ")
+        lines += [f"    · {more}" for more in _more(gate)]
+    lines += ["", *wrapped(headline(verdict))]
+    for note in verdict.notes:
+        lines += wrapped(f"Note: {note}")
+    return without_ci_commands("\n".join(lines) + "\n")
+
+
+def grid(verdict: Verdict) -> list[list[str]]:
+    """Return the sides with their gates as rows of cells, the head first."""
+    names = list(dict.fromkeys(gate.name for one in verdict.sides for gate in one.verdict.gates))
+    rows = [["  side", "records", *names]]
+    for one in verdict.sides:
+        gates = {gate.name: gate for gate in one.verdict.gates}
+        cells = (
+            f"{sign(g)} {amount(g, g.value)}" if (g := gates.get(n)) else MISSING for n in names
+        )
+        title = f"{_SIGNS[one.verdict.verdict]} {one_line(one.name, 36)}"
+        rows.append([title, count(one.verdict.records), *cells])
+    return rows
 
 
 def _explanation(gate: Decision) -> str:
@@ -121,6 +156,8 @@ def summary(verdict: Verdict) -> str:
     numbers = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
     open_ = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
     gates = plural(len(verdict.gates), "gate")
+    if verdict.sides:
+        gates = f"{gates} on {plural(len(verdict.sides), 'side')}"
     parts = [f"on {records}", f"{open_} of {gates}" if open_ else gates]
     if verdict.warnings:
         parts.append(plural(len(verdict.warnings), "warning"))
@@ -136,9 +173,9 @@ def sign(gate: Decision) -> str:
 
 def name_of(gate: Decision) -> str:
     """Name a gate; a weighted rate is marked, because `pennyweight score` shows another value."""
-    if gate.name == ATTEMPTS:
-        return "missing attempts"
-    return f"{gate.name} (weighted)" if gate.weighted else gate.name
+    name = f"{gate.name} (weighted)" if gate.weighted else gate.name
+    name = "missing attempts" if gate.name == ATTEMPTS else name
+    return f"{gate.side}: {name}" if gate.side else name
 
 
 def estimate_of(gate: Decision) -> tuple[str, str]:
@@ -197,12 +234,15 @@ def as_markdown(verdict: Verdict) -> str:
         rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
     title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {TITLES[verdict.verdict].lower()}\n"
     parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(summary(verdict))}\n"]
+    if verdict.sides:
+        parts.append(markdown_table([[cell.strip() for cell in row] for row in grid(verdict)]))
     parts.append(markdown_table(rows, right=(2, 3, 5)))
     for gate in verdict.gates:
         if not (text := _explanation(gate)):
             continue
         level = " (warning)" if _is_warning(gate) else ""
-        parts.append(f"**{markdown_code(gate.name)}**{level}: {markdown_text(text)}\n")
+        about = f"{gate.side}: {gate.name}" if gate.side else gate.name
+        parts.append(f"**{markdown_code(about)}**{level}: {markdown_text(text)}\n")
         if gate.scenarios:
             parts.append(_markdown_list(gate))
     parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
@@ -234,7 +274,8 @@ def as_junit(verdict: Verdict) -> str:
         root, "testsuite", {"name": name, "skipped": str(words.count("skipped")), **counts}
     )
     for gate, word in zip(verdict.gates, words, strict=True):
-        case = SubElement(suite, "testcase", name=_xml(gate.name), classname=name, time="0")
+        about = f"{gate.name} [{gate.side}]" if gate.side else gate.name
+        case = SubElement(suite, "testcase", name=_xml(about), classname=name, time="0")
         if not word:
             continue
         result = SubElement(case, word, message=_xml(gate.why))
@@ -269,7 +310,8 @@ def as_github(verdict: Verdict) -> str:
         word = "" if gate.verdict == "fail" else " (inconclusive)"
         scenarios = [f"{one.id}: {one.why}" for one in gate.scenarios[:MAX_SCENARIOS]]
         text = "\n".join([gate.why, *scenarios, *_more(gate)])
-        title = _property(f"Pennyweight: {gate.name}{word}")
+        side = f" [{gate.side}]" if gate.side else ""
+        title = _property(f"Pennyweight: {gate.name}{side}{word}")
         lines.append(f"::{level} {where}title={title}::{_message(text)}")
     lines += [f"::notice title=Pennyweight::{_message(note)}" for note in verdict.notes]
     lines.append(f"::notice title=Pennyweight::{_message(headline(verdict))}")

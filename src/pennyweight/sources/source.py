@@ -62,6 +62,11 @@ class Source(Protocol):
         return ()
 
     @property
+    def sides(self) -> Mapping[str, Sequence[str]]:
+        """The subjects and tiers that it was planned to have, by column; none if unknown."""
+        return {}
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether a source without records is fine."""
         return True

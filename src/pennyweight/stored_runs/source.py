@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -82,6 +82,11 @@ class RunSource(Source):
     def narrowed(self) -> str:
         """What part of its suite it has, in words."""
         return fewer_words(self.run.settings)
+
+    @property
+    def sides(self) -> Mapping[str, Sequence[str]]:
+        """The subjects and tiers of its suite."""
+        return self.run.sides
 
     @property
     def required(self) -> tuple[str, ...]:
