@@ -2,9 +2,13 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
+from pennyweight.api.pages.records import detail
+from pennyweight.record import AttemptKey
+from pennyweight.store.store import Store
 from stored_runs.test_observations import pennyweight
 
 SUITE = """\
@@ -64,6 +68,17 @@ def test_scores_are_stored_with_the_run_and_read_without_the_code(folder):
     assert found["mood_of.calm"] == found["mood_of.cross"] == 0.5
     table = pennyweight(folder, "compare", "latest", "--by", "mood_of", "--metric", "words")
     assert "calm" in table.stdout
+
+
+def test_one_attempt_is_shown_with_its_scores(folder):
+    pennyweight(folder, "run", "suite.yaml")
+    shown = pennyweight(folder, "show", "latest", "b").stdout
+    assert {"words: 2.0", "rude: true", 'mood_of: "cross"'} <= set(shown.splitlines())
+    with closing(Store(str(folder / "store.db"))) as store:
+        run = store.find("latest")
+        (row,) = (r for r in store.records(run.id) for r in r.to_dicts() if r["task_id"] == "b")
+        found = detail(store, run, AttemptKey.of(row)).scores
+    assert {one.name: one.value for one in found}["mood_of"] == "cross"
 
 
 def test_a_policy_decides_on_scores(folder):

@@ -47,7 +47,8 @@ def attempts_of(frames: Iterable[pl.DataFrame]) -> Iterator[dict[str, Any]]:
     for frame in frames:
         for row in frame.iter_rows(named=True):
             one = {name: row.get(name) for name in (*_FACTS, *_TEXTS)}
-            yield {**one, "checks": json.loads(row.get("checks") or "[]")}
+            scores = {"scores": json.loads(row["scores"])} if row.get("scores") else {}
+            yield {**one, "checks": json.loads(row.get("checks") or "[]"), **scores}
 
 
 def checked_attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
@@ -185,6 +186,8 @@ def _attempt(one: Mapping[str, Any]) -> Iterator[Line]:
         yield "", ""
     for check in one["checks"]:
         yield from _verdict(check)
+    for name, value in one.get("scores", {}).items():
+        yield f"{name}: {json.dumps(value, ensure_ascii=False)}", ""
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[Line]:

@@ -74,6 +74,15 @@ def given_scores(store: Store, run: str) -> Iterator[tuple[str, str, str | None]
             yield row[0], row[1], row[2]
 
 
+def record_scores(store: Store, key: AttemptKey, request: str) -> list[StoredScore]:
+    """Return what each scorer gave one record."""
+    at = [SCORE.c[name] == value for name, value in zip(KEY, key, strict=True)]
+    query = select(*(SCORE.c[name] for name in _REST)).where(*at, SCORE.c.request == request)
+    with guarded(store.address), store.engine.connect() as connection:
+        rows = connection.execute(query.order_by(SCORE.c.scorer))
+        return [StoredScore(key, *row) for row in rows]
+
+
 def scores_of(store: Store, run: str) -> pl.DataFrame:
     """Return the scores of a run, one row for each record that has any, as JSON."""
     columns = [SCORE.c[name] for name in (*KEY_IN_RUN, "request", "given")]

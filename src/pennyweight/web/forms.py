@@ -104,6 +104,7 @@ class RecordAnswer(BaseModel):
     measures: dict[str, Any]
     checks: list[dict[str, Any]]
     judgments: list[dict[str, Any]]
+    scores: list[dict[str, Any]]
     remarks: list[dict[str, Any]]
 
 

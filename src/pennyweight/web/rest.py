@@ -151,6 +151,7 @@ def record(site: Here, run: RunId, key: KeyText) -> forms.RecordAnswer:
         measures=_plain(detail.measures),
         checks=[asdict(check) for check in detail.checks],
         judgments=[_plain(judgment.row) for judgment in detail.judgments],
+        scores=[asdict(score) for score in detail.scores],
         remarks=[{**place._asdict(), **asdict(remark)} for remark in detail.remarks],
     )
 

@@ -277,6 +277,7 @@ def record(request: Request, site: Site) -> Shown:
         "steps": detail.steps,
         "work": record_texts.agent_output(row),
         "judgments": detail.judgments,
+        "scores": detail.scores,
         "checks": detail.checks,
         "remarks": detail.remarks,
         "siblings": [{**t, "key": write_key(t)} for t in siblings],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from pennyweight.record import BY_NAME
 from pennyweight.record import STATUSES as STATUSES  # noqa: PLC0414 - skins use it
 from pennyweight.record import AttemptKey as AttemptKey  # noqa: PLC0414
 from pennyweight.store import queries as queries  # noqa: PLC0414 - skins use it
+from pennyweight.store.cells import json_cell
 from pennyweight.store.queries import Filter, Place, Sort
 from pennyweight.store.remarks import Remark, add_remark
 from pennyweight.store.remarks import remarks as remarks  # noqa: PLC0414
@@ -95,6 +96,15 @@ class RecordJudgment:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordScore:
+    """A score of a record; without a value, the error of its scorer."""
+
+    name: str
+    value: Any
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordDetail:
     """One record with everything that was computed from it or said about it."""
 
@@ -105,6 +115,7 @@ class RecordDetail:
     remarks: tuple[Remark, ...]
     rule: AnswerRule | None
     """The rule that extracts answers in this run."""
+    scores: tuple[RecordScore, ...] = ()
 
     @property
     def steps(self) -> list[Turn]:
@@ -144,7 +155,23 @@ def detail(store: Store, run: StoredRun, key: AttemptKey) -> RecordDetail:
         tuple(_judgment(j, points) for j in queries.judgments(store, key)),
         tuple(remarks(store, key)),
         AnswerRule.of(run.settings) if named else None,
+        tuple(_scores(store, run, key, stored)),
     )
+
+
+def _scores(
+    store: Store, run: StoredRun, key: AttemptKey, stored: Mapping[str, Any]
+) -> Iterator[RecordScore]:
+    """Yield what the scorers gave a record."""
+    if not run.settings.get("scores"):
+        return
+    from pennyweight.store.scores import record_scores  # noqa: PLC0415
+
+    for one in record_scores(store, key, stored["fingerprint"]):
+        if one.error:
+            yield RecordScore(one.scorer, None, one.error)
+        for name, value in json_cell(one.given, dict, "scores of a record").items():
+            yield RecordScore(name, value)
 
 
 @dataclass(frozen=True, slots=True)
