@@ -12,6 +12,7 @@ import polars as pl
 from pennyweight.errors import UsageError, unknown
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.stored_runs.imported import is_imported
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
 from pennyweight.text.matching import matches
@@ -108,9 +109,11 @@ def attempts_at_tasks(run: StoredRun, store: Store, only: TaskFilter) -> Iterato
     if any(sign in name for name in names for sign in "*?["):
         names = tuple(only.names(_tasks(run, store)))
     source = RunSource(run, store, tasks=frozenset(names if len(names) <= _MOST else ()))
-    rules = source.options()
-    extracted = answer(pl.col("response"), rules["answer_rule"])
-    right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
+    extracted, right = pl.col("answer"), pl.col("correct")
+    if not is_imported(run.settings):  # else they are what the log says
+        rules = source.options()
+        extracted = answer(pl.col("response"), rules["answer_rule"])
+        right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
     if "verified" in run.settings:
         right = pl.when(pl.col("matched_by").is_null()).then(right)
     good = pl.coalesce("passed", "correct").fill_null(value=True) & (pl.col("status") == "ok")
