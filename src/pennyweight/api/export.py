@@ -13,9 +13,12 @@ from typing import IO, Any
 
 import polars as pl
 
+from pennyweight import __version__
 from pennyweight.api.sources import run_source
 from pennyweight.define import Measure, add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
+from pennyweight.exports.export_format import ExportedRun
+from pennyweight.exports.registry import format_named
 from pennyweight.record import BY_NAME
 from pennyweight.render.plain import csv_table
 from pennyweight.scoring.selection import refuse_empty, selects
@@ -25,12 +28,15 @@ from pennyweight.text.matching import MatchRule
 
 EXTRACTED = ("answer", "cot", "prob_correct")
 """Columns that scoring extracts from a response."""
+DECIDED = (*EXTRACTED, "correct", "passed", "impl_rate", "cost_usd")
+"""Columns that other tools have no rules for, so that an export states them."""
 
 
 def export(
     source: str | RunSource = "latest",
     output: str | Path | None = None,
     *,
+    format: str | None = None,  # noqa: A002
     judgments: bool = False,
     where: Mapping[str, str] | None = None,
     store: str | Store | None = None,
@@ -41,11 +47,19 @@ def export(
     are found by the rules of the run's suite, so a score of the file is the score of the run. With
     `judgments`, the judgments are written in place of the records. `where` leaves out records with
     other values in columns or measures, such as `{"passed": "false"}`.
+
+    With the name of another tool as `format`, `output` is a new folder: `inspect` writes logs that
+    Inspect AI opens.
     """
     found = run_source(source, store) if isinstance(source, str) else source
     if where and judgments:
         raise UsageError("--where selects records; it does not apply to --judgments.")
-    run, path = found.run, Path(output) if output is not None else None
+    if format is not None:
+        if judgments:
+            raise UsageError("--as writes records; it does not apply to --judgments.")
+        _write_as(format, output, found, where or {})
+        return
+    path = Path(output) if output is not None else None
     kind = path.suffix if path else ".jsonl"
     if kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
@@ -53,10 +67,17 @@ def export(
         _with_answers(frame, found) for frame in _selected(found, where or {})
     )
     if judgments:
-        judged = found.store.judgments(run.id)
+        judged = found.store.judgments(found.run_id)
         if judged.is_empty():
-            raise InputError([f"run {run.id} has no judgments; 'pennyweight judge' makes them."])
+            raise InputError([f"{found.name} has no judgments; 'pennyweight judge' makes them."])
         frames = iter([judged])
+    _write_table(path, kind, frames, found)
+
+
+def _write_table(
+    path: Path | None, kind: str, frames: Iterator[pl.DataFrame], source: RunSource
+) -> None:
+    """Write records as they are read."""
     if kind == ".parquet":
         with (
             _replacing(path) as file,
@@ -67,7 +88,7 @@ def export(
                 parts.append(Path(folder) / f"{number:08}.parquet")
                 frame.write_parquet(parts[-1])
             if not parts:
-                raise InputError([f"run {run.id} has no records yet."])
+                raise InputError([f"{source.name} has no records yet."])
             pl.scan_parquet(parts).sink_parquet(file)
         return
     with _replacing(path) as file:
@@ -108,6 +129,38 @@ def _measured(
     absent = sorted(read - set(frame.columns))
     table = frame.lazy().with_columns(pl.lit(None, dtype=dtype(n)).alias(n) for n in absent)
     return add_measures(table, measure_passes(measures, options)).collect()
+
+
+def _write_as(
+    name: str, output: str | Path | None, source: RunSource, where: Mapping[str, str]
+) -> None:
+    """Write the records in the format of another tool, into a folder that is complete or absent."""
+    chosen = format_named(name)
+    if output is None:
+        raise UsageError(f"--as {name} writes a folder: name it with -o FOLDER.")
+    folder, run = Path(output), source.run
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
+    about = ExportedRun(run.id, run.suite, run.status, run.created, __version__)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".pennyweight", dir=folder.parent) as held:
+            part = Path(held) / "part"
+            part.mkdir()
+            chosen.write(part, about, _decided_rows(source, where))
+            if not any(part.iterdir()):
+                raise InputError([f"{source.name} has no records yet."])
+            part.replace(folder)
+    except OSError as error:
+        raise InputError([f"{folder}: cannot be written: {error.strerror or error}."]) from error
+
+
+def _decided_rows(source: RunSource, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the records one by one, with the measures that decide."""
+    measures, options = needed_measures(DECIDED), source.options()
+    for frame in _selected(source, where):
+        table = _measured(frame, measures, options)
+        yield from table.select(*dict.fromkeys([*frame.columns, *DECIDED])).iter_rows(named=True)
 
 
 def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:

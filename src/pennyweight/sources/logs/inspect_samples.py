@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pennyweight.errors import UsageError, unknown
+from pennyweight.record import BY_NAME
 from pennyweight.sources.log_format import Log, Row
 from pennyweight.sources.log_tally import Expectation
 from pennyweight.sources.log_values import (
@@ -28,6 +29,9 @@ _TIME_LIMITS = {"time", "working"}
 _CUT = {"max_tokens", "model_length"}
 _ATTACHED = "attachment://"
 _JUDGED = "model_graded"
+_OURS = "pennyweight"
+_KNOWN = {"run", "subject", "task_id", "attempt", "status", "passed", "tool"}
+"""Columns that an export of ours never puts into metadata."""
 _SHORT = 200
 
 
@@ -109,6 +113,7 @@ def row_of(sample: Mapping[str, Any], header: Header, log: Log) -> Row:
     }
     row |= _scores(mapping(sample.get("scores")), header, log, response)
     _described(row, sample, log)
+    row |= _ours(sample)
     if log.wants("logprobs"):
         row["logprobs"] = _logprobs(choice)
     if log.wants("messages", "tool_calls"):
@@ -123,7 +128,7 @@ def _described(row: Row, sample: Mapping[str, Any], log: Log) -> None:
     about = mapping(sample.get("metadata"))
     row["category"], row["capability"] = about.get("category"), about.get("capability")
     for key, value in about.items():
-        if log.wants(f"metadata.{key}"):
+        if key != _OURS and log.wants(f"metadata.{key}"):
             row[f"metadata.{key}"] = value
     if log.wants("choices") and sample.get("choices"):
         row["choices"] = sample["choices"]
@@ -144,8 +149,7 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
         if graded is None:
             row["undecided"] = [chosen]
         else:
-            row |= verdict(graded)
-            row["score"] = graded
+            row |= {**verdict(graded), "score": graded, **_ours(score)}
     judged = [grade(value) for name, (_, value) in values.items() if name.startswith(_JUDGED)]
     row["judge_scores"] = [one for one in judged if one is not None and 0 <= one <= 1] or None
     if log.wants("scores"):
@@ -156,6 +160,12 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
             for name, (score, value) in values.items()
         ]
     return row
+
+
+def _ours(value: Mapping[str, Any]) -> Row:
+    """Return the columns that an export of ours put into the metadata of a sample or a score."""
+    about = mapping(mapping(value.get("metadata")).get(_OURS))
+    return {name: one for name, one in about.items() if name in BY_NAME and name not in _KNOWN}
 
 
 def _values(scores: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Mapping[str, Any], Any]]]:
@@ -217,6 +227,9 @@ def _usage(usage: Mapping[str, Any], subject: str) -> Row:
     return {
         "prompt_tokens": total - output if total and output is not None else None,
         "completion_tokens": output,
+        "cached_tokens": count(own.get("input_tokens_cache_read")),
+        "cache_write_tokens": count(own.get("input_tokens_cache_write")),
+        "reasoning_tokens": count(own.get("reasoning_tokens")),
         "cost_usd": number(own.get("total_cost")),
         "judge_cost_usd": sum(costs) if costs else None,
     }
