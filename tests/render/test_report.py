@@ -67,7 +67,7 @@ def test_it_has_the_name_of_the_folder_it_reports_on(tmp_path):
     assert (tmp_path / "r.md").read_text().startswith("# results\n")
 
 
-@pytest.mark.parametrize("option", ["--baseline", "--version", "--where", "--baseline-where"])
+@pytest.mark.parametrize("option", ["--baseline", "--version", "--baseline-where"])
 def test_what_belongs_to_a_policy_is_refused_without_one(option, tmp_path):
     path = tmp_path / "r.md"
     assert "require --policy" in refused("report", RECORDS, "-o", path, option, "tier=T0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pennyweight.api.gate import gate, read_policy
@@ -45,12 +46,13 @@ def report(
     """Report on any source, and write it to `output` (.html, .md or .pdf) if that is given.
 
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
-    `baseline`, `baseline_where` and `version`; `where` restricts it to some of the records.
+    `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
+    records, as in `score`.
     """
-    if not policy and (baseline or where or baseline_where or version):
-        raise UsageError("--baseline, --baseline-where, --where and --version require --policy.")
+    if not policy and (baseline or baseline_where or version):
+        raise UsageError("--baseline, --baseline-where and --version require --policy.")
     sources = resolve(source, store)
-    digested = digest(sources, confidence=confidence)
+    digested = digest(sources, confidence=confidence, where=where)
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
     if policy:
@@ -61,11 +63,12 @@ def report(
     runs = runs_of(sources)
     named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]
     names = list(dict.fromkeys(named))
+    chosen = [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
     found = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,
         [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
-        " ".join(dict.fromkeys(s.origin or s.name for s in sources)),
+        " ".join([*dict.fromkeys(s.origin or s.name for s in sources), *chosen]),
         verdicts,
         [words for r in runs if (words := part_words(r.run.settings))],
     )

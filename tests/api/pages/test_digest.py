@@ -3,8 +3,10 @@
 import pytest
 
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.report import report
 from pennyweight.api.score import score
 from pennyweight.api.sources import resolve
+from pennyweight.errors import InputError
 from pennyweight.sources.source import copied
 from pennyweight.store.store import Store
 from pennyweight.stored_runs.source import RunSource
@@ -79,3 +81,16 @@ def test_a_digest_reads_a_run_once_and_tells_how_far_it_is(source):
     rows = found["charts"]["categories"]["rows"]
     expected = score([source], by="category", metrics="accuracy").groups
     assert [r["value"] for r in rows] == [g["accuracy"].value for g in expected]
+
+
+def test_a_report_can_be_about_some_of_the_records(tmp_path):
+    rows = [
+        {"task_id": str(i), "tier": f"T{i % 2}", "target": "1", "answer": "1" if i % 3 else "2"}
+        for i in range(12)
+    ]
+    made = report(rows, tmp_path / "r.md", where={"tier": "t1", "correct": "true"})
+    assert made.digest["whole"]["records"] == 4
+    assert made.digest["sides"] == []
+    assert "--where tier=t1 --where correct=true" in (tmp_path / "r.md").read_text()
+    with pytest.raises(InputError, match="no records with tier=T9"):
+        report(rows, where={"tier": "T9"})

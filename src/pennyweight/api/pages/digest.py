@@ -40,11 +40,13 @@ def digest(
     sources: Sequence[Source],
     *,
     confidence: float = 0.95,
+    where: Mapping[str, str] | None = None,
     take: Callable[[pl.LazyFrame], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
     """Score records and gather what charts and pages show.
 
+    `where` leaves out records with other values in columns or measures.
     `take` gets the measured records, for instance to store them; they are deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
     records are done.
@@ -54,7 +56,7 @@ def digest(
     step: Progress = progress or (lambda *_: None)
     with (
         copied(sources, partial(step, "read")) as copies,
-        _measured(copies, confidence, partial(step, "measure")) as (measured, frame),
+        _measured(copies, confidence, where or {}, partial(step, "measure")) as (measured, frame),
     ):
         step("score", 0)
         whole = measured.scored([])[0]
@@ -65,7 +67,7 @@ def digest(
         paired = None
         if len(groups) > 1:
             with suppress(UsageError, InputError):  # sides that cannot be compared
-                paired = compared(copies, confidence)
+                paired = compared(copies, confidence, where=where)
         made: RecordsDigest = {
             "version": VERSION,
             "confidence": confidence,
@@ -101,13 +103,15 @@ def compared(
     confidence: float,
     by: Sequence[str] = (),
     titles: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> ComparisonDigest:
     """Compare the sides on the same tasks, in sentences and numbers.
 
     `titles` gives sides other names in both. Raises UsageError or InputError where the sides
     cannot be compared.
     """
-    found = compare(sources, ScoreRequest(confidence=confidence), by, titles=titles)
+    request = ScoreRequest(confidence=confidence, where=where or {})
+    found = compare(sources, request, by, titles=titles)
     pairs = found.to_dict()["pairs"]
     return {"words": words(found), "pairs": pairs, "by": list(found.by)}
 
@@ -127,11 +131,14 @@ class _MeasuredRecords:
 
 @contextmanager
 def _measured(
-    sources: Sequence[Source], confidence: float, progress: Callable[[int], None]
+    sources: Sequence[Source],
+    confidence: float,
+    where: Mapping[str, str],
+    progress: Callable[[int], None],
 ) -> Iterator[tuple[_MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
     also = (*SIDE_COLUMNS, "category")
-    request = ScoreRequest(confidence=confidence, progress=progress)
+    request = ScoreRequest(confidence=confidence, progress=progress, where=where)
     work = Scoring.of(sources, request, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
         path = Path(folder) / "records.parquet"
