@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -14,6 +15,7 @@ from typing import IO, Any
 import polars as pl
 
 from pennyweight import __version__
+from pennyweight.api.score import score
 from pennyweight.api.sources import run_source
 from pennyweight.define import Measure, add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
@@ -21,6 +23,7 @@ from pennyweight.exports.export_format import ExportedRun
 from pennyweight.exports.registry import format_named
 from pennyweight.record import BY_NAME
 from pennyweight.render.plain import csv_table
+from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.store.store import Store
 from pennyweight.stored_runs.source import RunSource
@@ -30,6 +33,7 @@ EXTRACTED = ("answer", "cot", "prob_correct")
 """Columns that scoring extracts from a response."""
 DECIDED = (*EXTRACTED, "correct", "passed", "impl_rate", "cost_usd")
 """Columns that other tools have no rules for, so that an export states them."""
+CONFIDENCE = 0.95
 
 
 def export(
@@ -48,8 +52,8 @@ def export(
     `judgments`, the judgments are written in place of the records. `where` leaves out records with
     other values in columns or measures, such as `{"passed": "false"}`.
 
-    With the name of another tool as `format`, `output` is a new folder: `inspect` writes logs that
-    Inspect AI opens.
+    With the name of another tool as `format`, `output` is a new folder: `inspect`
+    (Inspect AI), `every_eval_ever`, `openai-evals`.
     """
     found = run_source(source, store) if isinstance(source, str) else source
     if where and judgments:
@@ -141,7 +145,8 @@ def _write_as(
     folder, run = Path(output), source.run
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
-    about = ExportedRun(run.id, run.suite, run.status, run.created, __version__)
+    rates = cache(partial(_pass_rates, source, where))
+    about = ExportedRun(run.id, run.suite, run.status, run.created, __version__, CONFIDENCE, rates)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".pennyweight", dir=folder.parent) as held:
@@ -153,6 +158,20 @@ def _write_as(
             part.replace(folder)
     except OSError as error:
         raise InputError([f"{folder}: cannot be written: {error.strerror or error}."]) from error
+
+
+def _pass_rates(source: RunSource, where: Mapping[str, str]) -> dict[tuple[str, str], Estimate]:
+    """Return the pass rate of each subject and tier that has one."""
+    found = score(
+        source.run_id,
+        by=["subject", "tier"],
+        metrics=["pass_rate"],
+        confidence=CONFIDENCE,
+        where=where,
+        store=source.store,
+    ).groups
+    rates = {(str(one.group["subject"]), str(one.group["tier"])): one["pass_rate"] for one in found}
+    return {side: rate for side, rate in rates.items() if rate.value is not None}
 
 
 def _decided_rows(source: RunSource, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,12 @@ Examples:
     type=FILE,
     help="File to write: .jsonl, .csv or .parquet. With --as: a new folder.",
 )
-@click.option("--as", "format", metavar="TOOL", help="Write the format of another tool: inspect.")
+@click.option(
+    "--as",
+    "format",
+    metavar="TOOL",
+    help="Write the format of another tool: inspect, every_eval_ever, openai-evals.",
+)
 @click.option("--judgments", is_flag=True, help="Write the judgments instead of the records.")
 @where_option
 @store_option

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pennyweight.scoring.estimates import Estimate
+
 RecordRow = Mapping[str, Any]
 """One record of a run, with the measures that decide: answer, passed, correct, cost, …"""
 
@@ -21,6 +23,10 @@ class ExportedRun:
     created: float
     version: str
     """The version of Pennyweight that writes the export."""
+    confidence: float
+    """Of the intervals of pass rates."""
+    pass_rates: Callable[[], Mapping[tuple[str, str], Estimate]]
+    """Computes the pass rate of each subject and tier where something was decided."""
 
 
 @dataclass(frozen=True, slots=True)

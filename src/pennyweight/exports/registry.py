@@ -9,6 +9,8 @@ from pennyweight.exports.export_format import ExportFormat
 
 FORMATS = {
     "inspect": "inspect_ai",
+    "every_eval_ever": "every_eval_ever",
+    "openai-evals": "openai_evals",
 }
 """The name of each format, and the module that declares it."""
 
