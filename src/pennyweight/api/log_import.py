@@ -59,14 +59,14 @@ def import_logs(
     `name` becomes the id of the run. `scorer` and `filter` choose among the scores of a log.
     """
     opened = open_store(store)
-    run_id = _new_id(name, opened)
+    run_id = run_name(name, opened)
     sources = resolve(source, opened, scorer=scorer, filter=filter)
     if runs_of(sources):
         raise UsageError("A run is in a store already; 'pennyweight export' writes it to a file.")
     mapping = ColumnMapping.of(map or {})
     converter = RecordConverter(mapping, [c.name for c in COLUMNS], (), everything=True)
-    run = _run(run_id, sources)
-    keeper = _Keeper(opened, run)
+    run = imported_run(run_id, sources)
+    keeper = RunKeeper(opened, run)
     opened.add_run(run)
     try:
         loaded = load(sources, converter, lambda frame: frame, keeper.take)
@@ -83,10 +83,11 @@ def import_logs(
     return ImportedRun(run_id, keeper.records, keeper.errors, loaded.bad_records, notes)
 
 
-def _new_id(name: str | None, store: Store) -> str:
+def run_name(name: str | None, store: Store) -> str:
+    """Return the id of a new run: the name if it is a good one that is free, else the time."""
     if name is None:
         return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    if not _NAME.fullmatch(name) or name == "latest":
+    if not is_run_name(name):
         raise UsageError(
             f"--as {name}: a name has up to 80 letters, digits, dots, dashes and underscores."
         )
@@ -95,7 +96,13 @@ def _new_id(name: str | None, store: Store) -> str:
     return name
 
 
-def _run(run_id: str, sources: Sequence[Source]) -> StoredRun:
+def is_run_name(name: str) -> bool:
+    """Whether a run may have this name."""
+    return _NAME.fullmatch(name) is not None and name != "latest"
+
+
+def imported_run(run_id: str, sources: Sequence[Source]) -> StoredRun:
+    """Return the run that the records of sources become."""
     names = [source.name for source in sources]
     tools = sorted({one.format.name for one in sources if isinstance(one, LogSource)})
     settings: RunSettings = {"pennyweight": __version__, "log": {"tools": tools, "files": names}}
@@ -106,7 +113,7 @@ def _run(run_id: str, sources: Sequence[Source]) -> StoredRun:
 
 
 @dataclass(slots=True)
-class _Keeper:
+class RunKeeper:
     """Writes records to the store as they are read."""
 
     store: Store
@@ -118,6 +125,18 @@ class _Keeper:
     subjects: dict[str, None] = field(default_factory=dict)
     tiers: dict[str, None] = field(default_factory=dict)
     suites: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def resumed(cls, store: Store, run: StoredRun) -> RunKeeper:
+        """Return what writes further records to a run."""
+        made = cls(store, run)
+        for key, (_, status) in store.attempts(run.id).items():
+            made.records += 1
+            made.errors += status == "error"
+            made.seen.setdefault((key.subject, key.tier, key.task_id), set()).add(key.attempt)
+            made.subjects.setdefault(key.subject)
+            made.tiers.setdefault(key.tier)
+        return made
 
     def take(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Write a chunk; nothing of it stays in memory."""

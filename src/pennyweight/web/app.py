@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from pennyweight import __version__
 from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.live_traces import TraceInbox
 from pennyweight.api.pages.run_list import Store
 from pennyweight.api.pages.side_by_side import RunComparisons
 from pennyweight.api.suites import SuiteLibrary
@@ -27,8 +28,9 @@ from pennyweight.errors import (
     UntrustedError,
 )
 from pennyweight.web.access import Access
-from pennyweight.web.guard import Guard
+from pennyweight.web.guard import FOR_PROGRAMS, Guard
 from pennyweight.web.jobs import Jobs
+from pennyweight.web.otlp import otlp
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
 from pennyweight.web.site import Site
@@ -57,6 +59,7 @@ def make_app(
         Jobs(store.address),
         SuiteLibrary(folders, uploads / "uploads"),
         access,
+        TraceInbox(store),
     )
 
     @asynccontextmanager
@@ -80,6 +83,7 @@ def make_app(
     app.state.site = site
     app.router.routes.extend(pages())
     app.include_router(api)
+    app.include_router(otlp)
     for kind in (PennyweightError, 404, 405):
         app.add_exception_handler(kind, _error_answer)
     app.add_exception_handler(ClientDisconnect, _left)
@@ -96,7 +100,7 @@ def _left(request: Request, error: Exception) -> Response:  # noqa: ARG001
 def _broken(request: Request, error: Exception) -> Response:
     """Answer when the server fails; the traceback is in its terminal."""
     text = f"Internal error ({type(error).__name__}). The server's terminal shows the traceback."
-    if request.url.path.startswith("/api/"):
+    if request.url.path.startswith(FOR_PROGRAMS):
         return JSONResponse({"detail": text}, 500)
     return error_page(request, 500, text)
 
@@ -111,7 +115,7 @@ def _error_answer(request: Request, error: Any) -> Response:
         text = str(error)
     else:
         text = str(error.detail)
-    if request.url.path.startswith("/api/"):
+    if request.url.path.startswith(FOR_PROGRAMS):
         lines = list(error.problems) if isinstance(error, InputError) else text
         headers = getattr(error, "headers", None)
         more = {"trust": error.mark} if isinstance(error, UntrustedError) else {}

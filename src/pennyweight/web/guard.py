@@ -32,6 +32,11 @@ OPEN = ("/enter", "/static/")
 SAFE = ("GET", "HEAD", "OPTIONS")
 READ_ONLY_POSTS = ("/api/plan",)
 """Requests that are sent by POST but change nothing: a read-only token suffices."""
+FOR_PROGRAMS = ("/api/", "/v1/")
+"""Paths that only programs ask for: errors are JSON."""
+TRACES = "/v1/traces"
+"""Exporters cannot send the value of a page. Other sites cannot send spans all the same: their
+content types need a permission that this server does not give, and their origin is refused."""
 COOKIE = "pennyweight_session"
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:@/,\[\]]+))(?::[0-9]{1,5})?")
 
@@ -88,6 +93,7 @@ class Guard:
         if (
             not safe
             and not by_header
+            and not (self.access.open and scope["path"] == TRACES)
             and not self.access.is_csrf(headers.get("x-pennyweight-csrf", ""))
         ):
             return _refused(
@@ -141,6 +147,6 @@ def _target(scope: Scope) -> str:
 
 
 def _refused(scope: Scope, status: int, text: str) -> Response:
-    if scope["path"].startswith("/api/"):
+    if scope["path"].startswith(FOR_PROGRAMS):
         return JSONResponse({"detail": text}, status)
     return PlainTextResponse(text + "\n", status)

@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.live_traces import TraceInbox
 from pennyweight.api.pages.run_list import (
     RunListing,
     RunRow,
@@ -68,6 +69,7 @@ class Site:
     jobs: Jobs
     suites: SuiteLibrary
     access: Access
+    traces: TraceInbox
     views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """The last digests that were drawn, with what was drawn."""
 

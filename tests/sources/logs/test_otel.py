@@ -1,6 +1,8 @@
 """OpenTelemetry GenAI spans: six dialects, several files, far apart, broken."""
 
 import json
+import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import pennyweight
 from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.discovery import file_sources
+from pennyweight.sources.otel.protobuf import LOGS, TRACES, decode, kind_of
 from sources.logs.fixtures import expected, fixture
 from sources.logs.reading import notes_of, read, records
 
@@ -226,6 +229,67 @@ def test_what_the_console_exporter_prints_is_read(indent: int | None, tmp_path: 
     (tmp_path / "out.jsonl").write_text(text + "\n")
     (row,) = records(tmp_path / "out.jsonl")
     assert (row["response"], row["prompt_tokens"], row["latency_ms"]) == (REPLY, 20, 250)
+
+
+def protobuf(request: dict[str, Any], kind: str = "trace") -> bytes:
+    """Return a request as the protobuf of the OpenTelemetry project itself."""
+    place = f"opentelemetry.proto.collector.{kind}.v1.{kind}_service_pb2"
+    name = f"Export{kind.capitalize()}ServiceRequest"
+    message = getattr(pytest.importorskip(place), name)()
+    json_format = pytest.importorskip("google.protobuf.json_format")
+    ids = re.compile(r'("(?:traceId|spanId|parentSpanId)": ")([0-9a-f]+)"')
+    text = ids.sub(
+        lambda m: f'{m[1]}{b64encode(bytes.fromhex(m[2])).decode()}"', json.dumps(request)
+    )
+    made: bytes = json_format.Parse(text, message).SerializeToString()
+    return made
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_protobuf_is_read_as_json_is(prefixed: bool, tmp_path: Path) -> None:
+    found, events = with_events()
+    several = [protobuf(spans(*found)), protobuf(spans(*AGENT_SPANS))]
+    for name, messages in {
+        "x.traces.pb": several,
+        "x.logs.pb": [protobuf(logs(*events), "logs")],
+    }.items():
+        sizes = [len(one).to_bytes(4, "big") if prefixed else b"" for one in messages]
+        parts = zip(sizes, messages, strict=True)
+        (tmp_path / name).write_bytes(b"".join(size + one for size, one in parts))
+    (row,) = records(tmp_path)
+    (same_row,) = records(tmp_path / "x.traces.pb")
+    assert row == same_row
+    assert (row["input"], row["response"], row["prompt_tokens"]) == (QUESTION, REPLY, 20)
+    assert (row["passed"], row["latency_ms"]) == (True, 250)
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_protobuf_that_is_cut_off_is_told(cut: int, tmp_path: Path) -> None:
+    whole = protobuf(spans(*with_parts()[0], *AGENT_SPANS))
+    (tmp_path / "x.pb").write_bytes(whole[:-cut])
+    assert read(file_sources(tmp_path / "x.pb"))[1]
+
+
+def test_other_protobuf_is_no_log_of_traces() -> None:
+    assert kind_of(b"\n\x03abc") is None
+    assert kind_of(protobuf(spans(span("01", "", CHAT)))) == TRACES
+
+
+def test_values_that_are_nested_without_end_are_refused() -> None:
+    deep = b""
+    for _ in range(130):  # a list in a list in a list …
+        inner = b"\x0a" + _size(deep) + deep
+        deep = b"\x2a" + _size(inner) + inner
+    for tag in (b"\x2a", b"\x12", b"\x12", b"\x0a"):
+        deep = tag + _size(deep) + deep
+    with pytest.raises(ValueError, match="nested too deeply"):
+        decode(deep, LOGS)
+
+
+def _size(data: bytes) -> bytes:
+    """Return a length as a varint of three bytes."""
+    size = len(data)
+    return bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14])
 
 
 def test_one_indented_request_is_read(tmp_path: Path) -> None:

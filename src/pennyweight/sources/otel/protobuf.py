@@ -84,8 +84,9 @@ def kind_of(head: bytes) -> str | None:
     wires = {(n, wire) for n, wire, _ in seen}
     if sizes.get(1) == _ID_BYTES and sizes.get(2) == _ID_BYTES // 2 and (7, _FIXED64) in wires:
         return TRACES
-    times = (1, _FIXED64) in wires or (11, _FIXED64) in wires
-    return LOGS if times and sizes.get(9, _ID_BYTES) == _ID_BYTES and 1 not in sizes else None
+    timed = (1, _FIXED64) in wires or (11, _FIXED64) in wires
+    traced = sizes.get(9) == _ID_BYTES and sizes.get(10) == _ID_BYTES // 2
+    return LOGS if 1 not in sizes and (traced or (timed and 9 not in sizes)) else None
 
 
 def _some(data: memoryview) -> Iterator[tuple[int, int, Any]]:
