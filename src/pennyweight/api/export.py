@@ -53,7 +53,7 @@ def export(
     other values in columns or measures, such as `{"passed": "false"}`.
 
     With the name of another tool as `format`, `output` is a new folder: `inspect`
-    (Inspect AI), `every_eval_ever`, `openai-evals`.
+    (Inspect AI), `every_eval_ever`, `openai-evals`, `atif` or `otel`.
     """
     found = run_source(source, store) if isinstance(source, str) else source
     if where and judgments:

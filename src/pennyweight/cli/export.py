@@ -28,7 +28,7 @@ Examples:
     "--as",
     "format",
     metavar="TOOL",
-    help="Write the format of another tool: inspect, every_eval_ever, openai-evals.",
+    help="Write the format of another tool: inspect, every_eval_ever, openai-evals, atif or otel.",
 )
 @click.option("--judgments", is_flag=True, help="Write the judgments instead of the records.")
 @where_option

@@ -11,6 +11,8 @@ FORMATS = {
     "inspect": "inspect_ai",
     "every_eval_ever": "every_eval_ever",
     "openai-evals": "openai_evals",
+    "atif": "atif",
+    "otel": "otel",
 }
 """The name of each format, and the module that declares it."""
 
