@@ -9,6 +9,11 @@ import pytest
 from exports.runs import filled
 from pennyweight.api.export import export
 from pennyweight.api.score import score
+from pennyweight.exports.inspect_ai import sample_of
+from pennyweight.exports.values import dumped
+from pennyweight.sources.log_format import Log
+from pennyweight.sources.logs.inspect_ai import FORMAT
+from pennyweight.sources.logs.inspect_samples import Header, row_of
 from sources.logs.reading import notes_of, records
 from store.samples import RUN
 
@@ -89,3 +94,20 @@ def test_a_log_has_what_inspect_requires(logs):
 
 def key(row):
     return row["subject"], row["tier"], row["task_id"], row["attempt"]
+
+
+def test_judges_and_behaviours_come_back_unless_another_score_decides(tmp_path):
+    given = {
+        "impl_rate": 0.8, "judge_scores": [0.7, 0.9], "judge_cost_usd": 0.01, "violated": [],
+        "expected_behaviors": ["greets", "asks"], "observed_behaviors": ["greets"],
+        "weight": 2.0, "pass_score": 0.5, "tier": "T1", "prob_correct": 0.25,
+    }  # fmt: skip
+    row = {"subject": "m", "task_id": "t", "attempt": 1, "status": "ok", "response": "x"}
+    sample = json.loads(dumped(sample_of({**row, "passed": True, **given})))
+    log = Log(FORMAT, tmp_path, ())
+    read = row_of(sample, Header("r", "s", "m", "passed"), log)
+    assert {name: read.get(name) for name in given} == given
+    assert read["passed"] is True
+    sample["scores"]["stricter"] = {"value": "I"}
+    other = row_of(sample, Header("r", "s", "m", "stricter"), log)
+    assert (other["passed"], other["impl_rate"], other["tier"]) == (False, 0.0, "T1")

@@ -151,7 +151,8 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
         else:
             row |= {**verdict(graded), "score": graded, **_ours(score)}
     judged = [grade(value) for name, (_, value) in values.items() if name.startswith(_JUDGED)]
-    row["judge_scores"] = [one for one in judged if one is not None and 0 <= one <= 1] or None
+    if valid := [one for one in judged if one is not None and 0 <= one <= 1]:
+        row["judge_scores"] = valid
     if log.wants("scores"):
         row["scores"] = {name: value for name, (_, value) in values.items()}
     if log.wants("checks"):
