@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import re
 import shlex
 import subprocess
 import sys
@@ -347,7 +349,12 @@ def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
     assert "1 of 2 attempts made, 1 failed." in run("s.yaml", code=4).err
     (row,) = csv.DictReader(io.StringIO(pennyweight("runs", "--format", "csv").out))
     assert (row["made"], row["attempts"], row["errors"]) == ("1", "2", "1")
-    assert "failed   1/2       1" in pennyweight("runs").out
+    listed = pennyweight("runs").out
+    assert re.search(r"failed +1/2 +accuracy 0.0 % ", listed)
+    assert " 1 error" in listed
+    headline = json.loads(pennyweight("runs", "--format", "json").out)["runs"][0]["headline"]
+    assert (headline["metric"], headline["value"], headline["low"]) == ("accuracy", 0.0, 0.0)
+    assert 0.9 < headline["high"] < 1
     assert "| failed | 1/2 | 1 |" in pennyweight("runs", "--format", "markdown").out
 
 

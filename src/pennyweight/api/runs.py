@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import polars as pl
 
 from pennyweight.api.sources import LoadedRun, open_store
 from pennyweight.engine.ending import EndKind, RunEnd
-from pennyweight.errors import UsageError
+from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.render.report import Report
     from pennyweight.scoring.comparison import Comparison
+    from pennyweight.scoring.estimates import Headline
     from pennyweight.scoring.scores import Scores
 
 INTERRUPTED = "interrupted"
@@ -254,6 +256,30 @@ def all_runs(
     found: list[RunSummary] = []
     _, more = sound(runs, lambda run: run.id, lambda run: found.append(summary(run, at)))
     return found, damaged + more
+
+
+NEWEST = 20
+"""Of so many runs the headline is computed, where it is not stored yet."""
+
+
+def headlines(runs: Sequence[RunSummary], store: str | Store | None = None) -> dict[str, Headline]:
+    """Return the headlines of runs by id: stored ones, and those of the newest runs if small."""
+    from pennyweight.api.pages.digest_cache import DigestCache  # noqa: PLC0415
+    from pennyweight.scoring.estimates import Estimate, Headline  # noqa: PLC0415
+
+    digests = DigestCache(open_store(store))
+    found = {}
+    for place, one in enumerate(runs):
+        if one.run.status == "running":
+            continue
+        with suppress(PennyweightError):  # the list is shown all the same
+            digest = digests.get(one.run, wait=place < NEWEST).digest
+            if digest is not None:
+                metric = str(digest["headline"])
+                value, low, high, *_ = digest["whole"]["estimates"].get(metric) or [None] * 3
+                found[one.run.id] = Headline(metric, Estimate(value, low, high))
+    digests.close()
+    return found
 
 
 def find_run(name: str = "latest", store: str | Store | None = None) -> StoredRun:

@@ -13,9 +13,10 @@ from pennyweight.cli.options import format_option, store_option
 def command(store: str | None, format: str) -> None:
     """List the runs in the store, the newest first.
 
-    'made' counts the answered attempts; 'errors' counts those that failed.
+    'made' counts the answered attempts, without errors. The headline is
+    that of all records, with its 95 % interval.
     """
-    from pennyweight.api.runs import all_runs
+    from pennyweight.api.runs import all_runs, headlines
     from pennyweight.render.runs import render
     from pennyweight.text.safe import clean
 
@@ -27,6 +28,6 @@ def command(store: str | None, format: str) -> None:
         return
     entries = [(one.run, one.records, one.spent) for one in runs]
     if runs or format != "table":
-        click.echo(render(entries, format, damaged), nl=False)
+        click.echo(render(entries, format, damaged, headlines(runs, store)), nl=False)
     for one in damaged:
         click.echo(clean(f"Run {one.id} cannot be read. {one.problem} {one.advice}"), err=True)

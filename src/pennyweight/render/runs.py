@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.render.format import heading
+from pennyweight.render.format import estimate_cells, heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
 from pennyweight.store.cells import DamagedRun
 from pennyweight.store.store import Spending, StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
-from pennyweight.text.format import MISSING, count, declared, money, share
+from pennyweight.text.format import MISSING, count, declared, money, plural, share
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.gates.baseline import Baseline
+    from pennyweight.scoring.estimates import Headline
     from pennyweight.stored_runs.replies import UnscoredReply
 
 RunEntry = tuple[StoredRun, dict[str, int], Spending]
@@ -56,11 +57,14 @@ def render(
     entries: Sequence[RunEntry],
     format: str,  # noqa: A002
     damaged: Sequence[DamagedRun] = (),
+    headlines: Mapping[str, Headline] | None = None,
 ) -> str:
-    """Write a list of runs; `damaged` ones only as JSON."""
+    """Write a list of runs with their headlines; `damaged` ones only as JSON."""
+    known = headlines or {}
     if format == "json":
         unread = [{**asdict(one), "advice": one.advice} for one in damaged]
-        return json_text({"runs": [facts(*entry) for entry in entries], "damaged": unread})
+        runs = [{**facts(*one), "headline": _headline(known.get(one[0].id))} for one in entries]
+        return json_text({"runs": runs, "damaged": unread})
     if format == "csv":
         head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd", "narrowed"]
         rows = (
@@ -71,20 +75,41 @@ def render(
             for run, n, spent in entries
         )
         return csv_table([head, *rows])
-    head = ["run", "suite", "status", "made", "errors", "cost"]
-    body = [_row(*entry, below="\n" if format == "table" else ", ") for entry in entries]
+    head = ["run", "suite", "status", "made", "headline", "cost"]
+    below = "\n" if format == "table" else ", "
+    body = [_row(*entry, known.get(entry[0].id), below=below) for entry in entries]
     right = range(3, 6)
     if format == "markdown":
         return markdown_table([head, *body], right)
     return table_text(head, body, right=right)
 
 
-def _row(run: StoredRun, statuses: dict[str, int], spent: Spending, *, below: str) -> list[str]:
+def _headline(headline: Headline | None) -> dict[str, Any] | None:
+    if headline is None:
+        return None
+    e = headline.estimate
+    return {"metric": headline.metric, "value": e.value, "low": e.low, "high": e.high}
+
+
+def _row(
+    run: StoredRun,
+    statuses: dict[str, int],
+    spent: Spending,
+    headline: Headline | None,
+    *,
+    below: str,
+) -> list[str]:
     made = f"{count(_made(statuses))}/{count(run.attempts)}"
-    errors = count(statuses.get("error", 0))
-    name, cost = one_line(run.suite, 24), cost_text(spent) or MISSING
+    if errors := statuses.get("error", 0):
+        made += f"{below}{plural(errors, 'error')}"
+    name, cost = one_line(run.suite, 20), cost_text(spent) or MISSING
     part = one_line(part_words(run.settings), 40)
-    return [run.id, f"{name}{below}{part}" if part else name, run.status, made, errors, cost]
+    suite = f"{name}{below}{part}" if part else name
+    value = MISSING
+    if headline is not None and headline.estimate.value is not None:
+        number, ends = estimate_cells(headline.metric, headline.estimate)
+        value = f"{heading(headline.metric)} {number}" + (f"{below}{ends}" if ends else "")
+    return [run.id, suite, run.status, made, value, cost]
 
 
 def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002

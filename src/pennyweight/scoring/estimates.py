@@ -39,6 +39,14 @@ class Estimate:
     """Whether a few tasks decide the value, so that the interval may be too narrow."""
 
 
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The headline metric of a run, over all its records."""
+
+    metric: str
+    estimate: Estimate
+
+
 def estimates(
     frame: pl.DataFrame,
     groups: int,
