@@ -45,3 +45,10 @@ def kind(request):
 def third(request):
     """Judge between the two."""
     return judgment(request, 0.2, 0.8)
+
+
+def friendly(request):
+    """Judge how friendly a reply is, by its words."""
+    score = 5 if re.search(r"\b(gladly|please|sorry|thank|welcome)", request.text) else 2
+    mark = {"evidence": "It has friendly words, or none.", "score": score}
+    return json.dumps({"items": {"tone": mark}, "confidence": 0.8})

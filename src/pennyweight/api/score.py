@@ -257,6 +257,12 @@ def scored(
     from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
     from pennyweight.stored_runs.scores import scored_now  # noqa: PLC0415
 
+    for one in find_scorers(named):
+        if one.question:
+            raise UsageError(
+                f"{one.name} asks a judge, which only a run does: add it to 'scorers:' of its "
+                "suite, then 'pennyweight run --resume RUN'."
+            )
     own = suite.scorers if suite else ()
     return scored_now(sources, find_scorers([*own, *named]), request)
 

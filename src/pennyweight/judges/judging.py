@@ -161,6 +161,7 @@ class JudgingSession:
     more: tuple[Judge, ...] = ()
     judgments: dict[AttemptKey, dict[tuple[str, str], ValidJudgment]] = field(default_factory=dict)
     workforce: Workforce | None = None
+    higher_is_better: bool = True
 
     async def work(self) -> bool:
         """Judge until everything is judged or it is interrupted; return whether it was."""
@@ -169,7 +170,9 @@ class JudgingSession:
             self.job.store.write_judgments, self._committed,
         )  # fmt: skip
         try:
-            context = JudgingContext(self.judging.rubric, self.prices, workforce)
+            context = JudgingContext(
+                self.judging.rubric, self.prices, workforce, self.higher_is_better
+            )
             self.judges, self.more = (
                 tuple(Judge.of(s, self.models[s.name], context) for s in subjects)
                 for subjects in (self.judging.judges, self.judging.more)

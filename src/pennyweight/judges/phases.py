@@ -1,13 +1,15 @@
-"""The phases of a run: attempts, scores by a rubric, questions about behaviours."""
+"""The phases of a run: attempts, scores by a rubric, questions of scorers and about behaviours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from pennyweight.judges.judging import JudgingJob, JudgingResult, Progress, judge_run
+from pennyweight.judges.questions import ask_question
 from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
 from pennyweight.store.store import Store, StoredRun
@@ -20,6 +22,8 @@ class PhaseKind(StrEnum):
     ATTEMPTS = "attempts"
     SCORES = "scores"
     """Judges score attempts by a rubric."""
+    SCORER = "scorer"
+    """Judges answer the question of a scorer."""
     BEHAVIOURS = "behaviours"
     """Judges say whether sentences about attempts are true."""
 
@@ -34,6 +38,7 @@ class Phase:
     """The attempts that are made."""
     judges: tuple[str, ...] = ()
     rubric: str = ""
+    """The rubric, or the scorer whose question is asked."""
     behaviours: int = 0
     """How many behaviours the judges are asked about."""
 
@@ -63,6 +68,12 @@ def judge_phases(
     job = JudgingJob(run, store, suite.limits, suite.prices, progress, record, began)
     if judging.scores:
         yield Phase.scores(run.id, judging), lambda: judge_run(job, judging)
+    for scorer in suite.scorers:
+        if scorer.question:
+            phase = replace(
+                Phase.scores(run.id, judging), kind=PhaseKind.SCORER, rubric=scorer.name
+            )
+            yield phase, partial(ask_question, job, judging, scorer, suite.scorers)
     questions = questions_of(suite)
     if count := sum(map(len, questions.values())):
         phase = Phase(PhaseKind.BEHAVIOURS, run.id, behaviours=count)

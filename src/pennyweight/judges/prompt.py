@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pennyweight.models.model import Message
-from pennyweight.suite.rubric import Item, Rubric
+from pennyweight.suite.rubric import Item, Rubric, ScaleItem
 
 LONGEST = 100_000
 """The most characters of one part, or of all turns, in a prompt; the middle is left out."""
@@ -91,12 +91,7 @@ class JudgedCase:
 def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
     """Return the prompt."""
     longest = max(LONGEST // max(1, len(case.talk)), SHOWN_AGAIN)
-    parts = [(title, harmless(_shortened(text, longest))) for title, text in case.parts()]
-    token = fence_token([text for _, text in parts])
-    fenced = [
-        f"{title}\n<data-{token}>\n{text}\n</data-{token}>" if text else f"{title}\n(nothing)"
-        for title, text in parts
-    ]
+    token, shown = fenced(case.parts(), longest)
     optional = any(item.na_when for item in rubric.items)
     system = SYSTEM.format(
         token=token,
@@ -105,7 +100,17 @@ def messages(rubric: Rubric, case: JudgedCase) -> tuple[Message, ...]:
         na=', or "N/A" where the rubric allows it' if optional else "",
         mark=rubric.pass_mark,
     )
-    return Message("system", system), Message("user", "\n\n".join([*fenced, END]))
+    return Message("system", system), Message("user", "\n\n".join([*shown, END]))
+
+
+def fenced(parts: Iterable[tuple[str, str]], longest: int = LONGEST) -> tuple[str, list[str]]:
+    """Return the token of a fence, and each part inside of the fence, after its title."""
+    safe = [(title, harmless(_shortened(text, longest))) for title, text in parts]
+    token = fence_token([text for _, text in safe])
+    return token, [
+        f"{title}\n<data-{token}>\n{text}\n</data-{token}>" if text else f"{title}\n(nothing)"
+        for title, text in safe
+    ]
 
 
 def judged_text(prompt: tuple[Message, ...]) -> str:
@@ -174,7 +179,9 @@ def _form(rubric: Rubric) -> str:
 def levels(item: Item) -> list[str]:
     """Return the scores that constrained output can choose from: whole points, or quarters."""
     points = item.points
-    if 4 < points <= _LEVELS and points == int(points):
+    if isinstance(item, ScaleItem):
+        scores = [str(n) for n in item.scores]
+    elif 4 < points <= _LEVELS and points == int(points):
         scores = [str(n) for n in range(int(points) + 1)]
     else:
         scores = [f"{points * quarter / 4:g}" for quarter in range(5)]
@@ -193,14 +200,10 @@ def schema(rubric: Rubric, *, bounded: bool = False) -> dict[str, Any]:
         for item in rubric.items
     }
     sure = {"type": "string", "enum": [f"{n / 10:g}" for n in range(11)]}
-    return _object(
-        {
-            "items": _object(items),
-            "confidence": sure,
-            "weighted_score": {"type": "number"},
-            "passed": {"type": "boolean"},
-        }
-    )
+    claims = {"weighted_score": {"type": "number"}, "passed": {"type": "boolean"}}
+    if all(isinstance(item, ScaleItem) for item in rubric.items):
+        claims = {}
+    return _object({"items": _object(items), "confidence": sure, **claims})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

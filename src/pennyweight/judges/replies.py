@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pennyweight.judges.prompt import levels
 from pennyweight.judges.quotations import (
     SCORES,
     decoded,
@@ -25,7 +26,7 @@ from pennyweight.judges.quotations import (
     words,
 )
 from pennyweight.scoring.consensus import passes, weighted_score
-from pennyweight.suite.rubric import Item, Rubric
+from pennyweight.suite.rubric import Item, Rubric, ScaleItem
 
 LONGEST = 200_000
 """The most characters of a reply."""
@@ -304,6 +305,9 @@ def _mark(item: Item, given: Any, problems: list[str]) -> Mark:
             f"{item.id}: the score must be a number from 0 to {item.points:g}, "
             f"not {json.dumps(raw, ensure_ascii=False)[:40]}."
         )
+        return Mark(None, evidence)
+    if isinstance(item, ScaleItem) and number not in item.scores:
+        problems.append(f"{item.id}: the score must be one of {', '.join(levels(item))}.")
         return Mark(None, evidence)
     return Mark(number, evidence)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pennyweight.judges.prompt import JudgedCase, messages
+from pennyweight.judges.questions import question_prompt
 from pennyweight.judges.sentences import questions_of, sentences_rubric
 from pennyweight.models.model import Usage
 from pennyweight.models.prices import Prices, cost
@@ -88,6 +89,19 @@ def _judging(suite: LoadedSuite) -> dict[str, Any] | None:
         "judgments": judgments,
         "prompt_tokens_at_least": judgments * _asked(rubric, suite.tasks[0]) if rubric else 0,
         "sentences": _sentences(suite, len(judges)),
+        "scorers": _scorers(suite, len(judges)),
+    }
+
+
+def _scorers(suite: LoadedSuite, judges: int) -> dict[str, int]:
+    """Estimate what it takes to ask the judges the questions of scorers, if all can be asked."""
+    asking = [scorer for scorer in suite.scorers if scorer.question]
+    tries = attempt_count(suite) * judges
+    turns = [turn for one in asking for turn in question_prompt(one, {})]
+    return {
+        "questions": len(asking),
+        "judgments": tries * len(asking),
+        "prompt_tokens_at_least": tries * tokens_of([{"content": t.content} for t in turns]),
     }
 
 
@@ -128,10 +142,16 @@ def _judges(judging: dict[str, Any]) -> str:
     who, sentences = f"by {', '.join(judging['judges'])}", judging["sentences"]
     rubric = f"rubric {judging['rubric']} with {plural(judging['items'], 'item')}"
     asked = f"{plural(sentences['behaviors'], 'sentence')} of scenarios"
+    scorers = judging["scorers"]
+    phases = (
+        (judging, f"{who}{more}: {rubric}"),
+        (scorers, f"{who}: {plural(scorers['questions'], 'question')} of scorers"),
+        (sentences, f"{who}: {asked}"),
+    )
     return "".join(
         f"\n{plural(phase['judgments'], 'judgment')} {what}, at least "
         f"{plural(phase['prompt_tokens_at_least'], 'input token')} (not part of the cost below)"
-        for phase, what in ((judging, f"{who}{more}: {rubric}"), (sentences, f"{who}: {asked}"))
+        for phase, what in phases
         if phase["judgments"]
     )
 

@@ -184,6 +184,8 @@ def phase_title(phase: Phase) -> str:
     if phase.kind is PhaseKind.BEHAVIOURS:
         return f"Asking the judges about {plural(phase.behaviours, 'behaviour')}."
     judges = ", ".join(phase.judges)
+    if phase.kind is PhaseKind.SCORER:
+        return clean(f"Asking for {phase.rubric}: {judges}.")
     return clean(f"Judging run {phase.run} by the rubric {phase.rubric}: {judges}.")
 
 

@@ -4,13 +4,23 @@ A scorer is code of the user. It runs on stored records, and its scores are stor
 scoring, comparing and reporting only read them. The names below are ready-made.
 """
 
+from pennyweight.scorers.judged import (
+    answer_relevancy,
+    context_precision,
+    context_recall,
+    faithfulness,
+)
 from pennyweight.scorers.text import bleu, chrf, exact_match, rouge_l, token_f1
 from pennyweight.scorers.values import json_similarity, numeric_closeness
 
 __all__ = [
+    "answer_relevancy",
     "bleu",
     "chrf",
+    "context_precision",
+    "context_recall",
     "exact_match",
+    "faithfulness",
     "json_similarity",
     "numeric_closeness",
     "rouge_l",

@@ -21,6 +21,7 @@ import numpy as np
 from pennyweight.define import Better
 from pennyweight.errors import DeclarationError
 from pennyweight.metrics.scores import MAX_LABELS, ScoreColumn, ScoreKind, name_problem
+from pennyweight.scorers.questions import Question
 from pennyweight.stats.skewness import Range
 
 RECORD = "record"
@@ -50,6 +51,8 @@ class Scorer:
     """Keyword-only parameters: settings that a suite may change."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What inputs are where the record has no such column."""
+    question: Question | None = None
+    """What judges are asked, in place of calling the function."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the function itself."""
@@ -84,6 +87,8 @@ class Scorer:
     @property
     def mark(self) -> str:
         """A hash of its code and settings: scores of another mark are computed again."""
+        if self.question:
+            return hashlib.blake2b(repr(self.question).encode(), digest_size=8).hexdigest()
         code = self.function.__code__
         file = inspect.getsourcefile(self.function)
         source = Path(file).read_bytes() if file and Path(file).is_file() else b""
@@ -92,6 +97,8 @@ class Scorer:
 
     def column(self, name: str, values: Sequence[Value] = ()) -> ScoreColumn:
         """Describe a score by its values; without any, by what the function says it returns."""
+        if self.question and self.question.labels:
+            return ScoreColumn(name, "label", self.question.labels, self.summary, better=None)
         known = [value for value in values if value is not None]
         hint = inspect.get_annotations(self.function).get("return")
         kind: ScoreKind = _KINDS.get(hint, "number")
@@ -194,14 +201,19 @@ def _value(value: Any) -> Value:
             raise TypeError(f"it returned {number}; return None where there is no score")
         return number
     if isinstance(value, str):
-        if not value.strip() or len(value) > MAX_LABEL_LENGTH or not value.isprintable():
-            what = f"it returned {value[:60]!r}"
-            raise TypeError(f"{what}; a label is one line of 1 to {MAX_LABEL_LENGTH} characters")
-        return value
+        return as_label(value)
     raise TypeError(
         f"it returned a {type(value).__name__}; return a number, true or false, a label, None or "
         "a dict of these"
     )
+
+
+def as_label(text: str) -> str:
+    """Return a text that can be a label; raise TypeError for another."""
+    if not text.strip() or len(text) > MAX_LABEL_LENGTH or not text.isprintable():
+        what = f"it returned {text[:60]!r}"
+        raise TypeError(f"{what}; a label is one line of 1 to {MAX_LABEL_LENGTH} characters")
+    return text
 
 
 def _kind(value: Value) -> ScoreKind:

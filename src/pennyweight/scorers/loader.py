@@ -14,6 +14,7 @@ from pennyweight.record import BY_NAME, EXPORTED
 from pennyweight.schema.audit import is_audited
 from pennyweight.schema.user_code import load_file, load_function
 from pennyweight.scorers.declaration import RECORD, Scorer, as_scorer, scorers_in
+from pennyweight.scorers.judged import judged_scorer
 
 GROUP = "pennyweight.scorers"
 """The entry point under which installed packages offer scorers: one, or a module of them."""
@@ -26,7 +27,7 @@ def find_scorers(named: Iterable[Any], folder: Path | None = None) -> tuple[Scor
 
     A name that ends in `.py` is a file, whose scorers are all meant; `module:function` is one
     scorer; another is a scorer of Pennyweight or of an installed package. A mapping gives a scorer
-    settings. In Python, a function is a scorer too.
+    settings, or puts a question to the judges. In Python, a function is a scorer too.
     """
     found: dict[str, Scorer] = {}
     for one in named:
@@ -88,6 +89,8 @@ def _known(name: str) -> Scorer:
 
 
 def _with_options(name: str, options: Any) -> Scorer:
+    if isinstance(options, dict) and options.keys() & {"prompt", "criteria"}:
+        return judged_scorer(str(name), options)
     scorer = _known(str(name))
     given = options or {}
     if not isinstance(given, dict):

@@ -52,6 +52,13 @@ def remove_scores(store: Store, run: str, keep: Sequence[str]) -> None:
         connection.execute(gone)
 
 
+def remove_scores_but(store: Store, run: str, scorer: str, mark: str) -> None:
+    """Delete what a scorer gave under another mark."""
+    gone = delete(SCORE).where(SCORE.c.run == run, SCORE.c.scorer == scorer, SCORE.c.mark != mark)
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.execute(gone)
+
+
 def score_marks(store: Store, run: str) -> dict[tuple[AttemptKey, str], tuple[str, str]]:
     """Return the mark and the request of each stored score, by attempt and scorer.
 
@@ -81,6 +88,15 @@ def record_scores(store: Store, key: AttemptKey, request: str) -> list[StoredSco
     with guarded(store.address), store.engine.connect() as connection:
         rows = connection.execute(query.order_by(SCORE.c.scorer))
         return [StoredScore(key, *row) for row in rows]
+
+
+def stored_scores(store: Store, run: str, scorers: Sequence[str]) -> Iterator[StoredScore]:
+    """Yield what these scorers gave the attempts of a run."""
+    query = select(*(SCORE.c[name] for name in (*KEY, *_REST)))
+    query = query.where(SCORE.c.run == run, SCORE.c.scorer.in_(scorers))
+    with guarded(store.address), store.engine.connect() as connection:
+        for row in connection.execute(query):
+            yield StoredScore(AttemptKey(*row[:5]), *row[5:])
 
 
 def scores_of(store: Store, run: str) -> pl.DataFrame:

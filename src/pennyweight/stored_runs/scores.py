@@ -33,8 +33,10 @@ from pennyweight.store.scores import (
     StoredScore,
     given_scores,
     remove_scores,
+    remove_scores_but,
     save_scores,
     score_marks,
+    stored_scores,
 )
 from pennyweight.store.store import Store, StoredRun, now
 from pennyweight.stored_runs.source import RunScores, RunSource
@@ -47,14 +49,16 @@ def run_scorers(
 ) -> dict[str, tuple[int, str]]:
     """Score the records that have no score by the same code of the same text.
 
-    Return how often each scorer failed, and with which error first.
+    Return how often each scorer failed, and with which error first. Scorers that ask judges are
+    left to these; what they gave to another question is removed.
     """
     known = score_marks(store, run.id)
     marks = {one.name: one.mark for one in scorers}
     fresh: list[StoredScore] = []
+    own = [one for one in scorers if not one.question]
 
     def take(row: Mapping[str, Any]) -> None:
-        for scorer in scorers:
+        for scorer in own:
             read, key = of_record(row, scorer), AttemptKey.of(row)
             mark = _mark(marks[scorer.name], read)
             if known.get((key, scorer.name)) == (mark, row[REQUEST]):
@@ -67,9 +71,19 @@ def run_scorers(
             fresh.clear()
 
     remove_scores(store, run.id, list(marks))
-    if scorers:
-        scored_rows([RunSource(run, store)], scorers, take, ScoreRequest())
+    for scorer in scorers:
+        if scorer.question:
+            remove_scores_but(store, run.id, scorer.name, scorer.mark)
+    if own:
+        scored_rows([RunSource(run, store)], own, take, ScoreRequest())
         save_scores(store, fresh)
+    return describe_scores(scorers, run, store)
+
+
+def describe_scores(
+    scorers: Sequence[Scorer], run: StoredRun, store: Store
+) -> dict[str, tuple[int, str]]:
+    """Store in the run which scores it has; return how often each function failed."""
     tally = _tally(scorers, run, store)
     columns = {column.name: column.plain() for column in tally.columns()}
     settings = {**store.find(run.id).settings, "scores": columns, "scored": now()}
@@ -82,7 +96,9 @@ def _tally(scorers: Sequence[Scorer], run: StoredRun, store: Store) -> ScoreTall
     by_name = {one.name: one for one in scorers}
     tally = ScoreTally(scorers)
     for name, given, error in given_scores(store, run.id):
-        tally.add(by_name[name], GivenScores(json.loads(given), error))
+        scorer = by_name[name]
+        own = None if scorer.question else error  # what judges failed at is told by their phase
+        tally.add(scorer, GivenScores(json.loads(given), own))
     return tally
 
 
@@ -95,13 +111,18 @@ def _mark(scorer: str, read: Mapping[str, Any]) -> str:
 def rescored_run(
     source: RunSource, scorers: Sequence[Scorer], request: ScoreRequest
 ) -> tuple[RunSource, ScoreTally]:
-    """Return a run with scores that are computed now, and stored nowhere."""
+    """Return a run with scores that are computed now, and stored nowhere.
+
+    Scorers that ask judges keep what these gave to the same question.
+    """
     tally = ScoreTally(scorers)
+    own = [one for one in scorers if not one.question]
+    judged = _judged(source, [one for one in scorers if one.question])
     rows: list[tuple[Any, ...]] = []
 
     def take(row: Mapping[str, Any]) -> None:
-        values: dict[str, Value] = {}
-        for scorer in scorers:
+        values = dict(judged.get((AttemptKey.of(row), row[REQUEST]), {}))
+        for scorer in own:
             given = give(scorer, of_record(row, scorer))
             tally.add(scorer, given)
             values |= given.values
@@ -113,6 +134,18 @@ def rescored_run(
     types = {**dict.fromkeys(names, pl.String), "attempt": pl.Int64}
     frame = pl.DataFrame(rows, schema=types, orient="row")
     return replace(source, scored=RunScores(frame, tuple(tally.columns()))), tally
+
+
+def _judged(
+    source: RunSource, scorers: Sequence[Scorer]
+) -> dict[tuple[AttemptKey, str], dict[str, Value]]:
+    """Return the stored scores by judges of each attempt and request."""
+    found: dict[tuple[AttemptKey, str], dict[str, Value]] = {}
+    marks = {one.name: one.mark for one in scorers}
+    for one in stored_scores(source.store, source.run.id, list(marks)):
+        if one.mark == marks[one.scorer]:
+            found.setdefault((one.key, one.request), {}).update(json.loads(one.given))
+    return found
 
 
 def scored_now(

@@ -359,7 +359,8 @@ SUITE = Struct(
             "scorers",
             ListOf(AnyOf((_NAME, MapOf(Anything()))), "a list of scorers", lone=True),
             "The scorers of attempts: a file of your own, such as scorers.py, or the name of a "
-            "scorer, alone or as name: {setting: value}.",
+            "scorer, alone or as name: {setting: value}. With prompt or criteria, "
+            "the judge is asked.",
         ),
     ),
     _SUITE_HINTS,

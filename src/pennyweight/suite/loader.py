@@ -169,7 +169,9 @@ class SuiteReader:
         tasks = self._tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
-        judging = for_tasks(judging, tasks) if judging else None
+        named = given.get("scorers", [])
+        scorers = read_scorers(named, self, tasks, judged="judge" in given)
+        judging = for_tasks(judging, tasks, scorers) if judging else None
         texts = self._texts(given, ())
         if worker:
             texts["work"] = worker.read(given, Workspace(), self._tell_at())
@@ -183,7 +185,6 @@ class SuiteReader:
                 self.problems.add(self.subject_line(subject), what)
         tasks = self._matched(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems, self.aliases)
-        named = given.get("scorers", [])
         examples = [e for tier in tiers for e in tier.examples]
         return LoadedSuite(
             name=given.get("suite", ""),
@@ -199,9 +200,7 @@ class SuiteReader:
             limits=Limits(**given.get("limits", {})),
             prices=self.prices(given.get("prices", {}), subjects, judging),
             judge=judging,
-            scorers=read_scorers(
-                named, self.folder, tasks, self.problems, self.root.line_at("scorers")
-            ),
+            scorers=scorers,
             named_scorers=tuple(named),
             states_rules="answer" in given or "match" in given,
             **rules,

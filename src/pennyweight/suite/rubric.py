@@ -20,6 +20,7 @@ from pennyweight.schema.tree import Node
 from pennyweight.suite.values import Judging, Task
 
 if TYPE_CHECKING:
+    from pennyweight.scorers.declaration import Scorer
     from pennyweight.suite.loader import SuiteReader
 
 PASS_MARK = 0.65
@@ -36,6 +37,13 @@ class Item:
     points: float = 1.0
     na_when: str | None = None
     """When it does not apply; it always applies if missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleItem(Item):
+    """An item that can only have certain scores."""
+
+    scores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +255,14 @@ def read_judging(given: Mapping[str, Any], reader: SuiteReader) -> Judging | Non
     return Judging(judges, rubric, more, **rules, scores=scores)
 
 
-def for_tasks(judging: Judging, tasks: Iterable[Task]) -> Judging:
+def for_tasks(judging: Judging, tasks: Iterable[Task], scorers: Iterable[Scorer] = ()) -> Judging:
     """Decide whether attempts are scored by a rubric.
 
-    Without a rubric, a judge of a suite with sentences is asked about these only.
+    Without a rubric, a judge of a suite with sentences or questions of scorers is asked only these.
     """
     names = {b.check.name for t in tasks if t.scenario for _, b in t.scenario.all()}
-    scores = judging.scores or "judge_score" in names or "judge" not in names
+    asked = "judge" in names or any(scorer.question for scorer in scorers)
+    scores = judging.scores or "judge_score" in names or not asked
     return replace(judging, scores=scores)
 
 

@@ -6,23 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import UsageError
-from pennyweight.schema.problems import Problems
 from pennyweight.suite.values import LoadedSuite, Task
 
 if TYPE_CHECKING:
     from pennyweight.scorers.declaration import Scorer
+    from pennyweight.suite.loader import SuiteReader
 
 
 def read_scorers(
-    given: list[Any], folder: Path, tasks: tuple[Task, ...], problems: Problems, line: int
+    named: list[Any], reader: SuiteReader, tasks: tuple[Task, ...], *, judged: bool
 ) -> tuple[Scorer, ...]:
-    """Find the scorers, and check that the columns they read exist."""
-    if not given:
+    """Find the scorers, and check that the columns they read exist, and the judge they ask."""
+    if not named:
         return ()
+    problems, line = reader.problems, reader.root.line_at("scorers")
     from pennyweight.scorers.loader import find_scorers, unknown_input  # noqa: PLC0415
 
     try:
-        found = find_scorers(given, folder)
+        found = find_scorers(named, reader.folder)
     except UsageError as error:
         problems.add(line, f"scorers: {error}")
         return ()
@@ -30,6 +31,9 @@ def read_scorers(
     for scorer in found if tasks else ():
         if wrong := unknown_input(scorer, columns):
             problems.add(line, f"scorers: {wrong}")
+    if asking := [one.name for one in found if one.question and not judged]:
+        what = f"{', '.join(asking)}: a judge is asked, but the suite has none. Add 'judge:'."
+        problems.add(line, f"scorers: {what}")
     return found
 
 
