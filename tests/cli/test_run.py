@@ -354,7 +354,7 @@ def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
     assert " 1 error" in listed
     headline = json.loads(pennyweight("runs", "--format", "json").out)["runs"][0]["headline"]
     assert headline == {"metric": "accuracy", "value": 0.0, "low": None, "high": None}  # one record
-    assert "| failed | 1/2 | 1 |" in pennyweight("runs", "--format", "markdown").out
+    assert "| failed | 1/2, 1 error |" in pennyweight("runs", "--format", "markdown").out
 
 
 def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) -> None:
