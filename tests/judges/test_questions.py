@@ -1,15 +1,18 @@
 """Scorers that ask a judge: asked in the judges' phase, stored, and a measure like any other."""
 
-import json
-
 import pytest
 
+from pennyweight import gate, resume, run, score
 from pennyweight.api.pages.records import detail
+from pennyweight.errors import UsageError
 from pennyweight.judges.questions import question_prompt, question_rubric
 from pennyweight.judges.replies import UnreadableError, read
 from pennyweight.record import AttemptKey
+from pennyweight.render.plan import facts
+from pennyweight.schema.problems import DocumentError
 from pennyweight.scorers.judged import judged_scorer
 from pennyweight.store.store import Store
+from pennyweight.suite.loader import load_suite
 from stored_runs.test_observations import pennyweight
 
 BOT = """\
@@ -40,8 +43,8 @@ def other(request):
 """
 SUITE = """\
 suite: greetings
-subjects: [{name: me, model: "python:bot:answer"}]
-judge: "python:bot:judge"
+subjects: [{name: me, model: "python:greeter:answer"}]
+judge: "python:greeter:judge"
 tasks:
   - {id: a, input: kind, context: [It is so., It is not.]}
   - {id: b, input: rude, context: It is so.}
@@ -57,11 +60,17 @@ WORDS = "from pennyweight import scorer\n\n@scorer\ndef size(response):\n    ret
 
 
 @pytest.fixture
-def folder(tmp_path):
-    tmp_path.joinpath("bot.py").write_text(BOT)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("greeter.py").write_text(BOT)
     tmp_path.joinpath("words.py").write_text(WORDS)
     tmp_path.joinpath("suite.yaml").write_text(SUITE)
     return tmp_path
+
+
+@pytest.fixture
+def store(folder):
+    return Store(str(folder / "store.db"))
 
 
 def change(folder, old, new):
@@ -70,12 +79,11 @@ def change(folder, old, new):
     folder.joinpath("suite.yaml").write_text(text.replace(old, new))
 
 
-def scores(folder, *more):
-    done = pennyweight(folder, "score", "latest", "--format", "json", "--all", *more)
-    group = json.loads(done.stdout)["groups"][0]
-    metrics, skipped, records = group["metrics"], group["skipped"], group["records"]
+def scores(store, **more):
+    (group,) = score("latest", store=store, **more).groups
     names = ("size", "tone", "faithfulness", "act.greeting", "act.insult", "act.nothing")
-    return {n: (metrics[n], records - skipped.get(n, 0)) for n in names if n in metrics}
+    found = {name: group.estimates[name] for name in names if name in group.estimates}
+    return {name: (one.value, one.records) for name, one in found.items()}
 
 
 EXPECTED = {
@@ -88,82 +96,78 @@ EXPECTED = {
 }
 
 
-def test_a_judge_scores_records(folder):
+def test_a_judge_scores_records(folder, store):
     done = pennyweight(folder, "run", "suite.yaml", code=4)
-    assert "Asking for tone: python:bot:judge." in done.stderr
+    assert "Asking for tone: python:greeter:judge." in done.stderr
     assert "1 judgment is invalid" in done.stderr
-    assert scores(folder) == EXPECTED  # what cannot be read or decided is null, never 0
+    assert "by the rubric" not in done.stderr
+    assert scores(store) == EXPECTED  # what cannot be read or decided is null, never 0
     asked = folder.joinpath("asked.txt").read_text()
     assert len(asked) == 4 + 3 + 4 + 1 + 4  # two replies were unusable, and asked for four times
-    assert "by the rubric" not in done.stderr
-    store = Store(str(folder / "store.db"))
     run = store.find("latest")
     judges = store.judgments(run.id, {"judge", "status"})
     assert sorted(judges.unique().rows()) == [
-        ("python:bot:judge on act", "ok"),
-        ("python:bot:judge on faithfulness", "invalid"),
-        ("python:bot:judge on faithfulness", "ok"),
-        ("python:bot:judge on tone", "invalid"),
-        ("python:bot:judge on tone", "ok"),
+        ("python:greeter:judge on act", "ok"),
+        ("python:greeter:judge on faithfulness", "invalid"),
+        ("python:greeter:judge on faithfulness", "ok"),
+        ("python:greeter:judge on tone", "invalid"),
+        ("python:greeter:judge on tone", "ok"),
     ]
     shown = detail(store, run, AttemptKey(run.id, "me", "T0", "d", 1))
     errors = {one.name: one.error for one in shown.scores}
     assert errors == {"act": "", "size": "", "tone": "the reply of the judge could not be read"}
-    policy = folder / "policy.yaml"
-    policy.write_text("gates: [{metric: act.nothing, threshold: '<= 90%'}]")
-    assert "act.nothing" in pennyweight(folder, "gate", "latest", "--policy", policy).stdout
+    folder.joinpath("policy.yaml").write_text("gates: [{metric: act.nothing, threshold: '<= 90%'}]")
+    assert gate("latest", "policy.yaml", store=store).verdict == "pass"
 
 
-def test_only_what_changed_is_asked_again(folder):
+def test_only_what_changed_is_asked_again(folder, store):
     change(folder, "mute", "rude too")
     change(folder, "  - faithfulness\n", "")
-    plan = json.loads(
-        pennyweight(folder, "run", "suite.yaml", "--dry-run", "--format", "json").stdout
-    )
-    assert (plan["judging"]["scorers"]["judgments"], plan["judging"]["judgments"]) == (8, 0)
-    pennyweight(folder, "run", "suite.yaml")
-    before, asked = scores(folder), folder.joinpath("asked.txt").read_text()
-    pennyweight(folder, "run", "--resume")
-    assert scores(folder) == scores(folder, "--checks", "suite.yaml") == before
+    plan = facts(load_suite("suite.yaml"))["judging"]
+    assert (plan["scorers"]["judgments"], plan["judgments"]) == (8, 0)
+    run("suite.yaml", store=store)
+    before, asked = scores(store), folder.joinpath("asked.txt").read_text()
+    resume(store=store)
+    assert scores(store) == scores(store, checks="suite.yaml") == before
     assert folder.joinpath("asked.txt").read_text() == asked
     change(folder, "How friendly", "How warm")
-    assert scores(folder, "--checks", "suite.yaml")["tone"] == (None, 0)  # no judge was asked this
-    pennyweight(folder, "run", "--resume", "--yes")
-    assert scores(folder) == before
+    assert scores(store, checks="suite.yaml")["tone"] == (None, 0)  # no judge was asked this
+    resume(suite="suite.yaml", store=store)
+    assert scores(store) == before
     assert len(folder.joinpath("asked.txt").read_text()) == len(asked) + 4
 
 
-def test_judges_agree_or_there_is_no_label(folder):
-    change(folder, 'judge: "python:bot:judge"', 'judge: ["python:bot:judge", "python:bot:other"]')
+def test_judges_agree_or_there_is_no_label(folder, store):
+    both = '{models: ["python:greeter:judge", "python:greeter:other"]}'
+    change(folder, 'judge: "python:greeter:judge"', f"judge: {both}")
     change(folder, "mute", "rude too")
     change(folder, "  - faithfulness\n", "")
-    change(folder, "judge: [", "judge: {models: [")
-    change(folder, 'other"]', 'other"]}')
-    pennyweight(folder, "run", "suite.yaml")
-    found = scores(folder)
+    run("suite.yaml", store=store)
+    found = scores(store)
     assert found["tone"] == (pytest.approx((4 + 2.5 + 3 + 2.5) / 4), 4)
     assert found["act.greeting"] == (0.0, 1)  # both said "other" of one record only
 
 
-def test_the_limits_of_the_run_hold(folder):
-    change(
-        folder, "tasks:", "limits: {tokens: 900, concurrency: 1}\nsettings: {max_tokens: 9}\ntasks:"
-    )
-    change(folder, '"python:bot:judge"', '{models: {model: "python:bot:judge", max_tokens: 60}}')
-    done = pennyweight(folder, "run", "suite.yaml", code=4)
-    assert "limit" in done.stderr
-    store = Store(str(folder / "store.db"))
-    assert store.find("latest").status == "stopped"
-    assert "tone" not in scores(folder) or scores(folder)["tone"][1] < 2
+def test_the_limits_of_the_run_hold(folder, store):
+    limits = "limits: {tokens: 900, concurrency: 1}\nsettings: {max_tokens: 9}\n"
+    change(folder, "tasks:", f"{limits}tasks:")
+    judge = '{models: {model: "python:greeter:judge", max_tokens: 60}}'
+    change(folder, '"python:greeter:judge"', judge)
+    done = run("suite.yaml", store=store)
+    assert (done.made, len(done.judgings), store.find("latest").status) == (4, 1, "stopped")
+    assert done.judgings[0].tally.stop_reason
+    assert scores(store)["tone"][1] < 2
+    assert not folder.joinpath("asked.txt").exists() or done.spent["tokens"] <= 900
 
 
 def test_a_scorer_that_asks_needs_a_judge_and_a_run(folder):
-    change(folder, 'judge: "python:bot:judge"\n', "")
-    done = pennyweight(folder, "run", "suite.yaml", code=2)
-    assert "tone, act, faithfulness: a judge is asked, but the suite has none" in done.stderr
-    folder.joinpath("r.jsonl").write_text('{"task_id": "a", "response": "x"}\n')
-    done = pennyweight(folder, "score", "r.jsonl", "--scorers", "faithfulness", code=2)
-    assert "faithfulness asks a judge, which only a run does" in done.stderr
+    change(folder, 'judge: "python:greeter:judge"\n', "")
+    missing = "tone, act, faithfulness: a judge is asked, but the suite has none"
+    with pytest.raises(DocumentError, match=missing):
+        load_suite("suite.yaml")
+    rows = [{"task_id": "a", "response": "x"}]
+    with pytest.raises(UsageError, match="faithfulness asks a judge, which only a run does"):
+        score(rows, scorers=["faithfulness"])
 
 
 TONE = judged_scorer("tone", {"prompt": "How friendly is {{ response }}?", "rubric": "2-4"})
