@@ -115,7 +115,7 @@ def score(
         metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
     )
     sources, failed = scored(sources, scorers, request, checks)
-    anew = (TOOL_PASSED,) if any(is_matched_anew(one) for one in sources) else ()
+    anew = (TOOL_PASSED,) if any(is_matched_anew(one) for one in found) else ()
     work = Scoring.of(sources, request, by, everything=per_task is not None, also=anew)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)

@@ -164,6 +164,10 @@ class ScoredSource(Source):
         """Return the options of the source."""
         return self.source.options()
 
+    def notes(self) -> Sequence[str]:
+        """Return what people should know about the records of the source."""
+        return self.source.notes()
+
     def score_columns(self) -> Sequence[ScoreColumn]:
         """Return the scores of its records."""
         return self.columns

@@ -17,8 +17,14 @@ Row = dict[str, Any]
 PROBLEM = "\0problem"
 """The only key of a row that says what is wrong with a record that cannot be read."""
 
-Part = Callable[[], Sequence[Row]]
-"""Reads some rows when it is called, in any thread and at the same time as other parts."""
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some rows that are read when it is called, in any thread and at the same time as others."""
+
+    size: int
+    """The number of rows, those with a problem included: it says which number each one has."""
+    read: Callable[[], Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,9 @@ class Log:
             self.tally.add(rows)
 
 
+Reader = Callable[[Log], Iterator[Row | Part]]
+
+
 def itself(path: Path) -> Path:
     """Return the path: a file that is a log by itself."""
     return path
@@ -92,7 +101,7 @@ class LogFormat:
     """The name of the tool, as its makers write it."""
     recognise: Callable[[Peek], bool]
     """Whether a file is a log of this tool, or a part of one; by its content."""
-    read: Callable[[Log], Iterator[Row | Part]] | None = None
+    read: Reader | None = None
     """Yields the records. None: the log is recognised and refused."""
     home: Callable[[Path], Path] = itself
     """The folder (or file) that identifies a log: recognised files with the same home are one log.

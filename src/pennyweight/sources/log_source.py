@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from pennyweight.sources.log_format import (
     LogFormat,
     LogOptions,
     Part,
+    Reader,
     Row,
 )
 from pennyweight.sources.parsing import Names, Parsed
@@ -38,7 +39,11 @@ TOOL_PASSED = "tool_passed"
 _DECIDED = ("passed", "correct", "tool", "judge_passed", "judge_scores")
 """What decides in place of the answer."""
 _KEY = ("run", "subject", "tier", "task_id")
+_NAMES = (*_KEY, "suite")
 _LISTED = 5
+_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What reading raises where a log has a list in place of a text, say. Tools never write that."""
+_QUOTED = 200
 
 
 @dataclass(slots=True)
@@ -78,13 +83,13 @@ class LogSource(Source):
         attempts: Counter[tuple[Any, ...]] = Counter()
         batch: list[Row] = []
         size = 0
-        for one in self.format.read(log):
-            if callable(one):
-                yield partial(_parsed_part, log, one, number)
-                number += 1
+        for one in _read(log, self.format.read):
+            if isinstance(one, Part):
+                yield partial(_parsed_part, log, one, range(number, number + one.size))
+                number += one.size
                 continue
             if one.get("attempt") is None:
-                key = tuple(map(one.get, _KEY))
+                key = tuple(map(_named(one).get, _KEY))
                 attempts[key] += 1
                 one["attempt"] = attempts[key]
             batch.append(one)
@@ -136,9 +141,33 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _parsed_part(log: Log, part: Part, number: int, names: Names) -> Parsed:
-    rows = part()
-    return _parsed(log, rows, [number] * len(rows), names)
+@contextmanager
+def _expected(log: Log) -> Iterator[None]:
+    """Refuse a log in one sentence if a value has a type that its format never has there."""
+    try:
+        yield
+    except _UNEXPECTED as error:
+        why = f"{type(error).__name__}: {str(error)[:_QUOTED]}"
+        raise InputError([f"{log.path}: not a log as {log.format} writes it ({why})."]) from error
+
+
+def _read(log: Log, read: Reader) -> Iterator[Row | Part]:
+    with _expected(log):
+        yield from read(log)
+
+
+def _named(row: Row) -> Row:
+    """Have what names a record as text where it is a list or a mapping."""
+    for name in _NAMES:
+        if isinstance(value := row.get(name), list | dict):
+            row[name] = json_text(value)
+    return row
+
+
+def _parsed_part(log: Log, part: Part, numbers: Sequence[int], names: Names) -> Parsed:
+    with _expected(log):
+        rows = part.read()
+    return _parsed(log, rows, numbers, names)
 
 
 def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names) -> Parsed:
@@ -146,18 +175,19 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
     if problems:
         numbers = [n for n, row in zip(numbers, rows, strict=True) if PROBLEM not in row]
         rows = [row for row in rows if PROBLEM not in row]
-    log.count(rows)
-    for row in rows:
-        _settle(log, row)
-    seen: Row = {}
-    for row in rows:
-        seen |= row
-    columns = [name for name in seen if names.all or name in names]
-    cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
-    frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
-    places = pl.Series(numbers, dtype=pl.UInt32)
-    if not frame.width:
-        frame = pl.DataFrame({"tool": [log.format.name] * len(rows)})
+    with _expected(log):
+        log.count([_named(row) for row in rows])
+        for row in rows:
+            _settle(log, row)
+        seen: Row = {}
+        for row in rows:
+            seen |= row
+        columns = [name for name in seen if names.all or name in names]
+        cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
+        frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
+        places = pl.Series(numbers, dtype=pl.UInt32)
+        if not frame.width:
+            frame = pl.DataFrame({"tool": [log.format.name] * len(rows)})
     return Parsed(str(log.path), "record", frame, places, frozenset(seen), problems)
 
 

@@ -169,6 +169,17 @@ def test_the_tools_verdict_wins_until_a_rule_is_given(tmp_path: Path) -> None:
     assert anew["accuracy"].value == anew["pass_rate"].value == 1
 
 
+@pytest.mark.parametrize("form", ["zstandard", "json"])
+def test_a_scorer_gives_each_sample_its_own_score(form: str, tmp_path: Path) -> None:
+    def length(task_id: str) -> float:
+        return len(task_id)
+
+    path = log(tmp_path, form, [sample("a"), sample("bbb"), sample("cc")])
+    scores = pennyweight.score(path, scorers=length)
+    assert scores["length"].value == pytest.approx(2)
+    assert scores.sources[0].notes()  # the summary of the log is about four samples
+
+
 def test_scores_errors_and_limits(tmp_path: Path) -> None:
     graded = {"match": {"value": "I"}, "parts": {"value": {"kind": "P", "long": 12.0}}}
     rows = records(log(tmp_path, samples=[

@@ -99,11 +99,11 @@ def _object(log: Log, path: Path) -> Iterator[Row | Part]:
         texts.append(text)
         size += len(text)
         if size > _PART_BYTES:
-            yield partial(_samples, log, header, texts)
+            yield Part(len(texts), partial(_samples, log, header, texts))
             texts, size = [], 0
     header = header or Header.of(array.rest, log)
     if texts:
-        yield partial(_samples, log, header, texts)
+        yield Part(len(texts), partial(_samples, log, header, texts))
     if not array.found:
         log.note("the log has no samples; it was written with log_samples off or as a header only.")
 
@@ -133,12 +133,13 @@ def _archive(log: Log, path: Path) -> Iterator[Part]:
             single.append(info)
             size += info.compress_size
             if size > _PART_BYTES or len(single) >= _PART_SAMPLES:
-                yield partial(_members, log, header, path, single)
+                yield Part(len(single), partial(_members, log, header, path, single))
                 single, size = [], 0
     if single:
-        yield partial(_members, log, header, path, single)
+        yield Part(len(single), partial(_members, log, header, path, single))
     for start in range(0, len(chunked), _PART_SAMPLES):
-        yield partial(_chunked, log, header, archive, chunked[start : start + _PART_SAMPLES])
+        names = chunked[start : start + _PART_SAMPLES]
+        yield Part(len(names), partial(_chunked, log, header, archive, names))
 
 
 def _is_chunk(name: str, members: Mapping[str, Any]) -> bool:
