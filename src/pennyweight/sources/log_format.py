@@ -19,7 +19,7 @@ PROBLEM = "\0problem"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogPart:
     """Some rows that are read when it is called, in any thread and at the same time as others."""
 
     size: int
@@ -83,7 +83,7 @@ class Log:
             self.tally.add(rows)
 
 
-Reader = Callable[[Log], Iterator[Row | Part]]
+Reader = Callable[[Log], Iterator[Row | LogPart]]
 
 
 def itself(path: Path) -> Path:

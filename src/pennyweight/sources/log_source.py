@@ -22,7 +22,7 @@ from pennyweight.sources.log_format import (
     Log,
     LogFormat,
     LogOptions,
-    Part,
+    LogPart,
     Reader,
     Row,
 )
@@ -84,7 +84,7 @@ class LogSource(Source):
         batch: list[Row] = []
         size = 0
         for one in _read(log, self.format.read):
-            if isinstance(one, Part):
+            if isinstance(one, LogPart):
                 yield partial(_parsed_part, log, one, range(number, number + one.size))
                 number += one.size
                 continue
@@ -151,7 +151,7 @@ def _expected(log: Log) -> Iterator[None]:
         raise InputError([f"{log.path}: not a log as {log.format} writes it ({why})."]) from error
 
 
-def _read(log: Log, read: Reader) -> Iterator[Row | Part]:
+def _read(log: Log, read: Reader) -> Iterator[Row | LogPart]:
     with _expected(log):
         yield from read(log)
 
@@ -164,7 +164,7 @@ def _named(row: Row) -> Row:
     return row
 
 
-def _parsed_part(log: Log, part: Part, numbers: Sequence[int], names: Names) -> Parsed:
+def _parsed_part(log: Log, part: LogPart, numbers: Sequence[int], names: Names) -> Parsed:
     with _expected(log):
         rows = part.read()
     return _parsed(log, rows, numbers, names)

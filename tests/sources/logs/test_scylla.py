@@ -48,6 +48,15 @@ def test_a_run_is_one_record(tmp_path: Path) -> None:
     assert (second["attempt"], third["attempt"], third["status"]) == (1, 2, "error")
 
 
+def test_a_link_out_of_the_experiment_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a key of this machine")
+    folder = run(tmp_path / "x", "T0/00/run_01")
+    (folder / "agent/output.txt").unlink()
+    (folder / "agent/output.txt").symlink_to(tmp_path / "secret")
+    (record,) = records(tmp_path / "x")
+    assert (record["input"], record["response"]) == ("Do it.", None)
+
+
 def test_a_part_of_a_run_is_no_record(tmp_path: Path) -> None:
     folder = run(tmp_path / "x", "T0/00/run_01")
     with pytest.raises(InputError, match=r"no run_result\.json"):

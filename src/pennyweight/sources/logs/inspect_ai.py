@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from pennyweight.errors import InputError
 from pennyweight.sources.json_array import JsonArray, loads
-from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Part, Row
+from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, LogPart, Row
 from pennyweight.sources.log_values import items, mapping
 from pennyweight.sources.logs.inspect_samples import Header, row_of
 from pennyweight.sources.peek import Peek
@@ -74,7 +74,7 @@ def _eval_id(path: Path) -> str:
     return found if isinstance(found, str) and _PLAIN.fullmatch(found) else ""
 
 
-def read(log: Log) -> Iterator[Row | Part]:
+def read(log: Log) -> Iterator[Row | LogPart]:
     """Yield the samples of one file of the eval; of its shards only if nothing else is there."""
     whole = sorted(
         (path for path in log.files if _beside_shards(path) == path),
@@ -89,7 +89,7 @@ def read(log: Log) -> Iterator[Row | Part]:
             yield from _object(log, path)
 
 
-def _object(log: Log, path: Path) -> Iterator[Row | Part]:
+def _object(log: Log, path: Path) -> Iterator[Row | LogPart]:
     array = JsonArray(path, "samples")
     header: Header | None = None
     texts: list[bytes] = []
@@ -99,11 +99,11 @@ def _object(log: Log, path: Path) -> Iterator[Row | Part]:
         texts.append(text)
         size += len(text)
         if size > _PART_BYTES:
-            yield Part(len(texts), partial(_samples, log, header, texts))
+            yield LogPart(len(texts), partial(_samples, log, header, texts))
             texts, size = [], 0
     header = header or Header.of(array.rest, log)
     if texts:
-        yield Part(len(texts), partial(_samples, log, header, texts))
+        yield LogPart(len(texts), partial(_samples, log, header, texts))
     if not array.found:
         log.note("the log has no samples; it was written with log_samples off or as a header only.")
 
@@ -118,7 +118,7 @@ def _row(log: Log, header: Header, place: str, sample: Any) -> Row:
     return row_of(sample, header, log)
 
 
-def _archive(log: Log, path: Path) -> Iterator[Part]:
+def _archive(log: Log, path: Path) -> Iterator[LogPart]:
     archive = ZipMembers.of(path)
     header = Header.of(_head(archive), log)
     single: list[zipfile.ZipInfo] = []
@@ -133,13 +133,13 @@ def _archive(log: Log, path: Path) -> Iterator[Part]:
             single.append(info)
             size += info.compress_size
             if size > _PART_BYTES or len(single) >= _PART_SAMPLES:
-                yield Part(len(single), partial(_members, log, header, path, single))
+                yield LogPart(len(single), partial(_members, log, header, path, single))
                 single, size = [], 0
     if single:
-        yield Part(len(single), partial(_members, log, header, path, single))
+        yield LogPart(len(single), partial(_members, log, header, path, single))
     for start in range(0, len(chunked), _PART_SAMPLES):
         names = chunked[start : start + _PART_SAMPLES]
-        yield Part(len(names), partial(_chunked, log, header, archive, names))
+        yield LogPart(len(names), partial(_chunked, log, header, archive, names))
 
 
 def _is_chunk(name: str, members: Mapping[str, Any]) -> bool:

@@ -56,8 +56,8 @@ def _row(path: Path, result: Mapping[str, Any], log: Log) -> Row:
         "tier": next((name for name in folders if _TIER.fullmatch(name)), None),
         "subtest": folders[-3] if len(folders) > 3 else None,
         "task_id": named["test"] if named else log.path.name,
-        "input": _text(path.parent / "task_prompt.md") if log.wants("input") else None,
-        "response": _text(path.parent / "agent/output.txt") if log.wants("response") else None,
+        "input": _text(path.parent / "task_prompt.md", log) if log.wants("input") else None,
+        "response": _text(path.parent / "agent/output.txt", log) if log.wants("response") else None,
         "prompt_tokens": None if parts[0] is None else sum(one or 0 for one in parts),
         "cache_write_tokens": parts[1],
         "cached_tokens": parts[2],
@@ -87,7 +87,11 @@ def _judges(path: Path, result: Mapping[str, Any]) -> list[float]:
     return [score for score in scores if score is not None and 0 <= score <= 1]
 
 
-def _text(path: Path) -> str | None:
+def _text(path: Path, log: Log) -> str | None:
+    """Read a text of a run; a link may name any file of this machine, so none leaves the log."""
+    folder = log.path if log.path.is_dir() else log.path.parent
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return None
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return None
     return path.read_text("utf-8", "replace") or None
