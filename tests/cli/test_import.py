@@ -27,6 +27,25 @@ def test_a_log_becomes_a_run(tmp_path: Path) -> None:
     assert "there is a run of this name" in again.err
 
 
+def test_a_gate_takes_the_sides_of_a_log_as_they_are(tmp_path: Path) -> None:
+    results = [promptfoo.result(str(i), testIdx=i) for i in range(3)]
+    other = {"id": "openai:n", "label": "large"}
+    results.append(promptfoo.result("0", provider=other, prompt={"raw": "0", "label": "terse"}))
+    path = promptfoo.written(tmp_path, "x.jsonl", {"results": {"results": results}})
+    assert call("import", str(path), "--as", "mine").code == 0
+    (tmp_path / "policy.yaml").write_text("thresholds: {pass_rate: 50}\n")
+    for source in (str(path), "mine"):
+        done = call("gate", source, "--policy", "policy.yaml", "--each", "subject,tier")
+        assert (done.code, done.out.count("✓")) == (0, 4), done.out
+    broken = promptfoo.result("9", failureReason=2, success=False, error="down", gradingResult=None)
+    path = promptfoo.written(tmp_path, "y.jsonl", {"results": {"results": [broken]}})
+    assert call("import", str(path), "--as", "broken").code == 0
+    done = call("gate", "broken", "--policy", "policy.yaml")
+    assert done.code == 3
+    assert "1 of 1 attempts could not be made" in done.out
+    assert "--resume" not in done.out
+
+
 def test_score_says_what_differs(tmp_path: Path) -> None:
     path = inspect.log(tmp_path, samples=inspect.SAMPLES[:2])
     (tmp_path / "other.json").write_text('{"a": 1}')

@@ -305,7 +305,7 @@ def test_a_server_that_never_answered_is_told_at_once_and_given_up(
     first = "First failure: openai/x: Cannot connect to 127.0.0.1:9:"
     hint = "Is http://127.0.0.1:9 right, and is the server running?"
     assert said.index(first) < said.index(hint) < said.index("0 of 2 attempts made")
-    assert "has not answered a single call." in said
+    assert "\n127.0.0.1:9 (no key) has not answered a single call." in said
     assert "Continue later with: pennyweight run --resume" in said
 
 

@@ -325,6 +325,25 @@ def test_progress_and_warnings_do_not_touch_standard_output(tmp_path: Path) -> N
     assert "o.jsonl" in result.err
 
 
+def test_several_scorers_are_named_like_several_metrics(path: Path) -> None:
+    metric = ("--metric", "exact_match,token_f1", "--format", "csv")
+    one = pennyweight("score", str(path), "--scorers", "exact_match,token_f1", *metric)
+    two = pennyweight(
+        *("score", str(path), "--scorers", "exact_match", "--scorers", "token_f1"), *metric
+    )
+    assert one.code == 0
+    assert (one.out, one.out.count("\n")) == (two.out, 3)
+
+
+def test_scores_of_errors_alone_say_that_nothing_was_made(tmp_path: Path) -> None:
+    rows = [{"task_id": "a", "target": "4", "status": "error"}]
+    made = tmp_path / "x.jsonl"
+    made.write_bytes(jsonl(rows))
+    shown = pennyweight("score", str(made), "--metric", "accuracy,attempt_error_rate").out
+    assert "no attempt could be made" in shown
+    assert "needs answer" not in shown
+
+
 def test_an_empty_file_has_no_valid_records_to_score(tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
     assert "--skip-bad" not in refused("score", tmp_path / "empty.jsonl")

@@ -114,6 +114,36 @@ def test_tasks_are_listed_with_what_did_not_pass_first_and_why(store: Store) -> 
     )
 
 
+def test_a_list_without_tasks_says_so(store: Store) -> None:
+    assert pennyweight("show", RUN).out.endswith("\n\nNo attempt has a record yet.\n")
+    assert "The run has no such records yet." in refused("show", RUN, "t00")
+    fill(store, 1)
+    only = ("--subject", "a", "--tier", "T0", "--failed")
+    assert pennyweight("show", RUN, *only).out.endswith("\n\nNo such attempt failed.\n")
+    assert pennyweight("show", RUN, "--tier", "T9").out.endswith("No such attempt was made.\n")
+    assert "The run has 1 task;" in refused("show", RUN, "--task", "x*")
+
+
+def test_failed_tasks_are_not_told_to_be_asked_for_again(store: Store) -> None:
+    fill(store, 60)
+    assert listed("--failed")[-1] == "21 more results: --all lists them."
+
+
+def test_no_text_of_a_table_is_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    down = {"status": "error", "error": "the server has no such model", "response": None}
+    sides = [("provider/a-model-with-a-long-name", "adversarial"), ("provider/b", "edge_case")]
+    rows = [
+        record("a-task-with-a-long-name", subject=subject, category=category, target="4", **down)
+        for subject, category in sides
+    ]
+    store.write(rows, [])
+    words = " ".join(listed()).split()
+    assert [w for w in words if w in {"server", "has", "no", "such", "model"}] == [
+        *("server", "has", "no", "such", "model"),
+    ] * 2
+
+
 def test_tasks_are_filtered_by_side_and_by_name(store: Store) -> None:
     fill(store, 12)
     assert {

@@ -37,7 +37,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 )
 @record_options
 @option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
-@option("--scorers", "Score the records now by this scorer, or by those in FILE.py.", "NAME")
+@names_option("--scorers", "Score the records now by these scorers; FILE.py has your own.")
 @option("--per-task", "Also write each record with its measures to FILE.", "FILE")
 def command(
     sources: tuple[str, ...],
@@ -47,7 +47,7 @@ def command(
     sort: str | None,
     estimand: str,
     checks: str | None,
-    scorers: str | None,
+    scorers: list[str],
     per_task: str | None,
     store: str | None,
     format: str,
@@ -69,7 +69,7 @@ def command(
     resolved = resolve(sources, store, **logs)
     if sort and metric:
         metric = [*metric, sort]
-    files: dict[str, Any] = {"per_task": per_task, "checks": checks, "scorers": scorers or ()}
+    files: dict[str, Any] = {"per_task": per_task, "checks": checks, "scorers": scorers}
     scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):

@@ -76,4 +76,7 @@ def command(
         open_ = TaskFilter(tuple({result.task_id for result in shown if not result.good}))
         whys = reasons(attempts_at_tasks(run, open_, store)) if open_.tasks else {}
         hidden = len(details.tasks) - len(shown)
-        click.echo("\n" + render(shown, whys, hidden, format), nl=False)
+        click.echo("\n" + render(shown, whys, hidden, format, failed=failed), nl=False)
+    elif format == "table":
+        what = "such attempt failed" if failed else "such attempt was made"
+        click.echo(f"\nNo {what if about.records else 'attempt has a record yet'}.")

@@ -133,7 +133,8 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     elif remaining:
         have = "has" if remaining == 1 else "have"
         whys.append(f"{remaining:,} of {records.planned:,} attempts {have} not been made yet.")
-    if over or (remaining and not records.narrowed):
+    can_resume = records.planned is not None
+    if can_resume and (over or (remaining and not records.narrowed)):
         whys.append(f"Make them: '{f'pennyweight run --resume {records.run}'.strip()}'.")
     rows = records.frame.filter(pl.col("status").cast(pl.String) == "error")
     names = rows["task_id"].drop_nulls().unique(maintain_order=True)

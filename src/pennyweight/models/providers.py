@@ -148,7 +148,8 @@ def _remote(
     limit = provider.limit if base_url is None else "max_tokens"
     wire = {"anthropic": anthropic, "google": google}.get(provider.wire, openai)
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
-    account = f"{key.variable if key else 'no key'} at {urlsplit(address).netloc}"
+    host = urlsplit(address).netloc
+    account = f"{key.variable} at {host}" if key else f"{host} (no key)"
     return RemoteModel(name, model, address, wire, encode, key, account, timeout)
 
 

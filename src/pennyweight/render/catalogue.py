@@ -217,6 +217,8 @@ def why_missing(name: str, group: Group) -> str:
     if metric.parts:
         missing = [n for n in metric.parts if n not in group.estimates or group[n].value is None]
         return f"needs {', '.join(missing)}"
+    if group.records and group.errors == group.records and metric.over != "all":
+        return "no attempt could be made"
     if metric.over == "tasks":
         if group.repeats is None:
             return f"needs {_REPEATED}"

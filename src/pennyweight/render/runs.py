@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pennyweight.scoring.estimates import Headline
     from pennyweight.stored_runs.replies import UnscoredReply
 
+_INTERNAL = ("narrowing", "scored")
+"""Settings that say nothing to a person."""
 RunEntry = tuple[StoredRun, dict[str, int], Spending]
 """A run, its records by status, and what it cost."""
 
@@ -118,8 +120,8 @@ def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
     found = {**facts(*entry), **more}
     if format == "json":
         return json_text({**found, "text": run.text})
-    found = {n: v for n, v in found.items() if n != "scenarios" and v is not None}
-    found["settings"] = {n: v for n, v in run.settings.items() if n != "narrowing"}
+    found = {n: v for n, v in found.items() if n != "scenarios" and v not in (None, "")}
+    found["settings"] = {n: v for n, v in run.settings.items() if n not in _INTERNAL}
     rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
     if format != "table":
         return (csv_table if format == "csv" else markdown_table)([["field", "value"], *rows])

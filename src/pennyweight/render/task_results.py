@@ -38,8 +38,10 @@ def render(
     whys: Mapping[Key, str],
     hidden: int,
     format: str,  # noqa: A002
+    *,
+    failed: bool = False,
 ) -> str:
-    """Write a table of tasks; `hidden` is the number of tasks that are not in it."""
+    """Write a table of tasks, `failed` ones or all; `hidden` is how many are not in it."""
     head = ["task", "subject", "tier", "category", "passed", "why"]
     rows = [
         [
@@ -55,7 +57,8 @@ def render(
     several = [i for i in (1, 2, 3) if len({row[i] for row in rows}) > 1]
     columns = (0, *several, 4, 5)
     table = [[row[i] for i in columns] for row in (head, *rows)]
-    more = f"{plural(hidden, 'more result')}: --all lists them, --failed what did not pass."
+    hint = "." if failed else ", --failed what did not pass."
+    more = f"{plural(hidden, 'more result')}: --all lists them{hint}"
     if format == "markdown":
         text = markdown_table(table, right=(len(columns) - 2,))
         return f"{text}\n{markdown_text(more)}\n" if hidden else text

@@ -58,11 +58,17 @@ class Terminal:
 def table_text(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int] = ()
 ) -> str:
-    """Write a table in which no first cell is cut; `right` lists the right-aligned columns."""
+    """Write a table in which no first cell is cut; `right` lists the columns of numbers."""
     terminal, table, body = Terminal(), borderless(), list(rows)
     for index, name in enumerate(head):
         whole = None if index else max((len(row[0]) for row in body), default=None)
-        table.add_column(name, justify="right" if index in right else "left", min_width=whole)
+        number = index in right
+        table.add_column(
+            name,
+            justify="right" if number else "left",
+            min_width=whole,
+            no_wrap=number or index == 0,
+        )
     for row in body:
         table.add_row(*row)
     terminal.print(table)
@@ -73,7 +79,7 @@ def labelled(rows: Iterable[Sequence[str]]) -> Table:
     """Make a table of labels and texts."""
     table = borderless(header=False)
     table.add_column(style="dim")
-    table.add_column()
+    table.add_column(overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

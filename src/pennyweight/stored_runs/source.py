@@ -68,8 +68,13 @@ class RunSource(Source):
         return self.run.id
 
     @property
-    def planned(self) -> int:
-        """How many attempts each subject has in each tier, if the suite is run in full."""
+    def planned(self) -> int | None:
+        """How many attempts each subject has in each tier, if the suite is run in full.
+
+        A log does not say what was planned: its sides may have different tasks.
+        """
+        if is_imported(self.run.settings):
+            return None
         sides = math.prod(map(len, self.run.sides.values()))
         made, settings = self.run.attempts // max(1, sides), self.run.settings
         narrowing = Narrowing.stored(settings)
@@ -85,8 +90,8 @@ class RunSource(Source):
 
     @property
     def sides(self) -> Mapping[str, Sequence[str]]:
-        """The subjects and tiers of its suite."""
-        return self.run.sides
+        """The subjects and tiers of its suite; a log need not have each subject in each tier."""
+        return {} if is_imported(self.run.settings) else self.run.sides
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.imported import is_imported
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
+from pennyweight.text.format import plural
 from pennyweight.text.matching import matches
 
 _SIDE = ("task_id", "subject", "tier")
@@ -45,7 +46,8 @@ class TaskFilter:
         for given in self.tasks:
             fitting = [n for n in known if n == given or fnmatchcase(n, given)]
             if not fitting:
-                hint = f"The run has {len(known):,} tasks; 'pennyweight show RUN --all' lists them."
+                lists = f"{plural(len(known), 'task')}; 'pennyweight show RUN --all' lists them."
+                hint = f"The run has {lists if known else 'no such records yet.'}"
                 raise UsageError(unknown("Task", given, sorted(known), hint))
             found |= dict.fromkeys(fitting)
         return list(found) if self.tasks else list(known)
