@@ -105,8 +105,9 @@ def test_a_judge_scores_records(folder, store):
     asked = folder.joinpath("asked.txt").read_text()
     assert len(asked) == 4 + 3 + 4 + 1 + 4  # two replies were unusable, and asked for four times
     run = store.find("latest")
-    judges = store.judgments(run.id, {"judge", "status"})
-    assert sorted(judges.unique().rows()) == [
+    judges = store.judgments(run.id, {"judge", "status", "passed"})
+    assert judges["passed"].null_count() == judges.height  # a score is no verdict
+    assert sorted(judges.select("judge", "status").unique().rows()) == [
         ("python:greeter:judge on act", "ok"),
         ("python:greeter:judge on faithfulness", "invalid"),
         ("python:greeter:judge on faithfulness", "ok"),

@@ -182,7 +182,7 @@ class Judge:
             "status": status,
             "error": storable(problem or None),
             "score": score,
-            "passed": passes(score, rubric.pass_mark),
+            "passed": None if rubric.is_question else passes(score, rubric.pass_mark),
             "reply": storable(text),
             "at": time.time(),
         }

@@ -201,7 +201,7 @@ def schema(rubric: Rubric, *, bounded: bool = False) -> dict[str, Any]:
     }
     sure = {"type": "string", "enum": [f"{n / 10:g}" for n in range(11)]}
     claims = {"weighted_score": {"type": "number"}, "passed": {"type": "boolean"}}
-    if all(isinstance(item, ScaleItem) for item in rubric.items):
+    if rubric.is_question:
         claims = {}
     return _object({"items": _object(items), "confidence": sure, **claims})
 

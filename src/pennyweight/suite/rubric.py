@@ -69,6 +69,11 @@ class Rubric:
         """All items in order."""
         return tuple(item for category in self.categories for item in category.items)
 
+    @property
+    def is_question(self) -> bool:
+        """Whether it only gives scores on scales: nothing passes or fails by it."""
+        return all(isinstance(item, ScaleItem) for item in self.items)
+
     @cached_property
     def mark(self) -> str:
         """A short hash of the rubric; judgments by another rubric do not count."""
