@@ -49,6 +49,18 @@ def test_sides_share_the_probability_of_a_wrong_fail(tmp_path: Path) -> None:
     assert many.sides[0].verdict.verdict == many.verdict == "inconclusive"
 
 
+def test_a_grid_of_many_gates_fits_eighty_columns(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows(aT0=45, aT1=30))))
+    names = ("pass_rate", "accuracy", "safety_rate", "behavior_coverage", "latency_p95_ms", "ece")
+    many = policy(tmp_path, f"thresholds: {{{', '.join(f'{name}: 80' for name in names)}}}")
+    out = pennyweight("gate", path, "--policy", many, "--each", "subject,tier").out
+    table = out.partition("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= 80
+    assert " ".join(table).split().count("side") == 2
+    assert all(sum(name in line.split() for line in table) == 1 for name in names)
+
+
 def test_every_format_names_the_sides(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text("\n".join(map(json.dumps, rows(aT0=45, aT1=30))))

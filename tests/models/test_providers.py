@@ -78,6 +78,7 @@ def test_an_address_with_a_wrong_port(at: str) -> None:
 
 def test_azure_needs_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k" * 20)
     with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):
         find("azure/m")
 

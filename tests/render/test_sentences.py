@@ -60,7 +60,7 @@ def test_sides_that_share_nothing():
     )
     nothing = [{"tier": t, "task_id": k} for t in ("T0", "T1") for k in "ab"]
     assert sentences(pennyweight.compare(nothing)) == [
-        "The sides have no tasks in common, so they are not compared task by task."
+        "No task has a result on two sides, so they are not compared task by task."
     ]
 
 
@@ -92,7 +92,7 @@ def test_numbers_that_differ_alike_everywhere_have_no_interval():
     assert (pair.low, pair.high, pair.detectable) == (None, None, None)
     found = pennyweight.compare(rows(T0=(2, 9, 0.1), T1=(3, 9, 0.3)), metrics="total_tokens_mean")
     assert sentences(found)[0] == (
-        "The sides have no tasks in common, so they are not compared task by task."
+        "No task has a result on two sides, so they are not compared task by task."
     )
     tokens = [
         dict(r, input_tokens=5 + 5 * (r["tier"] == "T1")) for r in rows(T0=(2, 9, 0), T1=(3, 9, 0))

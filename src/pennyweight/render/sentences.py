@@ -67,7 +67,9 @@ def sentences(comparison: Comparison) -> list[str]:
             "None of the chosen metrics is a mean over records, so none is compared task by task."
         )
     elif not pairs:
-        lines.append("The sides have no tasks in common, so they are not compared task by task.")
+        tried = any(one.tasks for one in comparison.overlaps)
+        why = "No task has a result on two sides" if tried else "The sides have no tasks in common"
+        lines.append(f"{why}, so they are not compared task by task.")
     lines += [_margin(p) for p in comparison.pairs if p.held] + _overall(comparison)
     if comparison.without_side:
         have, belong = ("has", "belongs") if comparison.without_side == 1 else ("have", "belong")

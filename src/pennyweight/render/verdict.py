@@ -89,10 +89,13 @@ def as_table(verdict: Verdict) -> str:
 
 def _grid(verdict: Verdict) -> str:
     """Write a row for each side and a column for each gate, then what did not pass."""
-    head, *rows = grid(verdict)
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-             for row in (head, *rows)]  # fmt: skip
+    rows = grid(verdict)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(row[i].ljust(widths[i]) for i in columns).rstrip()
+        for columns in _fitting(widths)
+        for row in rows
+    ]
     for gate in verdict.gates:
         if gate.verdict == "pass":
             continue
@@ -104,6 +107,20 @@ def _grid(verdict: Verdict) -> str:
     for note in verdict.notes:
         lines += wrapped(f"Note: {note}")
     return without_ci_commands("\n".join(lines) + "\n")
+
+
+def _fitting(widths: Sequence[int], room: int = 80) -> list[list[int]]:
+    """Divide the columns of a grid into parts that fit; each begins with the side.
+
+    >>> _fitting([20, 7, 30, 30])
+    [[0, 1, 2], [0, 3]]
+    """
+    parts = [[0, 1]]
+    for index in range(2, len(widths)):
+        if sum(widths[i] + 2 for i in (*parts[-1], index)) - 2 > room and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(index)
+    return parts
 
 
 def grid(verdict: Verdict) -> list[list[str]]:
