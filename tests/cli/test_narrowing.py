@@ -73,6 +73,16 @@ def test_a_narrowed_run_says_so_wherever_its_numbers_are_shown(folder):
     assert f"The run has {part}; a policy is decided on the whole suite." in verdict.out
 
 
+def test_a_gate_on_a_run_of_other_tasks_is_open(folder):
+    (folder / "m.py").write_text(MODEL)
+    (folder / "p.yaml").write_text("gates: [{metric: pass_rate, threshold: '>= 0'}]")
+    (folder / "s.yaml").write_text(SUITE)
+    options = ("--set", "tasks=[{id: a, input: x, target: '4'}]", "-m", "python:m:answer")
+    assert pennyweight("run", "s.yaml", *options).code == 0
+    verdict = pennyweight("gate", "latest", "--policy", "p.yaml")
+    assert (verdict.code, "other tasks than its suite's file" in verdict.out) == (3, True)
+
+
 def test_a_run_of_some_sides_is_whole_for_a_gate(folder):
     (folder / "m.py").write_text(MODEL)
     (folder / "p.yaml").write_text("gates: [{metric: pass_rate, threshold: '>= 0'}]")

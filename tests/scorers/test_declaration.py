@@ -1,10 +1,13 @@
 """A function in three lines is a scorer."""
 
+from functools import lru_cache, partial
+
 import numpy as np
 import pytest
 
 from pennyweight import scorer
 from pennyweight.errors import DeclarationError
+from pennyweight.scorers.declaration import as_scorer
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,24 @@ def test_names_of_others_and_open_parameters_are_refused():
         @scorer
         def mine(*columns):
             return 1
+
+
+def test_what_is_no_function_is_refused_in_words():
+    def mine(response):
+        return 1
+
+    for other in (partial(mine), len):
+        with pytest.raises(DeclarationError, match="is no scorer: write a function"):
+            as_scorer(other)
+    assert as_scorer(lru_cache(mine)).mark == as_scorer(mine).mark
+
+
+def test_a_setting_needs_a_default():
+    def scaled(response, *, factor):
+        return len(response) * factor
+
+    with pytest.raises(DeclarationError, match="its setting 'factor' needs a default"):
+        as_scorer(scaled)
 
 
 def test_its_mark_changes_with_its_settings():

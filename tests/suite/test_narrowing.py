@@ -94,7 +94,11 @@ def test_models_take_the_place_of_subjects_and_listed_ones_keep_their_settings(n
         ({"subjects": ["our"]}, "Subject 'our' is not known. Did you mean 'ours'"),
         ({"tiers": ["T2"]}, "Tier 'T2' is not known"),
         ({"tasks": []}, "nothing to run"),
-        ({"limit": 0}, "at least 1 task"),
+        ({"limit": 0}, "limit 0: it must be a whole number of at least 1"),
+        ({"limit": "3"}, "limit '3': it must be a whole number"),
+        ({"subjects": []}, "'subjects' names no subject, so there is nothing to run"),
+        ({"models": []}, "'models' names no model"),
+        ({"tasks": [1]}, "Task '1' is not known"),
         ({"limit": 1, "sample": 1}, "use one of them"),
         ({"seed": 1}, "'seed' is the seed of 'sample'"),
         ({"set": {"tasks.limit": 1}}, "use 'limit'"),
@@ -113,6 +117,13 @@ def test_a_run_stores_what_it_was_narrowed_to(narrowed):
     assert (made.of_tasks, made.of_runs) == (4, 3)
     assert Narrowing.stored({}) == Narrowing()
     assert not Narrowing()
+
+
+def test_a_run_of_other_tasks_is_not_whole(narrowed):
+    suite = narrowed(set={"tasks": [{"id": "own", "input": "1"}]})
+    settings = {"tasks": 1, "runs": 3, "narrowing": suite.narrowing.plain()}
+    assert fewer_words(settings) == "other tasks than its suite's file"
+    assert suite.narrowing.is_part(len(suite.tasks), suite.runs)
 
 
 def test_the_words_for_it(narrowed):

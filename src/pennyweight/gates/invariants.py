@@ -121,7 +121,8 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     A policy can allow errors, but not attempts that were never made.
     """
     errors, remaining, made = records.errors, records.remaining, records.frame.height
-    if not errors and not remaining:
+    is_open = bool(remaining or records.narrowed)
+    if not errors and not is_open:
         return
     over = policy.errors.exceeded(errors, made)
     whys = []
@@ -141,7 +142,7 @@ def attempts_made(policy: Policy, records: GateRecords) -> Iterator[Decision]:
     yield Decision(
         name=ATTEMPTS,
         metric="errors",
-        verdict="inconclusive" if over or remaining else "pass",
+        verdict="inconclusive" if over or is_open else "pass",
         why=" ".join(whys),
         value=float(errors + remaining),
         threshold=policy.errors.value * (made if policy.errors.share else 1),

@@ -89,8 +89,8 @@ class Scorer:
         """A hash of its code and settings: scores of another mark are computed again."""
         if self.question:
             return hashlib.blake2b(repr(self.question).encode(), digest_size=8).hexdigest()
-        code = self.function.__code__
-        file = inspect.getsourcefile(self.function)
+        function = inspect.unwrap(self.function)
+        code, file = function.__code__, inspect.getsourcefile(function)
         source = Path(file).read_bytes() if file and Path(file).is_file() else b""
         parts = (self.name, self.options, source or (code.co_code, code.co_consts, code.co_names))
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
@@ -147,6 +147,9 @@ def as_scorer(function: Callable[..., Any], **declared: Any) -> Scorer:
     """Return the scorer of a function; a scorer is returned as it is."""
     if isinstance(function, Scorer):
         return function
+    inner = inspect.unwrap(function)
+    if not (inspect.isfunction(inner) or inspect.ismethod(inner)):
+        raise DeclarationError(f"{function!r} is no scorer: write a function with 'def'.")
     name = function.__name__
     if problem := name_problem(name):
         raise DeclarationError(f"The scorer {_place(function)}: {problem} Name it differently.")
@@ -155,6 +158,9 @@ def as_scorer(function: Callable[..., Any], **declared: Any) -> Scorer:
     inputs, defaults, options = [], {}, {}
     for one in inspect.signature(function).parameters.values():
         if one.kind is one.KEYWORD_ONLY:
+            if one.default is one.empty:
+                what = f"its setting {one.name!r} needs a default, such as {one.name}=1."
+                raise DeclarationError(f"The scorer {_place(function)}: {what}")
             options[one.name] = one.default
         elif one.kind is one.POSITIONAL_OR_KEYWORD:
             inputs.append(one.name)
@@ -185,7 +191,7 @@ def scorers_in(module: Any) -> Iterator[Scorer]:
 
 
 def _place(function: Callable[..., Any]) -> str:
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     return f"{function.__name__} ({code.co_filename}, line {code.co_firstlineno})"
 
 

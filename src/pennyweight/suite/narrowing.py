@@ -78,10 +78,11 @@ class Narrowing:
         for name, path in short.items():
             if (value := given.pop(name, None)) is not None:
                 changes[path or name] = value
-        if given.get("tasks") is not None and not given["tasks"]:
-            raise UsageError("'tasks' names no task, so there is nothing to run.")
+        for name in _LISTS:
+            if given.get(name) is not None and not given[name]:
+                raise UsageError(f"{name!r} names no {name[:-1]}, so there is nothing to run.")
         values: dict[str, Any] = {
-            **{n: _names(v) for n in _LISTS if (v := given.pop(n, None)) is not None},
+            **{n: _names(n, v) for n in _LISTS if (v := given.pop(n, None)) is not None},
             **{n: v for n in ("limit", "sample", "seed") if (v := given.pop(n, None)) is not None},
         }
         if given:
@@ -93,8 +94,8 @@ class Narrowing:
 
     def _check(self) -> None:
         for name, value in (("limit", self.limit), ("sample", self.sample)):
-            if value is not None and value < 1:
-                raise UsageError(f"{name} {value}: at least 1 task has to be tried.")
+            if value is not None and not (isinstance(value, int) and value >= 1):
+                raise UsageError(f"{name} {value!r}: it must be a whole number of at least 1.")
         if self.limit is not None and self.sample is not None:
             raise UsageError(
                 "'limit' takes the first tasks and 'sample' random ones; use one of them."
@@ -133,7 +134,13 @@ class Narrowing:
 
     def is_part(self, tasks: int, runs: int) -> bool:
         """Whether so many tasks, tried so often, are less than the suite's file asks for."""
-        return tasks < (self.of_tasks or 0) or runs < (self.of_runs or 0)
+        fewer = tasks < (self.of_tasks or 0) or runs < (self.of_runs or 0)
+        return fewer or self.replaces_tasks
+
+    @property
+    def replaces_tasks(self) -> bool:
+        """Whether the tasks are not those of the suite's file."""
+        return any(path.split(".")[0] == "tasks" for path in self.changes)
 
     @property
     def only_limits(self) -> bool:
@@ -196,9 +203,10 @@ class Narrowing:
 _LISTS = ("tasks", "subjects", "tiers", "models")
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _names(kind: str, given: Any) -> tuple[str, ...]:
     alone = isinstance(given, str) or callable(given)
-    return tuple(dict.fromkeys(model_name(one) for one in ([given] if alone else given)))
+    name = model_name if kind == "models" else str
+    return tuple(dict.fromkeys(name(one) for one in ([given] if alone else given)))
 
 
 def _picked(kind: str, wanted: Sequence[str], given: Sequence[Any], path: str) -> tuple[Any, ...]:
@@ -249,6 +257,8 @@ def change_words(settings: Mapping[str, Any]) -> str:
 
 
 def _fewer(one: Narrowing, tasks: int, runs: int) -> Iterator[str]:
+    if one.replaces_tasks:
+        yield "other tasks than its suite's file"
     if one.of_tasks is not None and tasks < one.of_tasks:
         share = f"{tasks:,} of {plural(one.of_tasks, 'task')}"
         if one.sample:
