@@ -156,3 +156,12 @@ def test_the_real_exports_give_what_promptfoo_reports(name: str) -> None:
         assert cost == pytest.approx(prompt["metrics"]["cost"])
     (both,) = notes_of(path)
     assert f"{theirs['pass_rate_shown_percent']} %" in both
+
+
+def test_aliases_that_stand_for_gigabytes_are_refused(tmp_path: Path) -> None:
+    lines = ["evalId: e", "results:", "  version: 3", "  a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    path = tmp_path / "x.yaml"
+    path.write_text("\n".join([*lines, "  results: [*a8]"]))
+    with pytest.raises(InputError, match="aliases stand for too much"):
+        records(path)

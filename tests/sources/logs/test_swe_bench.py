@@ -53,11 +53,18 @@ def test_an_instance_is_a_record(tmp_path: Path) -> None:
     assert any("divides by all 6 instances" in note for note in notes_of(tmp_path))
 
 
-def test_reports_of_instances_are_enough_and_predictions_are_not(tmp_path: Path) -> None:
+def test_reports_of_instances_are_enough_and_predictions_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written(tmp_path)
     (tmp_path / "lab__fixer.run-1.json").unlink()
     (row,) = records(tmp_path)
     assert (row["run"], row["subject"], row["passed"]) == ("run-1", "lab/fixer", True)
+    monkeypatch.chdir(tmp_path / "logs/run_evaluation/run-1/lab__fixer/a")
+    (same,) = records(Path("report.json"))
+    assert [same[name] for name in ("run", "subject", "task_id", "passed")] == [
+        row[name] for name in ("run", "subject", "task_id", "passed")
+    ]
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "predictions.jsonl").write_text('{"instance_id": "a", "model_patch": "x"}\n')

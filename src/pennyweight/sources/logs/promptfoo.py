@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ from pennyweight.sources.peek import Peek
 
 MAX_YAML = 64 << 20
 """The largest YAML file that is read: it has to be loaded as a whole, and slowly."""
+_MAX_VALUES = 5_000_000
+"""The most values of a YAML file, aliases written out."""
 _ASSERTION, _BROKEN = 1, 2
 _ORDER = (".json", ".yaml", ".yml", ".jsonl")
 """Of several forms of the same results, the first is read: JSONL has no summary."""
@@ -103,11 +106,24 @@ def _yaml(path: Path, about: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError([f"{path}: not YAML that can be read: {reason}."]) from error
+    if _expanded(whole, {}) > _MAX_VALUES:
+        raise InputError([f"{path}: its aliases stand for too much; export the results as JSON."])
     whole = mapping(whole)
     results = mapping(whole.get("results"))
     about |= {"run": whole.get("evalId"), "rest": whole}
     for number_, result in enumerate(items(results.get("results")), 1):
         yield f"result {number_}", result
+
+
+def _expanded(value: Any, known: dict[int, float]) -> float:
+    """Count the values with every alias written out; infinite if one contains itself."""
+    if not isinstance(value, dict | list):
+        return 1 + len(value) / 100 if isinstance(value, str) else 1
+    if id(value) not in known:
+        known[id(value)] = math.inf
+        inside = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_expanded(one, known) for one in inside)
+    return known[id(value)]
 
 
 def _row(result: Mapping[str, Any], run: str, log: Log) -> Row:

@@ -40,7 +40,7 @@ def read(log: Log) -> Iterator[Row]:
     for path in log.files:
         kinds[_kind(path)].append(path)
     patches = dict(_patches(kinds["predictions"]))
-    instances = {path.parent.name: path for path in kinds["instance"]}
+    instances = {path.parent.name: path for path in map(Path.resolve, kinds["instance"])}
     if not kinds["report"] and not instances:
         what = "predictions of SWE-bench without their report"
         raise InputError([f"{log.path}: {what}; run the evaluation, and name its folder."])
