@@ -113,7 +113,7 @@ KILLED = """
     from pennyweight.models.model import Message, Request
     from pennyweight.suite.values import Agent
     mark, sandbox = sys.argv[1:]
-    line = 'setsid sh -c "sleep 600; echo {0}" & echo {0} > begun; sleep 600'.format(mark)
+    line = 'setsid sh -c "sleep 600; echo {0}" & echo {0} > begun; sleep 600; :'.format(mark)
     agent = Agent((line,), shell=True, sandbox=sandbox)
     asyncio.run(CommandAgent("a", agent).call(Request((Message("user", mark),))))
 """
