@@ -47,6 +47,10 @@ ROW = {
 
 
 HOLDS = [
+    {"at_least": {"share": 0.5, "parts": [{"contains": "way"}, {"contains": "giraffe"}]}},
+    {"at_least": {"share": 0.6, "parts": [{"regex": "way", "weight": 2}, {"length": {"min": 99}}]}},
+    {"equals": {"text": "Your REFUND of 1,019.50 € is on its way.\n", "exact": True}},
+    {"starts_with": {"text": "Your R", "exact": True}},
     {"contains": "refund"},
     {"contains": {"any": ["zebra", "way"]}},
     {"contains": {"all": ["refund", "WAY"]}},
@@ -84,6 +88,9 @@ HOLDS = [
 
 
 HOLDS_NOT = [
+    {"at_least": {"share": 0.6, "parts": [{"contains": "way"}, {"contains": "giraffe"}]}},
+    {"equals": {"text": "Your REFUND of 1,019.50 € is on its way.", "exact": True}},
+    {"starts_with": {"text": "your r", "exact": True}},
     {"equals": "refund"},
     {"contains": "giraffe"},
     {"contains": {"text": "refund", "case": True}},

@@ -1,11 +1,14 @@
 """Behaviours as a suite writes them."""
 
+import json
+
 import jsonschema
 import pytest
 
 from checks.samples import HOLDS, HOLDS_NOT, opposite
 from pennyweight.checks.attempt import AttemptView
-from pennyweight.checks.behaviour import definitions, read_behaviour
+from pennyweight.checks.behaviour import definitions, read_behaviour, stored_behaviour
+from pennyweight.checks.declaration import CheckResult
 from pennyweight.errors import UsageError
 
 
@@ -37,6 +40,9 @@ from pennyweight.errors import UsageError
         ({"python": "json:nothing"}, "not known"),
         ({"tool_args": {"args": {}}}, "needs 'tool'"),
         ({"refusal": "no"}, "takes no value"),
+        ({"at_least": 0.5}, "needs 'parts'"),
+        ({"at_least": {"share": 0.5, "parts": [{"contians": "x"}]}}, "Did you mean 'contains'"),
+        ({"at_least": {"share": 0.5, "parts": [{"contains": "x", "weight": -1}]}}, "at least 0"),
         ("contains", "exactly one of"),
         ("", "a check"),
         (7, "a check"),
@@ -73,3 +79,30 @@ def test_editors_accept_what_is_read(behaviour):
 )
 def test_editors_refuse_what_is_refused(behaviour):
     assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(behaviour)
+
+
+def test_parts_are_decided_by_others_and_a_part_that_makes_no_difference_may_be_open():
+    sentence = {"judge": "It is polite.", "weight": 2}
+    share = {
+        "share": 0.5,
+        "parts": [sentence, {"contains": "way"}, {"contains": "no", "weight": 0}],
+    }
+    polite = read_behaviour({"at_least": share})
+    asked, _, _ = polite.leaves()
+    reply = AttemptView({"response": "On its way."})
+    assert polite.verdict(reply, {}).holds is None
+    assert polite.verdict(reply, {asked.mark: CheckResult(True, "yes")}).holds is True
+    assert polite.verdict(reply, {asked.mark: CheckResult(False, "no")}).holds is False
+    enough = read_behaviour({"at_least": {**share, "share": 0.3}})
+    assert enough.verdict(reply, {}).holds is True
+
+
+def test_a_stored_part_never_loads_code(tmp_path, monkeypatch):
+    (tmp_path / "loud_part.py").write_text("raise SystemExit('loaded')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = json.dumps(
+        {"at_least": {"share": 1, "parts": [{"python": "loud_part:f"}, {"contains": "a"}]}}
+    )
+    stored = stored_behaviour(json.loads(text))
+    assert [leaf.key for leaf in stored.leaves()] == ["python", "contains"]
+    assert stored.verdict(AttemptView({"response": "a"}), {}).holds is None

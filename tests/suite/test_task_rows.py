@@ -116,3 +116,16 @@ def test_mistakes_in_a_yaml_file_of_tasks(write):
         "t.yaml, line 2: not YAML: a tab cannot indent YAML; use spaces."
     ]
     assert problems("- {id: x}\n")[0].startswith("t.yaml, line 1: task 'x' has no input")
+
+
+def test_columns_are_made_from_others(write):
+    made = (
+        "{target: \"{{ solution.split('#')[-1] }}\", choices: '{{ [a, b] }}', input: 'Q: {{ q }}'}"
+    )
+    rows = '{"q": "x", "solution": "1 # 2", "a": "one", "b": 2}\n'
+    text = f"suite: s\ntasks: {{from: t.jsonl, make: {made}}}\nsubjects: [m]\n"
+    (task,) = load_suite(write(text, t_jsonl=rows)).tasks
+    assert (task.input, task.target, task.extra["choices"]) == ("Q: x", " 2", ["one", 2])
+    wrong = write(text.replace("[a, b]", "nothing.x"), t_jsonl=rows)
+    (mistake,) = mistakes(wrong)
+    assert "t.jsonl, line 1: make: choices: " in mistake

@@ -27,6 +27,14 @@ def found(rule, text):
     return both(rule, text)[0]
 
 
+def test_the_last_match_of_a_pattern_is_the_answer():
+    text = "So 12, or rather 109. It costs $5"
+    assert both({"last_regex": "[0-9]+"}, text) == ("5", "So 12, or rather 109. It costs $")
+    assert found({"last_regex": "rather ([0-9]+)"}, text) == "109"
+    assert found({"last_regex": "x"}, text) is None
+    assert found({"regex": "[0-9]+"}, text) == "12"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

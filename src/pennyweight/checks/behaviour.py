@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from pennyweight.checks import CHECKS
@@ -56,6 +57,23 @@ class Behaviour:
         said = json.dumps([self.key.removeprefix(NOT), self.value, self.of], sort_keys=True)
         return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
+    @property
+    def parts(self) -> tuple[WeightedPart, ...]:
+        """The behaviours that it combines, if it is about others."""
+        if self.problem or self.check.by != "parts":
+            return ()
+        if "parts" not in self._known:
+            self._known["parts"] = parts_of(self.value["parts"])
+        parts: tuple[WeightedPart, ...] = self._known["parts"]
+        return parts
+
+    def leaves(self) -> Iterator[Behaviour]:
+        """Yield the behaviours that decide it: its parts and theirs, or itself."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.behaviour.leaves()
+
     def plain(self) -> dict[str, Any]:
         """Return it as plain data, which `read_behaviour` reads."""
         own = {"name": self.name, self.key: self.value}
@@ -77,6 +95,9 @@ class Behaviour:
             if forbidden != negated and not found.holds:
                 thoughts = attempt.at(self.of, whole=True).text != attempt.at(self.of).text
                 found = self._worse(found, self.run(attempt, whole=True)) if thoughts else found
+        elif self.check.by == "parts":
+            share = self.check.read(self.value)["share"]
+            found = share_that_holds(share, self.parts, attempt, given, forbidden ^ negated)
         else:
             found = given.get(self.mark, CheckResult(None, _WAITING[self.check.by]))
         return found.negated() if negated else found
@@ -107,7 +128,55 @@ def read_behaviour(given: Any) -> Behaviour:
     """
     behaviour = _parsed(given)
     behaviour.check.read(behaviour.value)
+    if behaviour.check.by == "parts":
+        for part in behaviour.value["parts"]:
+            read_behaviour(_split_weight(part)[0])
     return behaviour
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPart:
+    """A behaviour that others are combined with, and how much it counts."""
+
+    behaviour: Behaviour
+    weight: float = 1.0
+
+
+def parts_of(given: Sequence[Any]) -> tuple[WeightedPart, ...]:
+    """Read behaviours with weights; code that they name is not loaded."""
+    split = map(_split_weight, given)
+    return tuple(WeightedPart(stored_behaviour(one), weight) for one, weight in split)
+
+
+def _split_weight(given: Any) -> tuple[Any, float]:
+    if not isinstance(given, Mapping) or "weight" not in given:
+        return given, 1.0
+    weight = given["weight"]
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < inf:
+        raise UsageError(f"weight must be a number of at least 0, not {weight!r}.")
+    return {key: value for key, value in given.items() if key != "weight"}, float(weight)
+
+
+def share_that_holds(
+    share: float,
+    parts: Sequence[WeightedPart],
+    attempt: AttemptView,
+    given: Mapping[str, CheckResult],
+    forbidden: bool = False,
+) -> CheckResult:
+    """Decide whether enough parts hold; None if undecided parts make the difference."""
+    found = [(part, part.behaviour.verdict(attempt, given, forbidden=forbidden)) for part in parts]
+    total = sum(part.weight for part in parts)
+    sure = sum(part.weight for part, one in found if one.holds)
+    possible = sure + sum(part.weight for part, one in found if one.holds is None)
+    least, most = (value / total if total else 0.0 for value in (sure, possible))
+    holds = True if least >= share else None if most >= share else False
+    missing = [part.behaviour.name for part, one in found if not one.holds]
+    why = f"{least:.0%} hold; at least {share:.0%} is required.".replace("%", " %")
+    why += f" Not: {'; '.join(missing[:5])}." if missing else ""
+    broken = holds is None and any(one.error for _, one in found)
+    evidence = tuple(excerpt for _, one in found for excerpt in one.evidence)
+    return CheckResult(holds, why, evidence[:10], error=broken)
 
 
 def _parsed(given: Any) -> Behaviour:
@@ -144,6 +213,8 @@ def stored_behaviour(given: Any) -> Behaviour:
         behaviour = _parsed(given)
         if behaviour.check.by != "code":
             behaviour.check.read(behaviour.value)
+        if behaviour.check.by == "parts":
+            parts_of(behaviour.value["parts"])
         return behaviour
     except UsageError as error:
         table = given if isinstance(given, Mapping) else {}
@@ -181,6 +252,7 @@ def definitions() -> dict[str, Any]:
                 "properties": {
                     "name": {"type": "string", "description": "The name in reports."},
                     "of": {"enum": list(OF), "description": "The text to look at."},
+                    "weight": {"type": "number", "description": "How much a part counts."},
                     **{key: {"$ref": f"#/$defs/{name}"} for key, name in keys.items()},
                 },
                 "additionalProperties": False,

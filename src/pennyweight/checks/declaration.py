@@ -19,8 +19,8 @@ from pennyweight.errors import DeclarationError, UsageError
 from pennyweight.schema.kinds import Kind
 from pennyweight.schema.structs import Field, Struct
 
-By = Literal["record", "code", "judge", "person"]
-"""Who decides: the record itself, code of the user, a judge, or a person."""
+By = Literal["record", "code", "judge", "person", "parts"]
+"""Who decides: the record itself, code of the user, a judge, a person, or other checks."""
 
 MAX_EXCERPT_LENGTH = 300
 """Characters of an excerpt that are stored."""

@@ -7,20 +7,21 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from pennyweight.checks.attempt import AttemptView
 from pennyweight.checks.declaration import CheckResult, Excerpt, check
-from pennyweight.checks.parameters import Anything, Path, Schema
+from pennyweight.checks.parameters import Anything, Path, Schema, one_of
 from pennyweight.errors import UsageError
 from pennyweight.schema.tree import refuse_constant
 from pennyweight.text.rules import regex_problem
-from pennyweight.text.scanning import at_path, json_path
+from pennyweight.text.scanning import at_path, json_path, json_values
 
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
 _NOTHING: Any = object()
+_Where = Annotated[str, one_of("reply", "block", "anywhere")]
 
 
 @check(of_text=True)
@@ -30,20 +31,37 @@ def json(
     *,
     equals: Anything = _NOTHING,
     schema: Schema | None = None,
+    where: _Where = "block",
 ) -> CheckResult:
     """The reply is JSON, fits a `schema`, or has a `path`, optionally with a given value.
 
-    The JSON may be the whole reply or a single code block. A path is written $.order.items[0].
+    The JSON may be the whole reply or a single code block. `where: reply` allows only the whole
+    reply, `where: anywhere` any JSON object or list in it. A path is written $.order.items[0].
 
     >>> json('{"order": {"status": "sent"}}', path="$.order.status", equals="sent").holds
     True
     >>> json("Not today.").why
     'It is not JSON.'
     """
+    result = CheckResult(
+        holds=False, why="It contains no JSON." if where == "anywhere" else "It is not JSON."
+    )
+    for found in _values(attempt.said, where):
+        result = _decided(attempt, found, path, equals, schema)
+        if result.holds:
+            break
+    return result
+
+
+def _decided(
+    attempt: AttemptView,
+    given: tuple[Any, int, int],
+    path: str | None,
+    equals: Any,
+    schema: Mapping[str, Any] | None,
+) -> CheckResult:
     said = attempt.said
-    value, start, end = _value(said)
-    if value is _NOTHING:
-        return CheckResult(holds=False, why="It is not JSON.")
+    value, start, end = given
     evidence = (Excerpt(attempt.of, said[start:end], start, end),)
     if schema is not None and (wrong := _wrong(schema, value)):
         return CheckResult(False, wrong, evidence)
@@ -59,16 +77,20 @@ def json(
     return CheckResult(same, f"{shown.text:.80} is at {path or '$'}.", (shown,))
 
 
-def _value(text: str) -> tuple[Any, int, int]:
-    fence = _FENCE.findall(text)
+def _values(text: str, where: str) -> Iterator[tuple[Any, int, int]]:
+    """Yield the JSON in a text with its position: of the whole, else of the only code block."""
+    if where == "anywhere":
+        yield from json_values(text)
+        return
+    fence = _FENCE.findall(text) if where == "block" else []
     for part in (text, *(fence if len(fence) == 1 else ())):
         try:
             value = _json.loads(part, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             continue
         start = text.index(part)
-        return value, start, start + len(part)
-    return _NOTHING, 0, 0
+        yield value, start, start + len(part)
+        return
 
 
 def same_value(found: Any, wanted: Any) -> bool:

@@ -137,3 +137,7 @@ Command = Annotated[
     ParsedBy(_command, {"type": ["string", "array"]}, "a shell command or a list of words", _WORDS),
 ]
 Anything = Annotated[Any, kinds.Anything()]
+Behaviours = Annotated[
+    Sequence[Any],
+    _many(kinds.AnyOf((kinds.Text(filled=True), MapOf(kinds.Anything()))), "a list of behaviours"),
+]

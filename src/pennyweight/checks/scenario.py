@@ -38,6 +38,12 @@ class Scenario:
             for one in several:
                 yield role, one
 
+    def leaves(self) -> Iterator[tuple[str, Behaviour]]:
+        """Yield every behaviour that decides one of its own, with the role of that one."""
+        for role, one in self.all():
+            for leaf in one.leaves():
+                yield role, leaf
+
     def plain(self) -> dict[str, Any]:
         """Return it as plain data, as a store holds it."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}

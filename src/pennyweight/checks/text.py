@@ -39,17 +39,21 @@ def _whole(attempt: AttemptView, text: str) -> Excerpt:
 
 
 @check(of_text=True)
-def equals(attempt: AttemptView, text: Text, *, case: Flag = False) -> CheckResult:
+def equals(
+    attempt: AttemptView, text: Text, *, case: Flag = False, exact: Flag = False
+) -> CheckResult:
     """The whole text equals `text`.
 
     Surrounding spaces are ignored, and so is case unless `case: true`. Numbers are compared as
-    numbers, so 1,000 equals 1000.
+    numbers, so 1,000 equals 1000. With `exact: true` every character counts.
 
     >>> equals(" Paris ", "paris").holds
     True
     """
     said = attempt.said
-    if case:
+    if exact:
+        same = said == text
+    elif case:
         same = said.strip() == text.strip()
     else:
         both = pl.DataFrame({"said": [said], "text": [text]})
@@ -97,14 +101,27 @@ def _several(
 
 @check(one_of=("text", "any"), of_text=True)
 def starts_with(
-    attempt: AttemptView, text: Edge | None = None, *, any_: Edges = (), case: Flag = False
+    attempt: AttemptView,
+    text: Edge | None = None,
+    *,
+    any_: Edges = (),
+    case: Flag = False,
+    exact: Flag = False,
 ) -> CheckResult:
-    """It begins with a text, or with `any` of several; leading spaces are ignored.
+    """It begins with a text, or with `any` of several.
+
+    Leading spaces are ignored, and so is case unless `case: true`. With `exact: true` every
+    character counts.
 
     >>> starts_with("Dear Ann, …", "dear").holds
     True
     """
-    return _edge(attempt, (text,) if text is not None else any_, r"\A{}", case=case)
+    wanted = (text,) if text is not None else any_
+    if exact:
+        said, of = attempt.said, attempt.of
+        found = [search_text(one, said, of, case=True, form=r"\A{}") for one in wanted]
+        return _several(wanted, found, every_one=False, verb="is there")
+    return _edge(attempt, wanted, r"\A{}", case=case)
 
 
 @check(one_of=("text", "any"), of_text=True)

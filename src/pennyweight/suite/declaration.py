@@ -53,6 +53,7 @@ _PLAIN_SETTINGS = (
     Field("reasoning_effort", _NAME, "The reasoning effort of the model, such as low."),
     Field("response_format", Anything(), "The format of the response, such as a JSON schema."),
     Field("tools", _TOOLS, "Tools that the model may call."),
+    Field("stream", Flag(), "Whether to have replies streamed, which gives `ttft_ms`."),
 )
 
 _OTHER_SETTINGS = (
@@ -263,6 +264,12 @@ DATA = Struct(
     (
         Field("from", _FILE, "A file of tasks, or hf:owner/name.", required=True),
         Field("columns", MapOf(_NAME), "The column of each field of a task, as field: column."),
+        Field(
+            "make",
+            MapOf(_WORDS),
+            "Columns that are made from the others, as name: template. The result for choices is "
+            "read as a list.",
+        ),
         Field("limit", Number(1, whole=True), "The number of tasks to use, from the first."),
         Field("split", _NAME, "The split of a dataset; test, validation or train if missing."),
         Field("config", _NAME, "The configuration of a dataset."),

@@ -246,7 +246,8 @@ class SuiteReader:
         """Open a table of tasks or examples; None if it cannot be read."""
         if "from" not in given:
             return None
-        source = TaskSource(given["from"], self.folder, given.get("split"), given.get("config"))
+        others = map(given.get, ("split", "config", "make"))
+        source = TaskSource(given["from"], self.folder, *others)
         columns: dict[str, str] = given.get("columns", {})
         header: dict[str, None] = {}
         try:

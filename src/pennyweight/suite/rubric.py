@@ -265,7 +265,7 @@ def for_tasks(judging: Judging, tasks: Iterable[Task], scorers: Iterable[Scorer]
 
     Without a rubric, a judge of a suite with sentences or questions of scorers is asked only these.
     """
-    names = {b.check.name for t in tasks if t.scenario for _, b in t.scenario.all()}
+    names = {b.check.name for t in tasks if t.scenario for _, b in t.scenario.leaves()}
     asked = "judge" in names or any(scorer.question for scorer in scorers)
     scores = judging.scores or "judge_score" in names or not asked
     return replace(judging, scores=scores)

@@ -114,10 +114,11 @@ def _behaviours(
         behaviour = _BEHAVIOUR.read(Node.of(one), place, problems)
         if behaviour is WRONG:
             continue
-        if not judged and behaviour.check.name in {"judge", "judge_score"}:
+        asked = [b for b in behaviour.leaves() if b.check.name in {"judge", "judge_score"}]
+        if asked and not judged:
             problems.add(
                 0,
-                f"{place}: {behaviour.name[:60]!r} is for a judge, but the suite has none. "
+                f"{place}: {asked[0].name[:60]!r} is for a judge, but the suite has none. "
                 "Name one under 'judge:', or write a check, such as {contains: refund}.",
             )
         if behaviour.name in {b.name for b in behaviours}:

@@ -134,7 +134,7 @@ thresholds:
 def first_scenarios(model: str = _MODEL) -> dict[str, str]:
     """Return the files of an example suite of scenarios, with a policy."""
     suite = _SCENARIOS.replace(_MODEL, _quoted(model))
-    return {"suite.yaml": suite, "policy.yaml": _POLICY, "suite.schema.json": _schema()}
+    return {"suite.yaml": suite, "policy.yaml": _POLICY, "suite.schema.json": suite_schema()}
 
 
 def _quoted(model: str) -> str:
@@ -142,7 +142,8 @@ def _quoted(model: str) -> str:
     return model if re.fullmatch(r"[\w./-]+(:[\w./-]+)*", model) else json.dumps(model)
 
 
-def _schema() -> str:
+def suite_schema() -> str:
+    """Return the JSON schema of suites, for editors."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -153,5 +154,5 @@ def first_suite(model: str = _MODEL) -> dict[str, str]:
     return {
         "suite.yaml": _SUITE.replace(_MODEL, _quoted(model)),
         "tasks.jsonl": "\n".join(lines) + "\n",
-        "suite.schema.json": _schema(),
+        "suite.schema.json": suite_schema(),
     }

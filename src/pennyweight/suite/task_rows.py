@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import importlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,7 @@ from pennyweight.schema.audit import note_file
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node, TreeError, Written, parse, plain, refuse_constant
 from pennyweight.sources.files import MAX_LINE, STDIN, RecordFile, find_files, open_file, too_long
+from pennyweight.suite.templates import TemplateError, render
 
 HUB = "hf:"
 MAX_BYTES = 256 << 20
@@ -36,6 +38,8 @@ class TaskSource:
     folder: Path
     split: str | None = None
     config: str | None = None
+    make: Mapping[str, str] | None = None
+    """Columns that are made from the others, as templates."""
 
     @property
     def path(self) -> str:
@@ -56,6 +60,16 @@ def read_rows(
 
     `header` receives the names of all columns if the file states them before its rows.
     """
+    own, rows = _read(source, problems, header)
+    if not source.make:
+        return own, rows
+    header |= dict.fromkeys(source.make) if header else {}
+    return own, _with_made(rows, source.make, own)
+
+
+def _read(
+    source: TaskSource, problems: Problems, header: dict[str, None]
+) -> tuple[Problems, Iterable[Row]]:
     if not note_file(f"read {source.path}", source.path):
         return problems, ()
     if source.name.startswith(HUB):
@@ -72,6 +86,41 @@ def read_rows(
         pass
     own = problems.within(source.path, "row" if format_ == "parquet" else "line")
     return own, _file_rows(file, own, header)
+
+
+def _with_made(rows: Iterable[Row], make: Mapping[str, str], problems: Problems) -> Iterator[Row]:
+    """Add the columns that are made from others."""
+    for place, row in rows:
+        if not isinstance(row, dict):
+            yield place, row
+            continue
+        made = {}
+        for name, template in make.items():
+            try:
+                text = render(template, row)
+            except TemplateError as error:
+                problems.add(place, f"make: {name}: {error}")
+                if error.exceeded:
+                    return
+                continue
+            made[name] = listed_choices(text) if name == "choices" else text
+        yield place, {**row, **made}
+
+
+def listed_choices(text: str) -> Any:
+    """Read a list that a template wrote, as JSON or as Python writes it; else return the text.
+
+    >>> listed_choices("['a', 'b']"), listed_choices("a")
+    (['a', 'b'], 'a')
+    """
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, list | tuple):
+            return list(value)
+    return text
 
 
 def _file_rows(file: RecordFile, problems: Problems, header: dict[str, None]) -> Iterator[Row]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 
 from pennyweight.errors import unknown
@@ -297,9 +298,11 @@ def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:
     names = {
         kind: [f.name for f in fields(kind) if f.name not in derived] for kind in (Task, Example)
     }
+    values_of = {kind: attrgetter(*own) for kind, own in names.items()}
     rows: Iterable[Task | Example] = chain(tasks, examples)
     for one in rows:
-        values = {name: getattr(one, name) for name in names[type(one)]}
+        kind = type(one)
+        values = dict(zip(names[kind], values_of[kind](one), strict=True))
         if isinstance(one, Task) and one.work:
             values["work"] = one.work.identity()
         digest.update(encode(values).encode())

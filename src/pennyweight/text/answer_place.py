@@ -95,6 +95,11 @@ def _regex(text: str, answer: str, pattern: str) -> Span | None:
     return None if before is None else _after(text, answer, len(before))
 
 
+def _last_regex(text: str, answer: str, pattern: str) -> Span | None:
+    before = extract.before(pl.Series([text]), extract.AnswerRule("last_regex", pattern))[0]
+    return None if before is None else _after(text, answer, len(before))
+
+
 def _last_line(text: str, answer: str, _: str) -> Span | None:
     trimmed = text.rstrip()
     return _after(text, answer, trimmed.rfind("\n") + 1)
@@ -178,6 +183,7 @@ def _value(text: str) -> Decimal | None:
 _PLACES: dict[str, Callable[[str, str, str], Span | None]] = {
     "marker": _marker,
     "regex": _regex,
+    "last_regex": _last_regex,
     "last_line": _last_line,
     "last_number": _last_number,
     "boxed": _boxed,

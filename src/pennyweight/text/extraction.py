@@ -29,16 +29,23 @@ LETTERS = "A-E"
 KINDS: dict[str, str] = {
     "marker": "the rest of the line after the last such marker",
     "regex": "the first match of a regular expression: its first group, or all of it",
+    "last_regex": "the last match of a regular expression: its first group, or all of it",
     "last_line": "the last line that is not blank",
     "last_number": "the last number, without currency and percent signs",
     "boxed": r"what is inside the last \boxed{…}",
     "choice": "the letter of a multiple-choice answer",
     "json": "a value inside JSON in the response, by its path",
 }
-LITERAL = ("regex", "json")
+LITERAL = ("regex", "last_regex", "json")
 """The kinds that define where an answer ends."""
 _DEFAULTS = {"marker": MARKER, "choice": LETTERS}
-_EXAMPLES = {"marker": MARKER, "regex": "'answer: (.*)'", "choice": "A-J", "json": "$.answer"}
+_EXAMPLES = {
+    "marker": MARKER,
+    "regex": "'answer: (.*)'",
+    "last_regex": "'[0-9]+'",
+    "choice": "A-J",
+    "json": "$.answer",
+}
 """The kinds that take a value, each with an example."""
 
 
@@ -73,7 +80,7 @@ class AnswerRule:
             raise UsageError(f"{kind} needs a value, as in {kind}={_EXAMPLES[kind]}.")
         if value and kind not in _EXAMPLES:
             raise UsageError(f"{kind} takes no value; write only {kind!r}.")
-        if kind == "regex":
+        if kind in {"regex", "last_regex"}:
             check_regex(value)
         if kind == "json":
             json_path(value)
@@ -233,6 +240,12 @@ def _regex(text: pl.Series, pattern: str) -> Parts:
     return Parts(found, before)
 
 
+def _last_regex(text: pl.Series, pattern: str) -> Parts:
+    match = text.str.extract_all(pattern).list.last()
+    found = match.str.extract(pattern, 1) if groups(pattern) else match
+    return Parts(found, lambda: _before_last(text, match))
+
+
 def _last_line(text: pl.Series, _: str) -> Parts:
     trimmed = text.str.strip_chars()
     line = trimmed.str.extract_all(r"[^\n]*$").list.first()
@@ -313,6 +326,7 @@ def _before_last(text: pl.Series, sign: pl.Series) -> pl.Series:
 _FINDERS: dict[str, Callable[[pl.Series, str], Parts]] = {
     "marker": _marker,
     "regex": _regex,
+    "last_regex": _last_regex,
     "last_line": _last_line,
     "last_number": _last_number,
     "boxed": _boxed,

@@ -17,6 +17,7 @@ from pennyweight.text.rules import named, rule_schema
 
 KINDS: dict[str, str] = {
     "exact": "the same text, or the same number exactly",
+    "text": "the same text: case counts, and so does how a number is written",
     "numeric": "the same number, within a tolerance if one is given",
     "choice": "the same letter, or the text of the choice",
     "contains": "the answer contains the target",
@@ -147,6 +148,10 @@ _A, _T = pl.col("answer"), pl.col("target")
 
 def _exact(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
     return frame.select(normalize(_A) == normalize(_T)).to_series()
+
+
+def _text(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
+    return frame.select(_A.str.strip_chars() == _T.str.strip_chars()).to_series()
 
 
 _SIGN = r"[$€£¥₹]"
@@ -292,6 +297,7 @@ def _math(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
 
 _MATCHERS: dict[str, Callable[[pl.DataFrame, MatchRule], pl.Series]] = {
     "exact": _exact,
+    "text": _text,
     "numeric": _numeric,
     "choice": _choice,
     "contains": _contains,

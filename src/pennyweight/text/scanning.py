@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pennyweight.errors import UsageError
@@ -88,7 +88,27 @@ class _Number(str):
 _OPENING = re.compile(r"""\{(?=\s{0,99}["}])|\[(?=\s{0,99}["{\[\]\-0-9tfn])""")
 _FENCE = re.compile(r"```\w{0,20}\s{0,20}$")
 _DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_Number)
+_PLAIN = json.JSONDecoder()
 _TRIES = 1_000
+
+
+def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
+    """Yield the JSON objects and lists in a text, each with its start and end.
+
+    Like `last_json` it gives up after a thousand starts of JSON that do not end.
+
+    >>> list(json_values('Sure: {"a": 1}, as {you} asked.'))
+    [({'a': 1}, 6, 14)]
+    """
+    at, tries = 0, 0
+    while tries < _TRIES and (opening := _OPENING.search(text, at)):
+        start = opening.start()
+        try:
+            value, at = _PLAIN.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at, tries = start + 1, tries + 1
+        else:
+            yield value, start, at
 
 
 def last_json(text: str, steps: tuple[str | int, ...]) -> Found | None:
