@@ -63,7 +63,7 @@ def ask(max_tokens=100):
 def test_the_limit_of_a_reply_follows_from_max_tokens(settings, bytes_, monkeypatch):
     limits = []
 
-    async def post(self, path, body, limit):
+    async def post(self, path, body, limit, stream=None):
         limits.append(limit)
         raise CallError("server", "x")
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from io import StringIO
 from typing import Any
 
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
-from pennyweight.models.json_values import add, compact, count, known, object_of, text_of, word
+from pennyweight.models.json_values import (
+    PIECE,
+    add,
+    compact,
+    count,
+    known,
+    object_of,
+    text_of,
+    word,
+)
 from pennyweight.models.model import Message, Reply, Request, Settings, ToolCall, Usage
 
 IGNORES = frozenset({"seed", "logprobs"})
@@ -42,6 +53,11 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
         "thinking": _thinking(wanted.thinking),
     }
     return "/v1/messages", {**known(body), **wanted.extra}
+
+
+def streamed(path: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the path and body of a request for a stream."""
+    return path, {**body, "stream": True}
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
@@ -140,6 +156,67 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
         model=word(body.get("model")),
         latency_ms=latency_ms,
     )
+
+
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""What the deltas of a stream bring pieces of."""
+
+
+class StreamedMessage:
+    """The events of a streamed reply, put together."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._texts: dict[int, StringIO] = {}
+        self.complete = False
+
+    def add(self, event: Any) -> tuple[bool, int]:
+        """Add an event."""
+        kind = event.get("type")
+        if kind == "error":
+            raise _error(502, {}, object_of(event.get("error")), "")
+        if kind == "content_block_delta":
+            name = _DELTAS.get(event["delta"]["type"])
+            piece = text_of(event["delta"][name]) if name else ""
+            self._texts[event["index"]].write(piece)
+            return bool(piece), len(piece)
+        if kind == "content_block_start":
+            block = self._blocks[event["index"]] = dict(event["content_block"])
+            self._texts[event["index"]] = StringIO()
+            return bool(block.get("text") or block.get("name")), len(compact(block)) + 8 * PIECE
+        if kind == "message_start":
+            self._message |= event["message"]
+            self._usage |= known(object_of(event["message"].get("usage")))
+        elif kind == "message_delta":
+            self._message |= known(object_of(event.get("delta")))
+            self._usage |= known(object_of(event.get("usage")))
+        self.complete = self.complete or kind == "message_stop"
+        return False, 0
+
+    def body(self) -> dict[str, Any]:
+        """Return the body as it would have come without streaming."""
+        blocks = [
+            _whole_block(block, self._texts[number].getvalue())
+            for number, block in sorted(self._blocks.items())
+        ]
+        return {**self._message, "content": blocks, "usage": self._usage}
+
+
+streamed_body = StreamedMessage
+
+
+def _whole_block(block: dict[str, Any], text: str) -> dict[str, Any]:
+    name = {"text": "text", "thinking": "thinking"}.get(block["type"])
+    if name:
+        return {**block, name: text_of(block.get(name)) + text}
+    if not text:
+        return block
+    try:
+        return {**block, "input": json.loads(text)}
+    except ValueError:
+        return {**block, "input": text}  # the model wrote no valid JSON, or was cut off
 
 
 def error(status: int, headers: Mapping[str, str], body: bytes) -> CallError:

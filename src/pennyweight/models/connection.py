@@ -7,7 +7,7 @@ import base64
 import ssl
 from contextlib import suppress
 from functools import cache
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -17,9 +17,14 @@ from pennyweight.models.failure import CallError, malformed, too_large
 from pennyweight.models.providers import LOOPBACK
 from pennyweight.models.reply_memory import MAX_BODY, MEMORY, SMALL, Share
 
+if TYPE_CHECKING:
+    from pennyweight.models.stream import EventStream
+
 CONNECT = 30.0
 """Seconds to wait for a connection to open."""
 MAX_HEAD = 256 * 1024
+STREAMED = 16
+"""How many times as large a stream may be as what is kept of it: an event repeats a lot."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -29,7 +34,8 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.reusable = False
+        self.reusable = self.is_stream = False
+        self._stream: EventStream | None = None
         self._max_body = MAX_BODY
         self._share: Share | None = None
         self._transport: asyncio.Transport | None = None
@@ -42,12 +48,19 @@ class Connection(asyncio.Protocol):
         self._whole = self._begun = self._bodiless = False
 
     async def exchange(
-        self, data: bytes, left: float, max_body: int = MAX_BODY, *, bodiless: bool = False
+        self,
+        data: bytes,
+        left: float,
+        max_body: int = MAX_BODY,
+        stream: EventStream | None = None,
+        *,
+        bodiless: bool = False,
     ) -> bytes:
         """Send a request and return the body of the response. Raise CallError if there is none.
 
-        `left` is the number of seconds it may take. Only a response to CONNECT has no body: what
-        follows its head is not HTTP.
+        `left` is the number of seconds it may take. A `stream` reads the events of a response as
+        they arrive, unless it is an error or JSON; `is_stream` says if it did. Only a response to
+        CONNECT has no body: what follows its head is not HTTP.
         """
         assert self._transport is not None
         loop = asyncio.get_running_loop()
@@ -55,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._size = self._head = 0
         self.reusable = self._whole = self._begun = False
         self._bodiless, self._max_body = bodiless, max_body
+        self._stream, self.is_stream = stream, False
         self._parser = httptools.HttpResponseParser(self)
         self._waiter = loop.create_future()
         if self._transport.is_closing():
@@ -69,7 +83,7 @@ class Connection(asyncio.Protocol):
                 MEMORY.give_back(share)
             raise
         finally:
-            self._waiter = None  # it holds the body
+            self._waiter = self._stream = None  # they hold the body
             if not self.reusable:
                 self.close()
 
@@ -154,6 +168,8 @@ class Connection(asyncio.Protocol):
         assert self._parser is not None
         self.status = self._parser.get_status_code()
         self._begun = self.status >= 200
+        if self._stream is not None and self.status == 200:
+            self.is_stream = not self._is_json()
         if self._bodiless and self._begun:
             self.reusable = True
             self._done()
@@ -161,18 +177,37 @@ class Connection(asyncio.Protocol):
     def on_body(self, data: bytes) -> None:
         """Store a part of the body, up to the size limit."""
         self._size += len(data)
-        if self._size > self._max_body:
+        held = self._size if self._stream is None else self._read_events(data)
+        if held > self._max_body:
             self._reject(too_large(self._max_body))
-        if self._size > SMALL and self._share is None:
+        if held > SMALL and self._share is None:
             self._share = Share(self._max_body, self._resume)
             if not MEMORY.request(self._share) and self._transport is not None:
                 self._transport.pause_reading()
+        if self.is_stream:
+            return
         if not self._body:
             self._body = data
             return
         if isinstance(self._body, bytes):
             self._body = bytearray(self._body)
         self._body += data
+
+    def _read_events(self, data: bytes) -> int:
+        """Read events, and return how many bytes are held of the body so far."""
+        if not self.is_stream or self._stream is None:
+            return self._size
+        if self._size > STREAMED * self._max_body:
+            self._reject(too_large(STREAMED * self._max_body))
+        try:
+            self._stream.feed(data)
+        except CallError as wrong:
+            self._reject(wrong)
+        return self._stream.held
+
+    def _is_json(self) -> bool:
+        kind, packed = (self.headers.get(f"content-{n}", "").lower() for n in ("type", "encoding"))
+        return "json" in kind or packed not in {"", "identity"}
 
     def _resume(self) -> None:
         """Read on, now that there is memory for the rest of the body."""

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
 from pennyweight.models.json_values import (
+    PIECE,
     add,
     compact,
     count,
@@ -46,6 +47,11 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
         "tools": [{"functionDeclarations": tools}] if tools else None,
     }
     return f"/models/{quote(model)}:generateContent", {**known(body), **wanted.extra}
+
+
+def streamed(path: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the path and body of a request for a stream."""
+    return path.replace(":generateContent", ":streamGenerateContent?alt=sse"), body
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
@@ -165,6 +171,50 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
         model=model,
         latency_ms=latency_ms,
     )
+
+
+class StreamedContent:
+    """The events of a streamed reply, put together; only the first candidate is kept."""
+
+    def __init__(self) -> None:
+        self._top: dict[str, Any] = {}
+        self._candidate: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._parts: list[dict[str, Any]] = []
+        self._chosen: list[Any] = []
+        self.complete = False
+
+    def add(self, event: Any) -> tuple[bool, int]:
+        """Add an event, which has the format of a reply."""
+        if event.get("error"):
+            raise _error(502, {}, object_of(event["error"]), "")
+        self._top |= {n: event[n] for n in ("modelVersion", "promptFeedback") if event.get(n)}
+        self._usage |= object_of(event.get("usageMetadata"))
+        blocked = object_of(self._top.get("promptFeedback")).get("blockReason")
+        candidate: dict[str, Any] = next(
+            (c for c in event.get("candidates") or () if not c.get("index")), {}
+        )
+        self._candidate |= {n: candidate[n] for n in ("finishReason",) if candidate.get(n)}
+        self.complete = bool(blocked) or bool(self._candidate)
+        parts = (candidate.get("content") or {}).get("parts") or []
+        self._parts += parts
+        chosen = (candidate.get("logprobsResult") or {}).get("chosenCandidates") or []
+        self._chosen += chosen
+        kept = sum(len(compact(one)) + 4 * PIECE for one in (*parts, *chosen))
+        return any(part.get("text") or "functionCall" in part for part in parts), kept
+
+    def body(self) -> dict[str, Any]:
+        """Return the body as it would have come without streaming."""
+        usage = {"usageMetadata": self._usage} if self._usage else {}
+        if not self._candidate and not self._parts:
+            return {**self._top, **usage}
+        candidate = {**self._candidate, "content": {"parts": self._parts}}
+        if self._chosen:
+            candidate["logprobsResult"] = {"chosenCandidates": self._chosen}
+        return {**self._top, **usage, "candidates": [candidate]}
+
+
+streamed_body = StreamedContent
 
 
 def _blocked(

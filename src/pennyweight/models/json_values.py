@@ -9,6 +9,8 @@ from typing import Any
 
 MAX_TOKENS = 2**40
 """No call has more, and a store can sum millions of such counts."""
+PIECE = 64
+"""Bytes of memory that a piece of a streamed reply needs besides its text."""
 
 
 def count(value: Any) -> int | None:

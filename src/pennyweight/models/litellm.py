@@ -17,6 +17,8 @@ from pennyweight.models.model import Model, Reply, Request
 class LiteLLMModel(Model):
     """A model that litellm calls. litellm reads the key from the environment."""
 
+    ignores = frozenset({"stream"})
+
     def __init__(self, model: str, timeout: float) -> None:
         if find_spec("litellm") is None:
             raise UsageError(f"litellm/{model} needs the package litellm: pip install litellm.")

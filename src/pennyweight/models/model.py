@@ -51,7 +51,8 @@ class Settings:
 
     `tools` are objects with `name`, `description` and `parameters` (a JSON schema). `schema` is a
     JSON schema that the output must satisfy. `thinking` is a budget in tokens (0: none) or a level
-    such as `low`. `extra` goes into the body of the request as it is.
+    such as `low`. With `stream` the reply comes piece by piece, which tells when the first came.
+    `extra` goes into the body of the request as it is.
     """
 
     temperature: float | None = None
@@ -63,6 +64,7 @@ class Settings:
     tools: tuple[Mapping[str, Any], ...] = ()
     schema: Mapping[str, Any] | None = None
     thinking: int | str | None = None
+    stream: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -115,6 +117,8 @@ class Request:
         """Return the request as plain data, with what identifies its workspace."""
         values = asdict(replace(self, work=None))
         del values["work"]
+        if not self.settings.stream:  # it does not change what is answered
+            del values["settings"]["stream"]
         if not self.label:
             del values["label"]
         if self.work and any(identity := self.work.identity()):
@@ -145,6 +149,7 @@ class Reply:
     `status` is `timeout` or `budget` if the subject itself exceeded a limit. An agent also reports
     whether its result `passed`, its own cost, and its `work`: exit code, output and diff.
     `reported` is the kind of a failure that it reported in an earlier try of the same attempt.
+    `ttft_ms` is the time until the first output of a streamed reply, thinking included.
     """
 
     text: str
@@ -162,6 +167,7 @@ class Reply:
     cost_usd: float | None = None
     work: Mapping[str, Any] | None = None
     reported: str | None = None
+    ttft_ms: float | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the reply as plain data."""

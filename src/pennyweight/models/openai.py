@@ -8,11 +8,13 @@ the text, DeepSeek's `prompt_cache_hit_tokens`, and xAI's separate count of reas
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import StringIO
 from typing import Any
 
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
 from pennyweight.models.json_values import (
+    PIECE,
     compact,
     count,
     known,
@@ -29,6 +31,8 @@ IGNORES: frozenset[str] = frozenset()
 _TRUNCATED = {"length", "max_tokens", "model_length", "max_output_tokens"}
 _REFUSED = {"content_filter", "refusal"}
 _EXCUSED = _TRUNCATED | _REFUSED
+_TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
+"""The texts of a message, which a stream brings in pieces."""
 _OTHER_CONTENT = ("tool_calls", "function_call", "refusal", "reasoning", "reasoning_content")
 """A message with one of these may lack content."""
 
@@ -57,6 +61,14 @@ def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str
         "reasoning_effort": None if wanted.thinking is None else _effort(wanted.thinking),
     }
     return "/chat/completions", {**known(body), **wanted.extra}
+
+
+def streamed(path: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the path and body of a request for a stream; `stream_options: null` omits those."""
+    asked = {"stream": True, "stream_options": {"include_usage": True}, **body}
+    if asked["stream_options"] is None:
+        del asked["stream_options"]
+    return path, asked
 
 
 def most_output(body: Mapping[str, Any]) -> int | None:
@@ -134,6 +146,89 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
         model=word(body.get("model")),
         latency_ms=latency_ms,
     )
+
+
+class StreamedChat:
+    """The chunks of a streamed reply, put together; only the first choice is kept."""
+
+    def __init__(self) -> None:
+        self._top: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {}
+        self._texts: dict[str, StringIO] = {}
+        self._parts: list[Any] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+        self._logprobs: list[dict[str, Any]] | None = None
+        self.complete = False
+
+    def add(self, event: Any) -> tuple[bool, int]:
+        """Add a chunk."""
+        if event.get("error"):
+            raise _reported(event["error"])
+        self._top |= {n: event[n] for n in ("model", "usage") if event.get(n)}
+        choice = next((c for c in event.get("choices") or () if not c.get("index")), None)
+        if choice is None:
+            return False, 0
+        if choice.get("finish_reason") == "error" or choice.get("error"):
+            raise _reported(choice.get("error") or {})
+        self._choice |= {n: choice[n] for n in ("finish_reason",) if choice.get(n)}
+        self.complete = "finish_reason" in self._choice
+        delta = choice.get("delta") or {}
+        sizes = [self._more(n, delta[n]) for n in _TEXTS if delta.get(n) is not None]
+        sizes += [self._call(call) for call in delta.get("tool_calls") or ()]
+        for one in object_of(choice.get("logprobs")).get("content") or ():
+            self._logprobs = self._logprobs or []
+            self._logprobs.append({n: one[n] for n in ("token", "logprob")})
+            sizes.append(len(one["token"]) + PIECE)
+        return any(sizes), sum(sizes)
+
+    def _more(self, name: str, piece: Any) -> int:
+        """Add a piece of a text, or parts of a content, as Mistral's thinking has."""
+        if name == "content" and (isinstance(piece, list) or self._parts):
+            parts = piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
+            self._parts += parts
+            return sum(len(compact(part)) + PIECE for part in parts)
+        self._texts.setdefault(name, StringIO()).write(piece)
+        return len(piece)
+
+    def _call(self, piece: Mapping[str, Any]) -> int:
+        """Add a piece of a tool call; some servers do not number the calls."""
+        number, function = piece.get("index"), object_of(piece.get("function"))
+        if number is None:
+            number = len(self._calls) if piece.get("id") else max(0, len(self._calls) - 1)
+        is_new = number not in self._calls
+        call = self._calls.setdefault(number, {"id": None, "name": None, "arguments": StringIO()})
+        call["id"] = call["id"] or piece.get("id")
+        call["name"] = call["name"] or function.get("name")
+        written = function.get("arguments") or ""
+        written = written if isinstance(written, str) else compact(written)
+        call["arguments"].write(written)
+        return len(written) + (len(call["name"] or "") + 8 * PIECE if is_new else 0)
+
+    def body(self) -> dict[str, Any]:
+        """Return the body as it would have come without streaming."""
+        if not (self._choice or self._texts or self._parts or self._calls):
+            return {**self._top, "choices": []}
+        calls = [
+            {
+                "id": call["id"],
+                "function": {"name": call["name"], "arguments": call["arguments"].getvalue()},
+            }
+            for _, call in sorted(self._calls.items())
+        ]
+        message: dict[str, Any] = {name: text.getvalue() for name, text in self._texts.items()}
+        if self._parts:
+            first = message.get("content")
+            message["content"] = [
+                *([{"type": "text", "text": first}] if first else []),
+                *self._parts,
+            ]
+        message |= {"tool_calls": calls} if calls else {}
+        logprobs = {"content": self._logprobs} if self._logprobs else None
+        choice = {**self._choice, "message": message, "logprobs": logprobs}
+        return {**self._top, "choices": [choice]}
+
+
+streamed_body = StreamedChat
 
 
 def _reported(error: Any) -> CallError:

@@ -37,7 +37,7 @@ class Prices:
 
     def of(self, subject: Subject) -> Price | None:
         """Return the price of a subject's model."""
-        found = self._found(subject)
+        found = self._known.get(subject.name) or self._found(subject)
         return found if isinstance(found, Price) else None
 
     def why_unknown(self, subject: Subject) -> str:

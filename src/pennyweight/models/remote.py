@@ -11,6 +11,7 @@ from pennyweight.models.keys import Key
 from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.providers import DEFAULT_TIMEOUT
 from pennyweight.models.reply_memory import max_bytes
+from pennyweight.models.stream import EventStream, StreamedBody
 from pennyweight.models.transport import Answer, Transport, parse
 
 
@@ -24,6 +25,12 @@ class Wire(Protocol):
 
     def most_output(self, body: Mapping[str, Any]) -> int | None:
         """Return the maximum number of output tokens of a request; None if it sets no limit."""
+
+    def streamed(self, path: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the path and body of a request for a stream."""
+
+    def streamed_body(self) -> StreamedBody:
+        """Return what puts a stream together to the body of a reply."""
 
     def decode(self, body: Any, latency_ms: float | None = None) -> Reply:
         """Read a reply."""
@@ -55,7 +62,8 @@ class RemoteModel(Model):
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
-        return self._encode(self._model, request)
+        path, body = self._encode(self._model, request)
+        return self._wire.streamed(path, body) if request.settings.stream else (path, body)
 
     def most_output(self, settings: Settings) -> int | None:
         """Return the maximum number of output tokens of a call; None if nothing limits it."""
@@ -64,14 +72,18 @@ class RemoteModel(Model):
 
     async def call(self, request: Request) -> Reply:
         """Answer once."""
-        path, body = self._encode(self._model, request)
+        path, body = self.encode(request)
+        stream = None
+        if request.settings.stream:
+            stream = EventStream(self._wire.streamed_body(), exact="tools" in body)
         try:
             limit = max_bytes(self._wire.most_output(body), logprobs=request.settings.logprobs)
-            answer = self._cleaned(await self._transport.post(path, body, limit))
+            answer = self._cleaned(await self._transport.post(path, body, limit, stream))
             if answer.status != 200:
                 raise self._refused(answer)
             read = parse(answer, exact="tools" in body)
-            return self._wire.decode(read, answer.latency_ms)
+            reply = self._wire.decode(read, answer.latency_ms)
+            return reply if stream is None else replace(reply, ttft_ms=answer.ttft_ms)
         except CallError as wrong:
             failed = self._explained(wrong, path)
         raise failed

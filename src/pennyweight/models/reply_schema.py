@@ -83,6 +83,7 @@ REPLY = Struct(
         ),
         Field("model", _TEXT),
         Field("latency_ms", Number(0, MAX_NUMBER)),
+        Field("ttft_ms", Number(0, MAX_NUMBER)),
         Field("status", OneOf(STATUSES)),
         Field("passed", Flag()),
         Field("cost_usd", Number(0, MAX_NUMBER)),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 import orjson
@@ -20,6 +20,9 @@ from pennyweight.models.failure import malformed, shorten, too_large
 from pennyweight.models.providers import DEFAULT_TIMEOUT
 from pennyweight.models.reply_memory import MAX_BODY, MEMORY, Share, begin_reply, keep
 
+if TYPE_CHECKING:
+    from pennyweight.models.stream import EventStream
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -29,6 +32,7 @@ class Answer:
     headers: Mapping[str, str]
     body: bytes
     latency_ms: float
+    ttft_ms: float | None = None
 
 
 class Transport:
@@ -62,8 +66,13 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport({self._base.geturl()})"
 
-    async def post(self, path: str, body: Any, max_body: int = MAX_BODY) -> Answer:
-        """Send JSON and read the complete response. Every failure is a CallError."""
+    async def post(
+        self, path: str, body: Any, max_body: int = MAX_BODY, stream: EventStream | None = None
+    ) -> Answer:
+        """Send JSON and read the complete response. Every failure is a CallError.
+
+        A `stream` reads the events of a response that has some, and gives its body.
+        """
         begin_reply()
         data = _written(body)
         start = self._starts.get(path) or self._start(path)
@@ -75,7 +84,7 @@ class Transport:
             connection = self._idle.pop()
         else:
             connection = await connect(self._base, self._timeout)
-        received = await connection.exchange(head + data, self._timeout, max_body)
+        received = await connection.exchange(head + data, self._timeout, max_body, stream)
         share = connection.take_share()
         if connection.reusable:
             self._idle.append(connection)
@@ -87,7 +96,11 @@ class Transport:
             keep(share)
         if encoding not in {"", "identity"}:
             received = _unpacked(received, encoding, max_body)
-        return Answer(connection.status, headers, received, (perf_counter() - started) * 1000)
+        latency, first = (perf_counter() - started) * 1000, None
+        if connection.is_stream and stream is not None:
+            received = _written(stream.finish(headers.get("content-type", "")))
+            first = None if stream.first is None else (stream.first - started) * 1000
+        return Answer(connection.status, headers, received, latency, first)
 
     def _start(self, path: str) -> str:
         """Return the part of a request's head that is the same for all calls of a path."""
@@ -148,7 +161,7 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
 
     With `exact`, integers of more than 64 bits stay exact; only tool calls contain such.
     """
-    value = _read(answer.body, exact)
+    value = read_json(answer.body, exact=exact)
     if isinstance(value, dict):
         return value
     kind = shorten(answer.headers.get("content-type", "no content type"))
@@ -156,7 +169,7 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
     raise malformed(f"it is not a JSON object but {kind}, starting with {start!r}.")
 
 
-def _read(body: bytes, exact: bool) -> Any:
+def read_json(body: bytes, *, exact: bool = False) -> Any:
     """Read JSON, falling back to a slower parser for what the fast one rejects, such as NaN."""
     if not exact:
         with suppress(ValueError):
