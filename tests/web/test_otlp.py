@@ -8,8 +8,9 @@ import pytest
 
 from pennyweight.web.access import Access
 from pennyweight.web.guard import Guard
-from sources.logs.test_otel import CHAT, TOOL, span, spans, with_parts
-from web.serving import serving
+from sources.logs.test_otel import CHAT, TOOL, event, span, spans, with_parts
+from sources.logs.test_otel import logs as log_events
+from web.serving import command, serving
 from web.test_rest import until
 
 http = pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
@@ -56,6 +57,15 @@ def read(one):
         yield pair["key"], int(value) if kind == "intValue" else value
 
 
+def measured(server, run):
+    """Wait until a run is scored; return its records."""
+    until(
+        lambda: server.json(f"/api/runs/{run}/digest", headers=SIGNED)[1],
+        lambda digest: digest["current"],
+    )
+    return server.json(f"/api/runs/{run}/records", headers=SIGNED)[1]["records"]
+
+
 @pytest.mark.parametrize(
     ("run", "processor", "compression"),
     [
@@ -75,11 +85,7 @@ def test_traces_of_the_sdk_become_attempts_of_a_run(server, run, processor, comp
     agent(provider, "sum", score=0.0)
     agent(provider, "crash", error="overloaded")
     provider.shutdown()
-    until(
-        lambda: server.json(f"/api/runs/{run}/digest", headers=SIGNED)[1],
-        lambda digest: digest["current"],
-    )
-    found = server.json(f"/api/runs/{run}/records", headers=SIGNED)[1]["records"]
+    found = measured(server, run)
     assert [(r["task_id"], r["attempt"], r["status"], r["passed"]) for r in found] == [
         ("crash", 1, "error", None),
         ("sum", 1, "ok", True),
@@ -106,6 +112,45 @@ def test_json_is_taken_and_the_run_is_named_by_the_service(server):
     assert server.json("/api/runs/shop", headers=SIGNED)[1]["made"] == 1
     assert post(server, body, **SIGNED)[0] == 200  # sent again
     assert server.json("/api/runs/shop", headers=SIGNED)[1]["made"] == 1
+
+
+SUITE = """\
+suite: s
+prompt: "{{ input }}"
+subjects: ["python:told:answer"]
+tasks: [{id: a, input: x, target: "4"}, {id: b, input: y, target: "5"}]
+"""
+
+
+def test_a_run_sends_its_attempts_to_a_server(server, tmp_path):
+    (tmp_path / "told.py").write_text("def answer(text):\n    return 'FINAL_ANSWER: 4'\n")
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    key = {"OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{TOKEN},x-pennyweight-run=ours"}
+    done = command("run", "suite.yaml", "--otel", server.address, folder=tmp_path, env=key)
+    assert f"Sent 2 attempts as traces to {server.address}." in done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    assert TOKEN.encode() not in b"".join(p.read_bytes() for p in tmp_path.rglob("*.db*"))
+    found = measured(server, "ours")
+    assert [(r["task_id"], r["passed"]) for r in found] == [("a", True), ("b", False)]
+
+
+def test_log_events_bring_messages_and_results_before_and_after_the_root_ends(server):
+    headers = {**SIGNED, "X-Pennyweight-Run": "events"}
+    said = event("01", "gen_ai.choice", {"message": {"content": "It is 4."}})
+    asked = event("01", "gen_ai.user.message", {"content": "What is 2 + 2?"})
+    about = {"gen_ai.evaluation.name": "right", "gen_ai.evaluation.score.value": 1.0}
+    result = event("01", "gen_ai.evaluation.result", None, about)
+    body = json.dumps(log_events(asked, said)).encode()
+    assert server.get("/v1/logs", method="POST", body=body, headers={**JSON, **headers})[0] == 200
+    assert post(server, json.dumps(spans(span("01", "", CHAT))).encode(), **headers)[0] == 200
+    body = json.dumps(log_events(result)).encode()
+    assert server.get("/v1/logs", method="POST", body=body, headers={**JSON, **headers})[0] == 200
+    (row,) = measured(server, "events")
+    assert (row["attempt"], row["passed"]) == (1, True)
+    key = quote(json.dumps([row["task_id"], row["subject"], "T0", 1]))
+    whole = server.json(f"/api/runs/events/record?key={key}", headers=SIGNED)[1]["record"]
+    assert (whole["input"], whole["response"]) == ("What is 2 + 2?", "It is 4.")
+    assert server.json("/api/runs/events", headers=SIGNED)[1]["made"] == 1
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,8 @@ class RunKeeper:
     subjects: dict[str, None] = field(default_factory=dict)
     tiers: dict[str, None] = field(default_factory=dict)
     suites: dict[str, None] = field(default_factory=dict)
+    claimed: set[AttemptKey] = field(default_factory=set)
+    """The attempts that records have before they are written."""
 
     @classmethod
     def resumed(cls, store: Store, run: StoredRun) -> RunKeeper:
@@ -137,6 +139,20 @@ class RunKeeper:
             made.subjects.setdefault(key.subject)
             made.tiers.setdefault(key.tier)
         return made
+
+    def claim(self, row: dict[str, Any], known: Sequence[AttemptKey] = ()) -> AttemptKey:
+        """Number a record: as the next attempt, or as the one that it replaces."""
+        if known:
+            key = known[0]
+        else:
+            subject, tier = str(row.get("subject") or "unknown"), str(row.get("tier") or "T0")
+            side = AttemptKey(self.run.id, subject, tier, str(row["task_id"]), 0)
+            made = {one.attempt for one in self.claimed if one._replace(attempt=0) == side}
+            made |= self.seen.get(side[1:4], set())
+            key = side._replace(attempt=max(made, default=0) + 1)
+        self.claimed.add(key)
+        row |= {name: value for name, value in key._asdict().items() if name != "run"}
+        return key
 
     def take(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Write a chunk; nothing of it stays in memory."""
@@ -178,7 +194,10 @@ class RunKeeper:
         task = row["task_id"] or f"record-{self.records}"
         made = self.seen.setdefault((*side, task), set())
         attempt = row["attempt"] or 1
-        if attempt in made:  # in another log
+        if (key := AttemptKey(self.run.id, *side, task, attempt)) in self.claimed:
+            self.claimed.discard(key)
+            self.records -= attempt in made
+        elif attempt in made:  # in another log
             attempt = max(made) + 1
         made.add(attempt)
         self.subjects.setdefault(side[0])

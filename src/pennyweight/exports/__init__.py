@@ -7,4 +7,5 @@ folder; it must not keep all records in memory.
 
 Tested elsewhere:
     export_format.py: tests/exports/test_registry.py
+    spans.py: tests/exports/test_otel.py
 """

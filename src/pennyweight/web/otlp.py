@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from pennyweight.api.pages.live_traces import JSON, PROTOBUF
+from pennyweight.api.pages.live_traces import JSON, LOGS, PROTOBUF, TRACES
 from pennyweight.web.site import Site
 
 MAX_BYTES = 64 << 20
@@ -20,13 +20,23 @@ otlp = APIRouter()
 @otlp.post("/v1/traces", include_in_schema=False)
 async def traces(request: Request) -> Response:
     """Take spans; a trace is an attempt of the named run once its root has ended."""
+    return await _received(request, TRACES)
+
+
+@otlp.post("/v1/logs", include_in_schema=False)
+async def logs(request: Request) -> Response:
+    """Take log events: messages of calls, and results of evaluations."""
+    return await _received(request, LOGS)
+
+
+async def _received(request: Request, what: str) -> Response:
     site: Site = request.app.state.site
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in {JSON, PROTOBUF}:
         raise HTTPException(415, f"Send OTLP as {PROTOBUF} or {JSON}.")
     body = _plain(await _body(request), request.headers.get("content-encoding", ""))
     run = request.headers.get(RUN) or request.query_params.get("run", "")
-    await run_in_threadpool(site.traces.receive, body, kind, run)
+    await run_in_threadpool(site.traces.receive, body, kind, run, what)
     return Response(b"{}" if kind == JSON else b"", media_type=kind)
 
 

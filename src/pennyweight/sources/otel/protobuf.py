@@ -1,4 +1,4 @@
-"""OTLP protobuf, decoded into the values that OTLP JSON has.
+"""OTLP protobuf, decoded into the values that OTLP JSON has, and encoded from them.
 
 Only the messages of traces and logs are known (opentelemetry-proto 1, whose field numbers are
 stable); other fields are skipped, as protobuf wants it.
@@ -7,10 +7,10 @@ stable); other fields are skipped, as protobuf wants it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-TRACES, LOGS = "TracesData", "LogsData"
+TRACES, LOGS, ANSWER = "TracesData", "LogsData", "Answer"
 _DEEPEST = 100
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _ID_BYTES = 16
@@ -21,13 +21,15 @@ _FIELDS: dict[str, dict[int, tuple[str, str]]] = {
     "ResourceSpans": {1: ("resource", "Resource"), 2: ("scopeSpans", "[ScopeSpans]")},
     "ResourceLogs": {1: ("resource", "Resource"), 2: ("scopeLogs", "[ScopeLogs]")},
     "Resource": {1: ("attributes", "[KeyValue]")},
-    "ScopeSpans": {2: ("spans", "[Span]")},
-    "ScopeLogs": {2: ("logRecords", "[LogRecord]")},
+    "ScopeSpans": {1: ("scope", "Scope"), 2: ("spans", "[Span]")},
+    "ScopeLogs": {1: ("scope", "Scope"), 2: ("logRecords", "[LogRecord]")},
+    "Scope": {1: ("name", "text"), 2: ("version", "text")},
     "Span": {
         1: ("traceId", "id"),
         2: ("spanId", "id"),
         4: ("parentSpanId", "id"),
         5: ("name", "text"),
+        6: ("kind", "int"),
         7: ("startTimeUnixNano", "fixed"),
         8: ("endTimeUnixNano", "fixed"),
         9: ("attributes", "[KeyValue]"),
@@ -38,6 +40,7 @@ _FIELDS: dict[str, dict[int, tuple[str, str]]] = {
     "Status": {2: ("message", "text"), 3: ("code", "int")},
     "LogRecord": {
         1: ("timeUnixNano", "fixed"),
+        2: ("severityNumber", "int"),
         5: ("body", "AnyValue"),
         6: ("attributes", "[KeyValue]"),
         9: ("traceId", "id"),
@@ -57,6 +60,12 @@ _FIELDS: dict[str, dict[int, tuple[str, str]]] = {
     },
     "ArrayValue": {1: ("values", "[AnyValue]")},
     "KeyValueList": {1: ("values", "[KeyValue]")},
+    ANSWER: {1: ("partialSuccess", "Partial")},
+    "Partial": {1: ("rejected", "int"), 2: ("errorMessage", "text")},
+}
+_NUMBERS = {
+    kind: {name: (number, type_) for number, (name, type_) in fields.items()}
+    for kind, fields in _FIELDS.items()
 }
 _WIRE = {"text": _BYTES, "id": _BYTES, "fixed": _FIXED64, "double": _FIXED64, "int": _VARINT}
 _WIRE["bool"] = _VARINT
@@ -69,6 +78,51 @@ def decode(data: bytes, kind: str) -> dict[str, Any]:
     {'resourceSpans': [{'scopeSpans': [{'spans': [{'name': 'caller'}]}]}]}
     """
     return _message(memoryview(data), kind, 0)
+
+
+def encode(value: Mapping[str, Any], kind: str) -> bytes:
+    """Encode a request of traces or logs.
+
+    >>> made = {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "call", "kind": 3}]}]}]}
+    >>> decode(encode(made, TRACES), TRACES) == made
+    True
+    """
+    parts = bytearray()
+    for name, one in value.items():
+        number, type_ = _NUMBERS[kind][name]
+        inner = type_.strip("[]")
+        for each in one if type_ != inner else [one]:
+            parts += _written((number << 3) | _WIRE.get(inner, _BYTES))
+            data = encode(each, inner) if inner in _FIELDS else _scalar_bytes(each, inner)
+            parts += data if inner in _WIRE and _WIRE[inner] != _BYTES else _sized(data)
+    return bytes(parts)
+
+
+def _scalar_bytes(value: Any, type_: str) -> bytes:
+    match type_:
+        case "text":
+            return str(value).encode("utf-8", "replace")
+        case "id":
+            return bytes.fromhex(value)
+        case "double":
+            return struct.pack("<d", value)
+        case "fixed":
+            return int(value).to_bytes(8, "little")
+    return _written(int(value) & ((1 << 64) - 1))
+
+
+def _sized(data: bytes) -> bytes:
+    return _written(len(data)) + data
+
+
+def _written(number: int) -> bytes:
+    """Return a number as a varint."""
+    parts = bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
 
 
 def kind_of(head: bytes) -> str | None:

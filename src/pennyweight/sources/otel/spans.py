@@ -60,6 +60,12 @@ class Raw:
         own = self.value.get("traceId", self.value.get("trace_id"))
         return _id(context.get("trace_id") if own is None else own)
 
+    @property
+    def service(self) -> str | None:
+        """The name of the program that sent it."""
+        found = attributes(self.resource.get("attributes")).get("service.name")
+        return None if found is None else str(found)
+
     def read(self) -> Span | SpanEvent:
         """Return the span or the event."""
         return _span(self) if self.is_span else _event(self)
@@ -93,7 +99,6 @@ def _span(raw: Raw) -> Span:
     found = attributes(one.get("attributes"))
     failed = status.get("code", status.get("status_code")) in _ERRORS
     reason = status.get("message") or status.get("description")
-    service = attributes(raw.resource.get("attributes")).get("service.name")
     return Span(
         raw.trace,
         _id(one.get("spanId", context.get("span_id"))),
@@ -104,7 +109,7 @@ def _span(raw: Raw) -> Span:
         found,
         events,
         str(reason or _exception(events) or found.get("error.type") or "error") if failed else None,
-        None if service is None else str(service),
+        raw.service,
     )
 
 
