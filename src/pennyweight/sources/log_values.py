@@ -50,6 +50,11 @@ def verdict(score: Any, passed: Any = None) -> Row:
     return {"impl_rate": value, "passed": value >= 1 if decided is None else decided}
 
 
+def outside(name: str) -> str:
+    """Return the note about scores that are no shares of 1."""
+    return f"scores of {name} outside of 0 to 1 decide nothing; the column scores has them."
+
+
 def text_of(content: Any) -> str | None:
     """Return the text of a message's content: text, or parts of which the texts are joined.
 

@@ -173,10 +173,15 @@ class CopiedRun(Source):
 
 @contextmanager
 def copied(
-    sources: Sequence[Source], progress: Callable[[int], None] | None = None
+    sources: Sequence[Source],
+    progress: Callable[[int], None] | None = None,
+    also: Sequence[str] = (),
 ) -> Iterator[list[Source]]:
-    """Replace runs by temporary copies that are fast to read; other sources stay as they are."""
-    names = RecordConverter(ColumnMapping.of({}), [c.name for c in COLUMNS]).names
+    """Replace runs by temporary copies that are fast to read; other sources stay as they are.
+
+    `also` names columns of tasks that the copies keep.
+    """
+    names = RecordConverter(ColumnMapping.of({}), [c.name for c in COLUMNS], also).names
     done = 0
     with tempfile.TemporaryDirectory(prefix="pennyweight-copy-") as name:
         copies: list[Source] = []
@@ -211,7 +216,7 @@ def _large(chunks: Iterator[Chunk], names: Names) -> Iterator[pl.DataFrame]:
     for chunk in chunks:
         waiting.append(chunk(names).frame)
         if sum(frame.height for frame in waiting) >= ROWS:
-            yield pl.concat(waiting)
+            yield pl.concat(waiting, how="diagonal")
             waiting = []
     if waiting:
-        yield pl.concat(waiting)
+        yield pl.concat(waiting, how="diagonal")

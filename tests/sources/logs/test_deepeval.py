@@ -44,6 +44,23 @@ def test_a_case_is_a_record(tmp_path: Path) -> None:
     assert notes_of(path) == []
 
 
+def test_a_conversational_case_is_a_record_with_its_turns(tmp_path: Path) -> None:
+    called = [{"name": "sum", "inputParameters": {"a": 2}, "output": "4"}]
+    turns = [
+        {"role": "user", "content": "2 + 2?"},
+        {"role": "assistant", "content": "4", "toolsCalled": called},
+    ]
+    talk = {"name": "talk", "success": True, "turns": turns, "metricsData": METRICS[:1]}
+    run = {"testCases": [], "conversationalTestCases": [talk], "testPassed": 1, "testFailed": 0}
+    path = tmp_path / "test_run_1.json"
+    path.write_text(json.dumps(run))
+    (row,) = records(path)
+    assert (row["input"], row["response"], row["passed"]) == ("2 + 2?", "4", True)
+    assert json.loads(row["tool_calls"]) == [{"name": "sum", "arguments": {"a": 2}, "result": "4"}]
+    assert [one["role"] for one in json.loads(row["messages"])] == ["user", "assistant"]
+    assert notes_of(path) == []
+
+
 def test_one_metric_can_be_chosen(tmp_path: Path) -> None:
     rows = records(written(tmp_path), scorer="Exact Match")
     assert [row["passed"] for row in rows] == [True, True, None]

@@ -50,7 +50,15 @@ def test_costs_that_do_not_add_up_are_left_out(tmp_path: Path) -> None:
     ]
     path = written(tmp_path, raw, total_cost=4)
     assert [row["cost_usd"] for row in records(path)] == [None, None]
-    assert "HAL reports $4 for the run, and its tasks add up to $0.75" in notes_of(path)[0]
+    assert [row["task_cost_usd"] for row in records(path)] == [0.5, 0.25]
+    assert (
+        "HAL reports $4 for the run, and its tasks add up to $0.75: $3.25 less" in notes_of(path)[0]
+    )
+    priced = {"m": {"prompt_tokens_total_cost": 1.5, "completion_tokens_total_cost": 0.5}}
+    calls = [{**CALL, "summary": {"weave": {"costs": priced}}}] * 2
+    path = written(tmp_path, raw, total_cost=4, raw_logging_results=calls)
+    assert [row["cost_usd"] for row in records(path)] == [4, None]
+    assert notes_of(path) == []
 
 
 def test_a_run_without_tasks_is_refused(tmp_path: Path) -> None:

@@ -222,6 +222,44 @@ def test_what_differs_from_the_tools_summary_is_told(tmp_path: Path) -> None:
     ]
 
 
+def scored(name: str, value: float, reducer: str | None = None) -> dict[str, Any]:
+    """A header that reports one score."""
+    found = {"name": "match", "reducer": reducer, "metrics": {name: {"value": value}}}
+    return {**HEAD, "results": {"total_samples": 2, "scores": [found]}}
+
+
+def test_reduced_epochs_are_told_apart_from_single_ones(tmp_path: Path) -> None:
+    head = scored("accuracy", 1.0, "max")
+    path = zipped(tmp_path / "log.eval", members([sample(), sample(epoch=2, value="I")], head))
+    (note,) = notes_of(path)
+    assert "accuracy 1 of match" in note
+    assert "reduced by max" in note
+
+
+def test_scores_outside_of_0_to_1_decide_nothing_and_are_told(tmp_path: Path) -> None:
+    head = scored("mean", 4.0)
+    path = zipped(tmp_path / "log.eval", members([sample(value=7), sample("b", value=1)], head))
+    assert [(row["passed"], row["score"]) for row in records(path)] == [(None, 7), (True, 1)]
+    assert "outside of 0 to 1" in notes_of(path)[0]
+
+
+@pytest.mark.parametrize("form", ["zstandard", "indented"])
+def test_an_eval_without_samples_is_refused(form: str, tmp_path: Path) -> None:
+    path = log(tmp_path, form, [])
+    if form == "indented":
+        path.write_text(json.dumps(HEAD))
+    with pytest.raises(InputError, match="log_samples off"):
+        records(path)
+
+
+def test_a_tool_that_failed_keeps_its_error(tmp_path: Path) -> None:
+    said = {"role": "tool", "function": "add", "content": "",
+            "error": {"type": "unknown", "message": "no such file"}}  # fmt: skip
+    path = zipped(tmp_path / "log.eval", members([sample(messages=[said])]))
+    (row,) = records(path)
+    assert json.loads(row["messages"])[0]["error"] == "no such file"
+
+
 def test_the_merged_log_stands_for_its_shards(tmp_path: Path) -> None:
     log(tmp_path, "shards")
     log(tmp_path)

@@ -48,8 +48,13 @@ def test_a_trace_is_a_record_and_a_broken_one_an_error(tmp_path: Path) -> None:
     assert (right["prompt_tokens"], right["latency_ms"], right["target"]) == (9, 26, "4")
     assert (broken["status"], broken["error"]) == ("error", "no route")
     (note,) = notes_of(path)
-    assert "1 of 3 passed" in note
-    assert "1 of 2 passed" in note
+    assert "mean of graded is 0.333333 over 3 traces, 1 of them errors" in note
+
+
+def test_numbers_in_texts_stay_as_they_are_written(tmp_path: Path) -> None:
+    (row,) = records(written(tmp_path, {**trace(3, graded="yes"), "request": {"q": "x"},
+                                        "response": "07"}))  # fmt: skip
+    assert (row["input"], row["response"]) == ('{"q":"x"}', "07")
 
 
 def test_another_score_can_be_chosen(tmp_path: Path) -> None:

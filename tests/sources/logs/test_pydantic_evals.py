@@ -8,7 +8,7 @@ import pytest
 
 import pennyweight
 from sources.logs.fixtures import expected, fixture
-from sources.logs.reading import records
+from sources.logs.reading import notes_of, records
 
 
 def valued(**values: Any) -> dict[str, Any]:
@@ -53,6 +53,18 @@ def test_a_score_or_an_assertion_can_be_chosen(tmp_path: Path) -> None:
     assert records(path, scorer="tone")[0]["impl_rate"] == 0.5
     assert records(path, scorer="equal")[0]["passed"] is True
     assert records(path, scorer="length")[0]["impl_rate"] is None  # not between 0 and 1
+
+
+def test_a_report_without_assertions_is_read_by_its_first_score(tmp_path: Path) -> None:
+    cases = [{**CASE, "assertions": {}, "scores": valued(tone=0.5, length=3)}]
+    (row,) = records(written(tmp_path, cases=cases, failures=[]))
+    assert (row["impl_rate"], row["passed"]) == (0.5, False)
+
+
+def test_the_share_of_all_assertions_is_told_where_it_differs(tmp_path: Path) -> None:
+    cases = [CASE, {**CASE, "name": "c", "source_case_name": "c", "assertions": valued(equal=True)}]
+    (told,) = notes_of(written(tmp_path, cases=cases))
+    assert "assertions that hold 0.666667; these records give 0.75" in told
 
 
 def test_a_real_report_gives_the_tool_s_numbers() -> None:

@@ -202,7 +202,7 @@ OURS = LogFormat(
 
 def installed(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     point = importlib.metadata.EntryPoint("ours", value, registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "entry_points", lambda **_: [point])
+    monkeypatch.setattr(registry, "points", lambda _: [point])
     registry.formats.cache_clear()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from pennyweight.sources.json_array import JsonArray, loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.log_tally import Expectation, LogTally
-from pennyweight.sources.log_values import check, count, items, mapping, number, verdict
+from pennyweight.sources.log_values import check, count, items, mapping, message, number, verdict
 from pennyweight.sources.peek import Peek
 
 _LATEST = "latest_test_run.json"
@@ -19,9 +19,10 @@ _LATEST = "latest_test_run.json"
 def recognise(peek: Peek) -> bool:
     """Whether a file is a test run."""
     run = peek.inside("testRunData") if peek.has("testRunData") else peek.inside()
-    if not isinstance(run, dict) or not isinstance(run.get("testCases"), list):
+    several = run.get("testCases") if isinstance(run, dict) else None
+    if not isinstance(several, list):
         return False
-    case = next(iter(run["testCases"]), None)
+    case = next(iter(several), None)
     return "testPassed" in run or (isinstance(case, dict) and "actualOutput" in case)
 
 
@@ -48,8 +49,8 @@ def _run(log: Log, path: Path) -> Iterator[Row]:
         yield {"run": path.stem, **_row(case, log)}
     whole = array.rest
     summary = mapping(whole.get("testRunData", whole))
-    if items(summary.get("conversationalTestCases")):
-        log.note("conversational test cases are not read.")
+    for case in map(mapping, items(summary.get("conversationalTestCases"))):
+        yield {"run": path.stem, **_row(case, log), **_conversation(case)}
     if log.options.scorer is None:
         for name, ours in (("testPassed", "passed"), ("testFailed", "failed")):
             if (value := count(summary.get(name))) is not None:
@@ -87,11 +88,37 @@ def _row(case: Mapping[str, Any], log: Log) -> Row:
             for m in metrics
         ] or None
     if log.wants("tool_calls"):
-        row["tool_calls"] = [
-            {"name": one.get("name"), "arguments": one.get("inputParameters")}
-            for one in map(mapping, items(case.get("toolsCalled")))
-        ] or None
+        row["tool_calls"] = _calls(case) or None
     return row
+
+
+def _calls(said: Mapping[str, Any]) -> list[Row]:
+    """Return the tool calls of a test case, or of a turn."""
+    calls = []
+    for one in map(mapping, items(said.get("toolsCalled"))):
+        made = {"name": one.get("name"), "arguments": one.get("inputParameters")}
+        calls.append(made | ({} if one.get("output") is None else {"result": one["output"]}))
+    return calls
+
+
+def _conversation(case: Mapping[str, Any]) -> Row:
+    """Return what a conversational test case has in place of one input and one output."""
+    turns = [mapping(one) for one in items(case.get("turns"))]
+    said = {who: [one for one in turns if one.get("role") == who] for who in ("user", "assistant")}
+    calls = [call for one in turns for call in _calls(one)]
+    return {
+        "input": case.get("scenario") or _content(said["user"][:1]),
+        "response": _content(said["assistant"][-1:]),
+        "expected_outcome": case.get("expectedOutcome"),
+        "messages": [
+            message(one.get("role"), one.get("content"), tool_calls=_calls(one)) for one in turns
+        ],
+        "tool_calls": calls or None,
+    }
+
+
+def _content(turns: Sequence[Mapping[str, Any]]) -> Any:
+    return turns[0].get("content") if turns else None
 
 
 def _verdict(case: Mapping[str, Any], metrics: list[Mapping[str, Any]], log: Log) -> Row:
@@ -113,5 +140,5 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
-    lost="conversational test cases, traces, hyperparameters, verbose logs of the metrics",
+    lost="traces, hyperparameters, verbose logs of the metrics",
 )

@@ -17,6 +17,9 @@ from pennyweight.sources.peek import Peek
 _SCORES = ("reward", "score", "resolved", "success", "correct", "passed", "accuracy")
 """The names of a task's verdict, by benchmark."""
 
+_SPENT = "\0spent"
+"""What the calls of a task cost, while they are added up."""
+
 
 def recognise(peek: Peek) -> bool:
     """Whether a file is an uploaded run."""
@@ -43,7 +46,8 @@ def _run(log: Log, path: Path) -> Iterator[Row]:
     found = _tasks(whole.get("raw_eval_results"))
     if not (found or right or wrong):
         raise InputError([f"{path}: the run has no results by task."])
-    costs = _costs(found, number(whole.get("total_cost")), log)
+    spent = {task: row.pop(_SPENT) for task, row in used.items() if _SPENT in row}
+    costs, stated = _costs(found, spent, number(whole.get("total_cost")), log)
     prompts, times = mapping(whole.get("task_prompts")), mapping(results.get("latencies"))
     arguments = mapping(config.get("agent_args"))
     for task in dict.fromkeys([*found, *sorted(right | wrong)]):
@@ -56,6 +60,7 @@ def _run(log: Log, path: Path) -> Iterator[Row]:
             "status": "ok",
             "input": prompts.get(task),
             "cost_usd": costs.get(task),
+            "task_cost_usd": stated.get(task),
             "duration_seconds": number(mapping(times.get(task)).get("total_time")),
             **used.get(task, {}),
         }
@@ -69,17 +74,27 @@ def _run(log: Log, path: Path) -> Iterator[Row]:
         log.expect(Expectation("accuracy", accuracy, lambda tally: _share(tally.of())))
 
 
-def _costs(found: Mapping[str, Any], total: float | None, log: Log) -> dict[str, float | None]:
-    """Return the cost of each task, if they add up to what the run cost."""
-    costs = {task: number(mapping(value).get("cost")) for task, value in found.items()}
-    known = [cost for cost in costs.values() if cost is not None]
-    if known and total is not None and not math.isclose(sum(known), total, rel_tol=0.01):
+def _costs(
+    found: Mapping[str, Any], calls: Mapping[str, float], total: float | None, log: Log
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the cost of each task, and what the log says of costs that do not add up.
+
+    The results of a task may state a cost that is not all of it, such as that of a simulated user.
+    Only costs that add up to what the run cost are true: those of the results, or of the calls.
+    """
+    told = {task: number(mapping(value).get("cost")) for task, value in found.items()}
+    stated = {task: cost for task, cost in told.items() if cost is not None}
+    for costs in (stated, calls):
+        if costs and (total is None or math.isclose(sum(costs.values()), total, rel_tol=0.01)):
+            return dict(costs), {}
+    if stated and total is not None:
+        parts = sum(stated.values())
         log.note(
-            f"costs are left out: HAL reports ${total:.6g} for the run, and its tasks add up to "
-            f"${sum(known):.6g}."
+            f"HAL reports ${total:.6g} for the run, and its tasks add up to ${parts:.6g}: "
+            f"${abs(total - parts):.6g} {'less' if parts < total else 'more'}. No task has a cost "
+            "here; the column task_cost_usd has what the log says."
         )
-        return {}
-    return costs
+    return {}, stated
 
 
 def _share(counts: Any) -> float | None:
@@ -114,6 +129,10 @@ def _add(used: dict[str, Row], call: Mapping[str, Any]) -> None:
     for name in ("prompt_tokens", "completion_tokens"):
         if (tokens := count(usage.get(name))) is not None:
             row[name] = row.get(name, 0) + tokens
+    priced = mapping(mapping(mapping(call.get("summary")).get("weave")).get("costs"))
+    for cost in map(mapping, priced.values()):
+        for name in ("prompt_tokens_total_cost", "completion_tokens_total_cost"):
+            row[_SPENT] = row.get(_SPENT, 0.0) + (number(cost.get(name)) or 0.0)
     choice = mapping(next(iter(items(output.get("choices"))), None))
     if said := text_of(mapping(choice.get("message")).get("content")):
         row["response"] = said

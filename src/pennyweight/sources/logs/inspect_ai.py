@@ -105,7 +105,7 @@ def _object(log: Log, path: Path) -> Iterator[Row | LogPart]:
     if texts:
         yield LogPart(len(texts), partial(_samples, log, header, texts))
     if not array.found:
-        log.note("the log has no samples; it was written with log_samples off or as a header only.")
+        _refuse_empty(log, path, array.rest)
 
 
 def _samples(log: Log, header: Header, texts: Sequence[bytes]) -> list[Row]:
@@ -120,7 +120,10 @@ def _row(log: Log, header: Header, place: str, sample: Any) -> Row:
 
 def _archive(log: Log, path: Path) -> Iterator[LogPart]:
     archive = ZipMembers.of(path)
-    header = Header.of(_head(archive), log)
+    head = _head(archive)
+    header = Header.of(head, log)
+    if not any(name.startswith("samples/") for name in archive.members):
+        _refuse_empty(log, path, head)
     single: list[zipfile.ZipInfo] = []
     size = 0
     chunked: list[str] = []
@@ -140,6 +143,14 @@ def _archive(log: Log, path: Path) -> Iterator[LogPart]:
     for start in range(0, len(chunked), _PART_SAMPLES):
         names = chunked[start : start + _PART_SAMPLES]
         yield LogPart(len(names), partial(_chunked, log, header, archive, names))
+
+
+def _refuse_empty(log: Log, path: Path, head: Mapping[str, Any]) -> None:
+    """Refuse a finished eval without samples; of an unfinished one, only say that it has none."""
+    if head.get("status") == "success":
+        why = "it was run with log_samples off, or only its header was kept"
+        raise InputError([f"{path}: the log of this eval has no samples: {why}."])
+    log.note("the log has no samples.")
 
 
 def _is_chunk(name: str, members: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from pennyweight.sources.log_values import (
     mapping,
     message,
     number,
+    outside,
     reasoning_of,
     targets,
     text_of,
@@ -62,10 +63,7 @@ class Header:
         elif count(results.get("total_samples")) is not None:
             total = float(results["total_samples"])
             log.expect(Expectation("samples", total, lambda tally: tally.of().records))
-        for one in reported:
-            if one.get("name") == _last(scorer) and one.get("reducer") in {None, "mean"}:
-                _expect(log, one)
-                break
+        _expect(log, [one for one in reported if one.get("name") == _last(scorer)])
         fallback = log.path.name
         return cls(
             str(about.get("run_id") or about.get("eval_id") or fallback),
@@ -75,14 +73,30 @@ class Header:
         )
 
 
-def _expect(log: Log, score: Mapping[str, Any]) -> None:
-    metrics = mapping(score.get("metrics"))
-    for name in ("accuracy", "mean"):
-        value = number(mapping(metrics.get(name)).get("value"))
-        if value is not None and 0 <= value <= 1:
+def _expect(log: Log, scores: Sequence[Mapping[str, Any]]) -> None:
+    """Have the score that decides compared, or say that only reductions are reported."""
+    plain = [one for one in scores if one.get("reducer") in {None, "mean"}]
+    for score in plain or scores:
+        name, value = _reported(score)
+        if value is None or not 0 <= value <= 1:
+            continue
+        if plain:
             what = f"{name} of {score['name']}"
             log.expect(Expectation(what, value, lambda tally: tally.of().mean_of_tasks))
             return
+        reducer = score.get("reducer")
+        log.note(
+            f"Inspect AI reports {name} {value:.6g} of {score['name']}: the epochs of each sample "
+            f"reduced by {reducer}. The records here are single epochs, which pass_rate averages."
+        )
+
+
+def _reported(score: Mapping[str, Any]) -> tuple[str, float | None]:
+    metrics = mapping(score.get("metrics"))
+    for name in ("accuracy", "mean"):
+        if name in metrics:
+            return name, number(mapping(metrics[name]).get("value"))
+    return "", None
 
 
 def row_of(sample: Mapping[str, Any], header: Header, log: Log) -> Row:
@@ -150,6 +164,8 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
             row["undecided"] = [chosen]
         else:
             row |= {**verdict(graded), "score": graded, **_ours(score)}
+            if not 0 <= graded <= 1:
+                log.note(outside(chosen))
     judged = [grade(value) for name, (_, value) in values.items() if name.startswith(_JUDGED)]
     if valid := [one for one in judged if one is not None and 0 <= one <= 1]:
         row["judge_scores"] = valid
@@ -287,6 +303,7 @@ def _message(value: Any, attached: Mapping[str, Any]) -> Row:
         name=one.get("function"),
         tool_call_id=one.get("tool_call_id"),
         tool_calls=calls,
+        error=mapping(one.get("error")).get("message"),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pennyweight.errors import UsageError, unknown
-from pennyweight.sources.json_array import loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
+from pennyweight.sources.log_source import json_text
 from pennyweight.sources.log_values import (
     count,
     first,
@@ -22,6 +22,7 @@ from pennyweight.sources.peek import Peek
 from pennyweight.sources.table_rows import best_form, cell, one_table, table_rows
 
 _VALUE, _TARGETS = "/value", ("expected_response", "expected_output", "ground_truth")
+_TEXTS = (*(name + _VALUE for name in _TARGETS), "request", "response")
 _WORDS = {"yes": True, "no": False, "pass": True, "fail": False, "true": True, "false": False}
 
 
@@ -35,20 +36,41 @@ def read(log: Log) -> Iterator[Row]:
     for path in best_form(log):
         tasks: dict[str, int] = {}
         names: dict[str, None] = {}
+        theirs: list[tuple[bool, float | None]] = []
         scorer = log.options.scorer
         for place, found in table_rows(path):
             if not isinstance(found, dict) or not found.get("trace_id"):
                 yield {PROBLEM: f"{place}: not JSON, or no trace."}
                 continue
-            kept = {name + _VALUE: found.get(name + _VALUE) for name in _TARGETS}  # text stays text
+            kept = {name: found[name] for name in _TEXTS if name in found}  # text stays text
             values = {name: cell(value) for name, value in found.items()} | kept
             scores = _scores(values)
             names |= dict.fromkeys(scores)
             scorer = scorer or _headline(scores)
-            yield {"run": path.stem, **_row(values, scores, scorer, tasks, log)}
+            row = _row(values, scores, scorer, tasks, log)
+            theirs.append((row["status"] == "error", _score(scores.get(scorer or ""))))
+            yield {"run": path.stem, **row}
+        _tell_errors(log, scorer, theirs)
         if scorer is not None and scorer not in names:
             hint = f"The table has {', '.join(names) or 'no scores'}."
             raise UsageError(f"--scorer: {unknown('Score', scorer, names, hint)}")
+
+
+def _tell_errors(log: Log, scorer: str | None, theirs: Sequence[tuple[bool, float | None]]) -> None:
+    """Say what the mean is with the scores that MLflow gives traces that ended with an error."""
+    every = [score for _, score in theirs if score is not None]
+    broken = sum(failed and score is not None for failed, score in theirs)
+    if broken:
+        log.note(
+            f"MLflow scores traces that ended with an error too: its mean of {scorer} is "
+            f"{sum(every) / len(every):.6g} over {len(every):,} traces, {broken:,} of them errors. "
+            "The scores here leave errors out."
+        )
+
+
+def _score(value: Any) -> float | None:
+    decided = _decision(value)
+    return number(value) if decided is None else float(decided)
 
 
 def _scores(values: Row) -> dict[str, Any]:
@@ -104,15 +126,14 @@ def _row(
     broken = [name for name in scores if values.get(f"{name}/error_message")]
     if scorer in broken:
         row["undecided"] = [scorer]
-    score = number(value) if decided is None else float(decided)
-    return {**row, "status": "ok", **verdict(score, decided)}
+    return {**row, "status": "ok", **verdict(_score(value), decided)}
 
 
 def _nested(value: Any) -> Any:
-    """Return JSON that stands in a text; other text as it is."""
+    """Return JSON that stands in a text; other text, and numbers in a text, as they are."""
     if isinstance(value, str) and value:
-        found = loads(value.encode("utf-8", "replace"))
-        return value if found is None else found
+        found = cell(value)
+        return found if isinstance(found, dict | list | str) else value
     return value or None
 
 
@@ -120,7 +141,7 @@ def _asked(request: Any) -> str | None:
     chat = items(mapping(request).get("messages"))
     if chat:
         return text_of(mapping(chat[-1]).get("content"))
-    return None if request is None else str(request)
+    return request if request is None or isinstance(request, str) else json_text(request)
 
 
 def _said(reply: Any) -> Any:
@@ -144,6 +165,5 @@ FORMAT = LogFormat(
     recognise,
     read,
     one_table,
-    counts_errors=True,
     lost="spans below the request, rationales, tags",
 )

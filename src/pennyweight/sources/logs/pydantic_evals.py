@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pennyweight.sources.json_array import JsonArray, loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
-from pennyweight.sources.log_values import check, count, items, mapping, number, verdict
+from pennyweight.sources.log_tally import Expectation
+from pennyweight.sources.log_values import check, count, items, mapping, number, outside, verdict
 from pennyweight.sources.peek import Peek
 
 _REPEAT = re.compile(r"^(.*) \[(\d+)/\d+\]$", re.DOTALL)
@@ -30,14 +32,20 @@ def read(log: Log) -> Iterator[Row]:
 
 def _report(log: Log, path: Path) -> Iterator[Row]:
     array = JsonArray(path, "cases")
-    subject = None
+    subject = scorer = None
+    asserted: Counter[bool] = Counter()
     for place, text in enumerate(array, 1):
-        subject = subject or array.head.get("name")
         case = loads(text)
         if not isinstance(case, dict) or "name" not in case:
             yield {PROBLEM: f"case {place}: not JSON, or no case."}
             continue
-        yield {"run": path.stem, "subject": subject, **_row(case, log)}
+        if subject is None:
+            subject, scorer = array.head.get("name"), log.options.scorer or _first_score(case)
+        asserted.update(_held(case))
+        yield {"run": path.stem, "subject": subject, **_row(case, scorer, log)}
+    if asserted and scorer is None:
+        share = asserted[True] / asserted.total()
+        log.expect(Expectation("assertions that hold", share, lambda tally: tally.of().mean))
     rest = array.rest
     for failure in map(mapping, items(rest.get("failures"))):
         error = failure.get("error_message") or "The task failed."
@@ -59,7 +67,17 @@ def _about(case: Mapping[str, Any]) -> Row:
     }
 
 
-def _row(case: Mapping[str, Any], log: Log) -> Row:
+def _held(case: Mapping[str, Any]) -> list[bool]:
+    """Return whether each assertion of a case holds."""
+    return [mapping(one).get("value") is True for one in mapping(case.get("assertions")).values()]
+
+
+def _first_score(case: Mapping[str, Any]) -> str | None:
+    """Return the score that decides where the cases have no assertions."""
+    return None if case.get("assertions") else next(iter(mapping(case.get("scores"))), None)
+
+
+def _row(case: Mapping[str, Any], scorer: str | None, log: Log) -> Row:
     assertions, scores = mapping(case.get("assertions")), mapping(case.get("scores"))
     used = mapping(case.get("metrics"))
     row: Row = {
@@ -70,7 +88,7 @@ def _row(case: Mapping[str, Any], log: Log) -> Row:
         "completion_tokens": count(used.get("output_tokens")),
         "cost_usd": number(used.get("cost")),
         "duration_seconds": number(case.get("task_duration")),
-        **_verdict(assertions, scores, log),
+        **_verdict(case, scorer, log),
     }
     if broken := items(case.get("evaluator_failures")):
         row["undecided"] = [str(mapping(one).get("name")) for one in broken]
@@ -85,13 +103,16 @@ def _row(case: Mapping[str, Any], log: Log) -> Row:
     return row
 
 
-def _verdict(assertions: Mapping[str, Any], scores: Mapping[str, Any], log: Log) -> Row:
+def _verdict(case: Mapping[str, Any], scorer: str | None, log: Log) -> Row:
     """Return whether all assertions hold and their share, or one score or assertion."""
-    if (scorer := log.options.scorer) is not None:
-        value = mapping(assertions.get(scorer) or scores.get(scorer)).get("value")
-        return verdict(value, value)
-    held = [mapping(one).get("value") is True for one in assertions.values()]
-    return verdict(sum(held) / len(held), all(held)) if held else {}
+    if scorer is None:
+        held = _held(case)
+        return verdict(sum(held) / len(held), all(held)) if held else {}
+    found = mapping(case.get("assertions")).get(scorer) or mapping(case.get("scores")).get(scorer)
+    value = mapping(found).get("value")
+    if (read := number(value)) is not None and not 0 <= read <= 1:
+        log.note(outside(scorer))
+    return verdict(value, value)
 
 
 FORMAT = LogFormat(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 
+from pennyweight.define import points
 from pennyweight.errors import UsageError
 from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.peek import Peek
@@ -39,7 +39,7 @@ def _own() -> list[LogFormat]:
 
 def _installed() -> list[LogFormat]:
     found = []
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in points(ENTRY_POINTS):
         try:
             value = point.load()
         except Exception as error:
