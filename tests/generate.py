@@ -14,9 +14,14 @@ COTS = [
     "   - deep\n\n\n4. x\n1.5 no\n12. ok",
     "SORRY, I made a mistake\u2028- not a line",
     "naïve reasoning é " * 5,
+    "Step 1: 2 + 2 = 4\n**Step 2:** 4 * 3 = 11\nWait, let me check.",
+    "So 10/4 = 2.5 and 3x = 6",
+    "12 - 8 = 4",
 ]
+CONTEXTS = ["The mill opened in 1887.", '["The mill is old.", "The cat is grey."]', ""]
+REPLIES = ["The mill is old [1].", "The mill opened in 1890. The cat is grey [1]."]
 
-names = st.sampled_from(ANSWERS)
+names = st.sampled_from([*ANSWERS, *REPLIES])
 words = st.text(alphabet="ab ,.-*\n\r\t1e0É\u00a0", max_size=12)
 share = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.3, 0.6, 0.7, 0.95, 1.0])
 amount = st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.5])
@@ -38,9 +43,15 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "answer": draw(_maybe(names | words)),
         "cot": draw(_maybe(st.sampled_from(COTS) | words)),
         "prob_correct": draw(_maybe(share)),
+        "stated_confidence": draw(_maybe(share)),
+        "logprob_confidence": draw(_maybe(share)),
+        "temperature": draw(_maybe(st.sampled_from([0.0, 0.7]))),
+        "context": draw(_maybe(st.sampled_from(CONTEXTS))),
+        "reasoning_tokens": draw(_maybe(st.integers(0, 10_000))),
         "prompt_tokens": draw(_maybe(st.integers(0, 10_000))),
         "completion_tokens": draw(_maybe(st.integers(0, 10_000))),
         "latency_ms": draw(_maybe(amount)),
+        "ttft_ms": draw(_maybe(amount)),
         "truncated": draw(_maybe(st.booleans())),
         "correct": draw(_maybe(st.booleans())),
         "passed": draw(_maybe(st.booleans())),
@@ -102,12 +113,18 @@ def many(n: int, seed: int = 0, attempts: int = 1) -> list[dict[str, Any]]:
                 "tier": rng.choice(["T0", "T1", "T2"]),
                 "status": rng.choice(["ok"] * 18 + ["error", "timeout"]),
                 "target": maybe(target),
-                "answer": maybe(target if rng.random() < 0.6 else rng.choice(ANSWERS)),
+                "answer": maybe(target if rng.random() < 0.6 else rng.choice([*ANSWERS, *REPLIES])),
                 "cot": maybe(rng.choice(COTS)),
                 "prob_correct": maybe(rng.choice([rng.random(), 0.3, 0.7, 1.0])),
+                "stated_confidence": maybe(rng.choice([rng.random(), 0.9])),
+                "logprob_confidence": maybe(rng.random()),
+                "temperature": rng.choice([0.0, 0.0, 0.0, 0.7]),
+                "context": maybe(rng.choice(CONTEXTS)),
+                "reasoning_tokens": maybe(rng.randint(0, 900)),
                 "prompt_tokens": maybe(rng.randint(0, 900)),
                 "completion_tokens": maybe(rng.randint(0, 900)),
                 "latency_ms": maybe(rng.lognormvariate(6, 1)),
+                "ttft_ms": maybe(rng.lognormvariate(5, 1)),
                 "truncated": maybe(rng.random() < 0.05),
                 "impl_rate": maybe(rng.random()),
                 "judge_scores": maybe([rng.random() for _ in range(rng.randint(0, 3))]),

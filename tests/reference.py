@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
@@ -38,6 +39,10 @@ MEANS = {
     "step_count_mean": "step_count",
     "ra_ratio_mean": "ra_ratio",
     "self_correction_rate": "self_correcting",
+    "steps_mean": "steps",
+    "backtracking_rate": "backtracking",
+    "answer_follows_rate": "answer_follows",
+    "cut_in_thought_rate": "cut_in_thought",
     "prompt_tokens_mean": "prompt_tokens",
     "completion_tokens_mean": "completion_tokens",
     "total_tokens_mean": "total_tokens",
@@ -112,6 +117,12 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         out["ra_ratio"] = tokens(cot) / max(1, tokens(answer or ""))
         out["self_correcting"] = any(words in lowered for words in SELF_CORRECTIONS)
 
+    out["answer_class"] = out["label"]
+    out["stated_confidence"] = get("stated_confidence")
+    out["logprob_confidence"] = get("logprob_confidence")
+    out |= _of_cot(cot, answer) | _of_context(get("context"), get("answer"))
+    out["cut_in_thought"] = None if get("truncated") is None else False  # there is no reasoning
+
     prompt, completion = get("prompt_tokens"), get("completion_tokens")
     both = prompt is not None and completion is not None
     out["total_tokens"] = prompt + completion if both else None
@@ -155,6 +166,63 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         weighted = passed * pass_weight + impl * impl_weight
         out["composite_score"] = weighted / (pass_weight + impl_weight)
     return out
+
+
+NAMED_STEP = re.compile(r"[ \t]*(?:(?:\d+[.)]|[-*•])[ \t\xa0]|[#*_ \t]*step\s+\d)", re.IGNORECASE)
+DOUBTS = ("wait", "hold on", "hmm", "let me check", "actually", "i made a mistake", "correction")
+EQUATION = re.compile(r"(?<![\w./])(\d+) ?([-+*/]) ?(\d+) = (\d+(?:\.\d+)?)")
+
+
+def _of_cot(cot: str | None, answer: str | None) -> Record:
+    """Steps, doubts and equations, as simple as the texts of generate.py allow."""
+    names = ("steps", "backtracking", "readable_equations", "wrong_equations")
+    out: Record = dict.fromkeys((*names, "first_wrong_equation", "answer_follows"))
+    if cot is None:
+        return out
+    out["steps"] = sum(NAMED_STEP.match(line) is not None for line in LINE_END.split(cot))
+    words = " ".join(re.findall(r"[a-z]+", cot.lower()))
+    out["backtracking"] = any(f" {doubt} " in f" {words} " for doubt in DOUBTS)
+    results = []
+    for a, sign, b, c in EQUATION.findall(cot):
+        x, y, places = Fraction(a), Fraction(b), len(c.partition(".")[2])
+        left = {"+": x + y, "-": x - y, "*": x * y, "/": x / (y or 1)}[sign]
+        results.append(abs(left - Fraction(c)) <= Fraction(1, 2 * 10**places))
+    out["readable_equations"], out["wrong_equations"] = len(results), results.count(False)
+    out["first_wrong_equation"] = results.index(False) + 1 if False in results else None
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(\d),(\d{3})\b", r"\1\2", answer or ""))
+    if results and len(numbers) == 1:
+        out["answer_follows"] = Fraction(numbers[0]) == Fraction(EQUATION.findall(cot)[-1][3])
+    return out
+
+
+def _of_context(context: str | None, reply: str | None) -> Record:
+    """The sentences of a reply that no passage has enough trigrams of, and its citations."""
+    keys = ("sentences", "unsupported", "citations", "right_citations", "cited")
+    if context is None or reply is None:
+        return {"support_check": None, "answer_sentences": None, "unsupported_sentences": None}
+    known = json.loads(context) if context.startswith("[") else [context]
+    found = dict.fromkeys(keys, 0)
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", reply):
+        cited = [int(n) for n in re.findall(r"\[(\d+)\]", sentence)]
+        bare = _plain_words(re.sub(r"\[\d+\]", "", sentence))
+        if len(bare.split()) < 3:
+            continue
+        grams = {bare[i : i + 3] for i in range(len(bare) - 2)}
+        plain = [_plain_words(one) for one in known]
+        holding = {
+            i for i, one in enumerate(plain, 1) if 2 * sum(g in one for g in grams) >= len(grams)
+        }
+        numbers = re.findall(r"\d+", re.sub(r"\[\d+\]", "", sentence))
+        supported = bool(holding) and all(n in " ".join(plain).split() for n in numbers)
+        hits = [n in holding for n in cited]
+        values = (1, not supported, len(hits), sum(hits), supported and any(hits))
+        found = {key: found[key] + int(value) for key, value in zip(keys, values, strict=True)}
+    named = {"answer_sentences": found["sentences"], "unsupported_sentences": found["unsupported"]}
+    return {"support_check": found, **named}
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _given_or_count(given: int | None, names: list[str] | None) -> int | None:
@@ -418,6 +486,120 @@ def _most_frequent(rows: Iterable[Record]) -> float | None:
     return _mean(_mean(groups[answer]) for answer, n in votes.items() if n == top)
 
 
+def _same_task(rows: list[Record]) -> list[list[Record]]:
+    """The attempts of one subject in one tier at one task."""
+    tasks: dict[Any, list[Record]] = {}
+    for row in rows:
+        tasks.setdefault((row.get("subject"), row.get("tier"), row["task_id"]), []).append(row)
+    return list(tasks.values())
+
+
+def _consistency(rows: list[Record]) -> tuple[dict[str, float | None], dict[str, int]]:
+    """How often repeated attempts at a task agree, and how many records that rests on."""
+    names = ["task_sce_mean", "task_sce_corrected", "di_at_0", "mode_share", "mode_accuracy"]
+    values: dict[str, list[float]] = {name: [] for name in [*names, "stability"]}
+    used = dict.fromkeys(values, 0)
+    tasks = _same_task(rows)
+    decided = [len(_having(t, "passed") if _having(rows, "passed") else t) for t in tasks]
+    for task in tasks if max(decided, default=0) > 1 else []:
+        classes = [row["answer_class"] for row in task]
+        cold = [row["answer_class"] for row in task if row.get("temperature") == 0]
+        judged = _having(task, "correct")
+        if len(classes) > 1 and any(c is not None for c in classes):
+            n, counts = len(classes), Counter(classes)
+            entropy = math.fsum(c / n * math.log(n / c) for c in counts.values())
+            values["task_sce_mean"].append(entropy)
+            values["task_sce_corrected"].append(entropy + (len(counts) - 1) / (2 * n))
+            values["mode_share"].append(max(counts.values()) / n)
+            pairs = [a == b for a, b in combinations(classes, 2)]
+            values["stability"].append(sum(pairs) / len(pairs))
+            for name in ("task_sce_mean", "task_sce_corrected", "mode_share", "stability"):
+                used[name] += n
+        if len(cold) > 1 and any(c is not None for c in cold):
+            values["di_at_0"].append(float(len(set(cold)) == 1))
+            used["di_at_0"] += len(_having(task, "temperature"))
+        named = [row["answer_class"] for row in judged]
+        if len(judged) > 1 and any(c is not None for c in named):
+            top = max(Counter(named).values())
+            most = [r["correct"] for r in judged if named.count(r["answer_class"]) == top]
+            values["mode_accuracy"].append(sum(most) / len(most))
+            used["mode_accuracy"] += len(judged)
+    return {name: _mean(found) for name, found in values.items()}, used
+
+
+def _with_agreement(rows: list[Record]) -> list[Record]:
+    """Add the share of a task's attempts that give the same answer, and the mean of all sources."""
+    out = []
+    for task in _same_task(rows):
+        for row in task:
+            same = sum(other["answer_class"] == row["answer_class"] for other in task)
+            agreement = same / len(task) if len(task) > 1 else None
+            sources = (row.get("stated_confidence"), row.get("logprob_confidence"), agreement)
+            out.append({**row, "agreement": agreement, "mean_confidence": _mean(sources)})
+    return out
+
+
+def _brier_parts(rows: list[Record], bins: int) -> dict[str, float | None]:
+    names = ("brier_reliability", "brier_resolution", "brier_uncertainty")
+    if not rows:
+        return dict.fromkeys(names)
+    rate = sum(row["correct"] for row in rows) / len(rows)
+    members: dict[int, list[Record]] = {}
+    for row in rows:
+        place = max(k for k in range(bins) if k / bins <= row["prob_correct"])
+        members.setdefault(place, []).append(row)
+    reliability = resolution = 0.0
+    for inside in members.values():
+        share = sum(r["correct"] for r in inside) / len(inside)
+        sure = math.fsum(r["prob_correct"] for r in inside) / len(inside)
+        reliability += len(inside) / len(rows) * (sure - share) ** 2
+        resolution += len(inside) / len(rows) * (share - rate) ** 2
+    return dict(zip(names, (reliability, resolution, rate * (1 - rate)), strict=True))
+
+
+def _aurc(rows: list[Record]) -> float | None:
+    """The error rate among the k most confident, for every k; ties in proportion."""
+    if not rows:
+        return None
+    risks, errors, taken = [], Fraction(0), 0
+    for sure in sorted({row["prob_correct"] for row in rows}, reverse=True):
+        tied = [row for row in rows if row["prob_correct"] == sure]
+        share = Fraction(sum(not row["correct"] for row in tied), len(tied))
+        for _ in tied:
+            errors, taken = errors + share, taken + 1
+            risks.append(errors / taken)
+    return float(sum(risks) / len(risks))
+
+
+def _smooth(rows: list[Record]) -> float | None:
+    """The smooth calibration error on a grid of 1,000 cells, as sums over mirror images."""
+    import numpy as np
+
+    if not rows:
+        return None
+    cells = 1000
+    residuals: dict[int, float] = {}
+    for row in rows:
+        place = min(int(row["prob_correct"] * cells), cells - 1)
+        gap = (row["correct"] - row["prob_correct"]) / len(rows)
+        residuals[place] = residuals.get(place, 0.0) + gap
+    at = (np.arange(cells) + 0.5) / cells
+
+    def smoothed(width: float) -> float:
+        total = np.zeros(cells)
+        for place, gap in residuals.items():
+            for image in range(-5, 6):  # the mirror images of the cell at 0 and 1
+                for mirrored in (at[place] + 2 * image, -at[place] + 2 * image):
+                    total += gap * np.exp(-0.5 * ((at - mirrored) / width) ** 2)
+        return float(np.abs(total).sum() / (width * math.sqrt(2 * math.pi) * cells))
+
+    low, high = 1 / cells, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if smoothed(middle) > middle else (low, middle)
+    return min(1.0, smoothed(high))
+
+
 def _best(scores: list[float], drawn: int) -> float | None:
     return _mean(max(draw) for draw in combinations(scores, drawn))
 
@@ -460,6 +642,70 @@ def reference(
     for name in ("brier", "ece", "ece_debiased", "confidence_auroc"):
         skipped[name] = len(rows) - len(sure)
 
+    metrics |= _brier_parts(sure, bins)
+    metrics["aurc"], metrics["ece_smooth"] = _aurc(sure), _smooth(sure)
+    for name in ("reliability", "resolution", "uncertainty"):
+        skipped[f"brier_{name}"] = len(rows) - len(sure)
+    skipped["aurc"] = skipped["ece_smooth"] = len(rows) - len(sure)
+
+    agreeing = _with_agreement(rows)
+    for source, column in (
+        ("stated", "stated_confidence"),
+        ("logprobs", "logprob_confidence"),
+        ("agreement", "agreement"),
+        ("mean_confidence", "mean_confidence"),
+    ):
+        known = [r | {"prob_correct": r[column]} for r in _having(agreeing, "correct", column)]
+        metrics[f"ece_{source}"], metrics[f"auroc_{source}"] = _ece(known, bins), _auroc(known)
+        left = len(rows) - len(known)
+        if source in ("agreement", "mean_confidence"):
+            left = len(rows) - len(judged)
+        skipped[f"ece_{source}"] = skipped[f"auroc_{source}"] = left
+
+    consistent, used = _consistency(rows)
+    metrics |= consistent
+    skipped |= {name: len(rows) - count for name, count in used.items()}
+
+    for name, part, whole in (
+        ("usr_math", "wrong_equations", "readable_equations"),
+        ("usr_rag", "unsupported_sentences", "answer_sentences"),
+    ):
+        checked = _having(rows, part)
+        metrics[name] = _ratio(sum(r[part] for r in checked), sum(r[whole] for r in checked))
+        skipped[name] = len(rows) - len(checked)
+    chains = _having(rows, "readable_equations")
+    metrics["usr_math_coverage"] = _mean(row["readable_equations"] > 0 for row in chains)
+    skipped["usr_math_coverage"] = len(rows) - len(chains)
+    checks = [row["support_check"] for row in _having(rows, "support_check")]
+    sums = {key: sum(check[key] for check in checks) for key in (checks[0] if checks else ())}
+    metrics["citation_precision"] = metrics["citation_recall"] = None
+    if sums.get("citations"):
+        metrics["citation_precision"] = sums["right_citations"] / sums["citations"]
+        supported = sums["sentences"] - sums["unsupported"]
+        metrics["citation_recall"] = _ratio(sums["cited"], supported)
+    skipped["citation_precision"] = skipped["citation_recall"] = len(rows) - len(checks)
+
+    thought = _having(rows, "reasoning_tokens", "completion_tokens")
+    inside = sum(min(r["reasoning_tokens"], r["completion_tokens"]) for r in thought)
+    metrics["thinking_share"] = _ratio(inside, sum(r["completion_tokens"] for r in thought))
+    skipped["thinking_share"] = len(rows) - len(thought)
+    priced = _having(rows, "completion_tokens", "correct")
+    right = sum(row["correct"] for row in priced)
+    written = sum(row["completion_tokens"] for row in priced)
+    metrics["tokens_per_correct"] = None
+    if priced:
+        none_right = math.inf if written else None
+        metrics["tokens_per_correct"] = written / right if right else none_right
+    skipped["tokens_per_correct"] = len(rows) - len(priced)
+    by_task: dict[Any, list[int]] = {}
+    for row in priced:
+        if row["correct"]:
+            key = (row.get("subject"), row["task_id"])
+            by_task.setdefault(key, []).append(row["completion_tokens"])
+    beyond = [t - min(found) for found in by_task.values() if len(found) > 1 for t in found]
+    metrics["overthinking_tokens"] = _mean(beyond)
+    skipped["overthinking_tokens"] = len(rows) - len(priced)
+
     answers = [row["normalized_answer"] for row in rows]
     metrics["sce"], metrics["sce_normalized"] = _entropy(answers)
     unanswered = len(rows) if metrics["sce"] is None else 0
@@ -469,6 +715,11 @@ def reference(
     for percent in (50, 95, 99):
         metrics[f"latency_p{percent}_ms"] = _percentile(waited, percent)
         skipped[f"latency_p{percent}_ms"] = skipped["latency_mean_ms"]
+
+    begun = [row["ttft_ms"] for row in _having(rows, "ttft_ms")]
+    for percent in (50, 95):
+        metrics[f"ttft_p{percent}_ms"] = _percentile(begun, percent)
+        skipped[f"ttft_p{percent}_ms"] = len(rows) - len(begun)
 
     paid = _having(everything, "cost_usd")
     metrics["cost_usd_total"] = math.fsum(row["cost_usd"] for row in paid) if paid else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import gates, peers, sample_store, score, statistics
+from bench import gates, peers, reasoning, sample_store, score, statistics
 from bench.coverage import SET, Coverage, ExactRate, records
 from bench.differences import Costs, Detects, FalseAlarms
 from bench.early_stops import Decided, Rates, Saving
@@ -34,6 +34,27 @@ def test_every_benchmark_can_be_imported(path):
 def test_every_tool_can_be_imported(path):
     code = f"import sys; sys.path.insert(0, 'tools'); import {path.stem}"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_the_docs_show_how_often_the_screens_of_reasoning_are_right():
+    figures = reasoning.figures()
+    read, held = figures["equations"], figures["support"]
+    page = (ROOT / "docs" / "reasoning-equations.md").read_text("utf-8")
+    for what, shown in (
+        ("equations read in chains without mistakes", f"{read['equations']:,}"),
+        ("of them flagged", f"{100 * read['false_flags']:.1f} %"),
+        ("planted mistakes", f"{read['planted']:,}"),
+        ("of them found", f"{100 * read['found']:.1f} %"),
+    ):
+        assert f"| {what} | {shown} |" in page
+    page = (ROOT / "docs" / "reasoning-support.md").read_text("utf-8")
+    copied, reworded = (
+        f"{100 * held[f'flagged_{kind}']:.1f} % | {held[f'auroc_{kind}']:.3f}"
+        for kind in ("copied", "reworded")
+    )
+    assert f"| copied from the context | {copied} |" in page
+    assert f"| said in other words | {reworded} |" in page
+    assert f"| not supported | {100 * held['flagged_unsupported']:.1f} % | |" in page
 
 
 def test_releases_can_be_decided():

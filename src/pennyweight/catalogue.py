@@ -25,6 +25,8 @@ FAMILIES = {
     "answer": "Answers",
     "scores": "Scores",
     "calibration": "Calibration",
+    "calibration_detail": "Calibration in detail",
+    "confidence": "Confidence by source",
     "diversity": "Diversity",
     "reasoning": "Reasoning",
     "efficiency": "Efficiency",

@@ -12,8 +12,8 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from importlib.metadata import entry_points
+from functools import cache, partial
+from importlib.metadata import EntryPoints, entry_points
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -74,6 +74,8 @@ class Metric(Declaration):
     needs: tuple[str, ...]
     over: Over
     interval: Interval | None
+    title: str
+    """Its name in plain words."""
     parts: tuple[str, ...] = field(default=())
     open_parts: bool = False
     """Whether it also reads the metrics named in its `weights` option."""
@@ -141,6 +143,7 @@ def metric(
     needs: tuple[str, ...] | None = None,
     over: Over = "scored",
     spec: str = "",
+    title: str = "",
 ) -> Callable[[Callable[..., pl.Expr]], Metric]:
     """Declare a metric: a value computed from many records.
 
@@ -150,7 +153,7 @@ def metric(
     record is left out (by default all of them). `over="all"` also counts attempts with status
     `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
     the metric is the mean over the tasks; its option `n` is then the number of attempts that every
-    task has, unless it is set.
+    task has, unless it is set. `title` is its name in plain words, if `name` is jargon.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -179,6 +182,7 @@ def metric(
                 needs=own if needs is None else needs,
                 over=over,
                 interval=interval,
+                title=title or common["name"].replace("_", " "),
                 parts=parts,
                 open_parts=_PARTS in kinds,
             ),
@@ -193,12 +197,20 @@ amount = partial(metric, range=(0, None), better="lower")
 """Declare a metric of what an attempt uses: money, time or tokens."""
 
 
+_all_points = cache(entry_points)  # it reads the metadata of every installed package
+
+
+def points(group: str) -> EntryPoints:
+    """Return what installed packages declare under an entry point."""
+    return _all_points().select(group=group)
+
+
 def load_installed(group: str) -> None:
     """Load what installed packages declare under an entry point, such as `pennyweight.metrics`.
 
     A package that cannot be loaded is left out with a warning; the others still work.
     """
-    for point in entry_points(group=group):
+    for point in points(group):
         try:
             point.load()
         except Exception as error:  # of the package
@@ -266,8 +278,11 @@ def by_task(
 
     The columns of `key` identify a task; a task without enough attempts has no value.
     """
-    there = {m.name: pl.all_horizontal(pl.col(n).is_not_null() for n in m.needs) for m in metrics}
-    used = [there[m.name].sum().alias(f"{m.name}/n") for m in metrics]
+    there = {m.name: [pl.col(n).is_not_null() for n in m.needs] for m in metrics}
+    used = [
+        (pl.all_horizontal(needed).sum() if needed else pl.len()).alias(f"{name}/n")
+        for name, needed in there.items()
+    ]
     values = [m.expression(options) for m in metrics]
     return rows.group_by(key, maintain_order=True).agg(*values, *used)
 

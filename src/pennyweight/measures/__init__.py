@@ -6,4 +6,4 @@ Tested elsewhere:
     *.py: tests/test_catalogue.py
 """
 
-from pennyweight.measures import answer, reasoning, efficiency, behaviour, cost, judge  # noqa: F401, I001
+from pennyweight.measures import answer, reasoning, support, efficiency, behaviour, cost, judge  # noqa: F401, I001

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pennyweight.define import measure
+from pennyweight.text.arithmetic import canonical
 from pennyweight.text.confidence import from_logprobs, read_logprobs, stated
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.extraction import answer as find_answer
@@ -115,6 +116,28 @@ def label(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Ex
     )
 
 
+@measure(spec="Zeta Reason 8")
+def answer_class(label: pl.Expr, *, match_rule: MatchRule | None = None) -> pl.Expr:
+    """The answer as one of the different answers to its task: those that match are one class.
+
+    Correct answers are one class, however they are written. With `match: math`, so are calculations
+    of the same value, such as 1/2 and 0.5.
+
+    >>> evaluate(answer_class, answer=["4", "four", "5"], target=["4", "4", "4"],
+    ...          correct=[True, True, False], matched_by=["any_of"] * 3)
+    ['4', '4', '5']
+    """
+    if match_rule is None or match_rule.kind != "math":
+        return label
+    return label.map_batches(_of_one_value, return_dtype=pl.String, is_elementwise=True)
+
+
+def _of_one_value(labels: pl.Series) -> pl.Series:
+    kinds = labels.unique()
+    found = [text if text is None else canonical(text) or text for text in kinds]
+    return labels.replace_strict(kinds, pl.Series(found, dtype=pl.String), return_dtype=pl.String)
+
+
 @measure(spec="Zeta Reason 3")
 def prob_correct(
     prob_correct: pl.Expr,
@@ -140,6 +163,28 @@ def prob_correct(
         probability = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
         return pl.coalesce(prob_correct, probability)
     return prob_correct
+
+
+@measure(spec="Zeta Reason 8")
+def stated_confidence(stated_confidence: pl.Expr, response: pl.Expr) -> pl.Expr:
+    """The confidence that the response states, such as CONFIDENCE: 80%.
+
+    >>> evaluate(stated_confidence, response=["FINAL_ANSWER: 4, confidence: 0.8", "4"])
+    [0.8, None]
+    """
+    return pl.coalesce(stated_confidence, stated(response))
+
+
+@measure(spec="Zeta Reason 8")
+def logprob_confidence(logprob_confidence: pl.Expr, logprobs: pl.Expr, answer: pl.Expr) -> pl.Expr:
+    """The probability of the answer's tokens: the product of their probabilities.
+
+    >>> evaluate(logprob_confidence, logprobs=['[["4", -0.5], [".", 0.0]]'], answer=["4"])
+    [0.6065306597126334]
+    """
+    both = pl.struct(logprobs.alias("logprobs"), answer.alias("answer"))
+    found = both.map_batches(_of_logprobs, return_dtype=pl.Float64, is_elementwise=True)
+    return pl.coalesce(logprob_confidence, found)
 
 
 def _of_logprobs(rows: pl.Series) -> pl.Series:

@@ -11,6 +11,8 @@ from pennyweight.metrics import (  # noqa: F401
     answer,
     attempts,
     calibration,
+    calibration_detail,
+    confidence,
     cost,
     diversity,
     efficiency,

@@ -30,7 +30,7 @@ def accuracy(correct: pl.Expr) -> pl.Expr:
     return correct.mean()
 
 
-@share(formula="1 − accuracy", better="lower", spec="Zeta Reason 2.3")
+@share(title="wrong answers", formula="1 − accuracy", better="lower", spec="Zeta Reason 2.3")
 def error_rate(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer does not equal the target.
 
@@ -40,7 +40,12 @@ def error_rate(correct: pl.Expr) -> pl.Expr:
     return (~correct).mean()
 
 
-@share(formula="(1/N) Σ (1 − correct_i)", better="lower", spec="Zeta Reason 2.2")
+@share(
+    title="unsupported steps",
+    formula="(1/N) Σ (1 − correct_i)",
+    better="lower",
+    spec="Zeta Reason 2.2",
+)
 def usr(correct: pl.Expr) -> pl.Expr:
     """Unsupported step rate: the share of records whose reasoning led to a wrong answer.
 
@@ -242,6 +247,7 @@ def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) 
 
 
 @share(
+    title="F1 of labels",
     formula="2·TP / (2·TP + FP + FN); without a positive label the mean over labels",
     needs=("normalized_target",),
     interval=Linearised(_f1_terms, rate=True, text="Wilson, linearised, clustered by task"),

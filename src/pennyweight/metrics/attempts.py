@@ -7,7 +7,14 @@ import polars as pl
 from pennyweight.define import share
 
 
-@share(formula="errors / records", better="lower", needs=(), over="all", spec="Pennyweight")
+@share(
+    title="attempts with errors",
+    formula="errors / records",
+    better="lower",
+    needs=(),
+    over="all",
+    spec="Pennyweight",
+)
 def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     """Share of attempts that failed: the model could not be reached or the harness failed.
 
@@ -17,7 +24,14 @@ def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     return (status.fill_null("ok") == "error").mean()
 
 
-@share(formula="reported / records", better="lower", needs=(), over="all", spec="Pennyweight")
+@share(
+    title="failures reported by agents",
+    formula="reported / records",
+    better="lower",
+    needs=(),
+    over="all",
+    spec="Pennyweight",
+)
 def reported_failure_rate(status: pl.Expr, error_kind: pl.Expr) -> pl.Expr:
     """Share of attempts in which an agent itself reported that it could not work.
 
@@ -33,7 +47,9 @@ def reported_failure_rate(status: pl.Expr, error_kind: pl.Expr) -> pl.Expr:
     return (status.is_not_null() & reported).mean()
 
 
-@share(formula="(1/M) Σ truncated_i", better="lower", spec="Pennyweight")
+@share(
+    title="cut off at the limit", formula="(1/M) Σ truncated_i", better="lower", spec="Pennyweight"
+)
 def truncated_rate(truncated: pl.Expr) -> pl.Expr:
     """Share of responses that were cut off at the token limit.
 

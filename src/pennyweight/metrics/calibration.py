@@ -27,6 +27,7 @@ def _least_variance(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="Brier score",
     formula="(1/M) Σ (p_i − correct_i)²",
     range=(0, 1),
     better="lower",
@@ -44,7 +45,7 @@ def brier(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
     return _squares(prob_correct, correct).mean()
 
 
-def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
+def sum_by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
     """Sum values within each bin."""
     edges = [k / bins for k in range(bins + 1)]
     return [
@@ -53,14 +54,15 @@ def _by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Expr]:
     ]
 
 
-def _ece_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
+def bin_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
     """Return the gap, the size and the number of hits of each bin."""
     hit = correct.cast(pl.Float64)
     used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
     return [(hit - prob_correct).sum(), used.sum(), pl.when(used > 0).then(hit).sum()]
 
 
-def _bin(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr, int]:  # noqa: ARG001
+def bin_of(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr, int]:  # noqa: ARG001
+    """Return the bin of each record, and the number of bins."""
     edges = [(prob_correct >= k / bins).cast(pl.UInt32) for k in range(1, bins)]
     return pl.sum_horizontal(pl.lit(0, dtype=pl.UInt32), *edges), bins
 
@@ -92,14 +94,15 @@ def _ece_ends(draws: Draws) -> Ends:
 
 
 _BOOTSTRAP = ResampledSums(
-    _ece_sums,
+    bin_sums,
     _ece_ends,
-    _bin,
+    bin_of,
     text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",
 )
 
 
 @metric(
+    title="calibration error",
     formula="Σ_k |S_k|/M · |acc_k − conf_k|",
     range=(0, 1),
     better="lower",
@@ -114,19 +117,21 @@ def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     >>> evaluate(ece, prob_correct=[1.0, 1.0, 0.25, 0.25], correct=[True, True, True, False])
     0.125
     """
-    _check(bins)
+    check_bins(bins)
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
     gap = correct.cast(pl.Float64) - prob_correct
-    gaps = pl.sum_horizontal(total.abs() for total in _by_bin(prob_correct, gap, bins))
-    return pl.when(used > 0).then(gaps / used)
+    gaps = pl.sum_horizontal(total.abs() for total in sum_by_bin(prob_correct, gap, bins))
+    return pl.when(used > 0).then((gaps / used).round(15))  # what rounding leaves is 0
 
 
-def _check(bins: int) -> None:
+def check_bins(bins: int) -> None:
+    """Raise UsageError for a number of bins that makes no sense."""
     if not 1 <= bins <= 10_000:
         raise UsageError(f"bins is {bins}; it must be between 1 and 10,000.")
 
 
 @metric(
+    title="calibration error beyond chance",
     formula="λ · ece, with Σ_k E|N(λ·g_k, s_k²)| = Σ_k |g_k|, 0 ≤ λ ≤ 1",
     range=(0, 1),
     better="lower",
@@ -147,7 +152,7 @@ def ece_debiased(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> 
     >>> evaluate(ece_debiased, prob_correct=[0.9] * 10, correct=[True] * 8 + [False] * 2)
     0.0
     """
-    _check(bins)
+    check_bins(bins)
 
     def debiased(columns: Sequence[pl.Series]) -> float | None:
         probability, hit = columns
@@ -192,6 +197,7 @@ def _auroc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="confidence tells right from wrong",
     formula="P(p_i > p_j) + P(p_i = p_j) / 2, i correct, j wrong",
     range=(0, 1),
     better="higher",

@@ -24,7 +24,11 @@ def pass_rate(passed: pl.Expr) -> pl.Expr:
     return passed.mean()
 
 
-@share(formula="(1/M) Σ impl_rate_i", spec="ProjectScylla, implementation rate")
+@share(
+    title="requirements met",
+    formula="(1/M) Σ impl_rate_i",
+    spec="ProjectScylla, implementation rate",
+)
 def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     """Mean implementation rate: the share of the requirements that are met.
 
@@ -34,7 +38,9 @@ def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     return impl_rate.mean()
 
 
-@amount(formula="(1/M) Σ cost_usd_i", unit="US$", spec="ProjectScylla, cost")
+@amount(
+    title="cost per attempt", formula="(1/M) Σ cost_usd_i", unit="US$", spec="ProjectScylla, cost"
+)
 def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     """Mean cost of an attempt.
 
@@ -52,7 +58,12 @@ OF_TOTAL = Linearised(
 
 
 @amount(
-    formula="Σ cost_usd_i", unit="US$", over="all", interval=OF_TOTAL, spec="ProjectScylla, cost"
+    title="total cost",
+    formula="Σ cost_usd_i",
+    unit="US$",
+    over="all",
+    interval=OF_TOTAL,
+    spec="ProjectScylla, cost",
 )
 def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     """Total cost of all attempts, including those that ended in an error.
@@ -91,6 +102,7 @@ COST_METHOD = (
 
 
 @amount(
+    title="cost per pass",
     formula="Σ cost_usd_i / Σ passed_i",
     unit="US$",
     interval=RatioOfSums(cost_against_passes, "bottom", COST_METHOD),
@@ -106,6 +118,7 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="composite score",
     formula="median of composite_score_i",
     range=(0, 1),
     better="higher",

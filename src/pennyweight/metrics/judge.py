@@ -42,6 +42,7 @@ def _disagreement(sums: Floats) -> Floats:
 
 
 @metric(
+    title="agreement of judges",
     formula="1 − D_observed / D_expected, with squared differences",
     range=(None, 1),
     better="higher",
@@ -65,6 +66,7 @@ def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -
 
 
 @metric(
+    title="difference between judges",
     formula="(1/M) Σ mean of |score_j − score_k| over pairs of judges",
     range=(0, 1),
     better="lower",
@@ -79,7 +81,14 @@ def judge_mean_absolute_difference(judge_difference: pl.Expr) -> pl.Expr:
     return judge_difference.mean()
 
 
-@amount(formula="Σ judge_cost_usd_i", unit="US$", over="all", interval=OF_TOTAL, spec="Pennyweight")
+@amount(
+    title="cost of judging",
+    formula="Σ judge_cost_usd_i",
+    unit="US$",
+    over="all",
+    interval=OF_TOTAL,
+    spec="Pennyweight",
+)
 def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
     """Total cost of judging all attempts; not part of `cost_usd_total`.
 
@@ -100,6 +109,7 @@ def _against_judges(
 
 
 @amount(
+    title="cost per pass with judges",
     formula="Σ (cost_usd_i + judge_cost_usd_i) / Σ passed_i",
     unit="US$",
     interval=RatioOfSums(_against_judges, "bottom", COST_METHOD),

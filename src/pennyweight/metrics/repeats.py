@@ -82,6 +82,7 @@ def _size(k: int | None, n: int | None) -> int:
 
 
 @of_passes(
+    title="one of k passes",
     formula="mean over tasks of 1 − C(n−c, k) / C(n, k); c of a task's n attempts passed",
     spec="Chen et al. 2021, pass@k",
 )
@@ -99,6 +100,7 @@ def pass_at_k(passed: pl.Expr, *, k: int | None = None, n: int | None = None) ->
 
 
 @of_passes(
+    title="all k pass",
     formula="mean over tasks of C(c, k) / C(n, k); c of a task's n attempts passed",
     spec="Yao et al. 2024, pass^k",
 )
@@ -116,6 +118,7 @@ def pass_hat_k(passed: pl.Expr, *, k: int | None = None, n: int | None = None) -
 
 
 @of_passes(
+    title="a share of k passes",
     formula="mean over tasks of Σ_{j ≥ ⌈τk⌉} C(c, j) C(n−c, k−j) / C(n, k)",
     spec="Liu et al. 2025, G-Pass@k",
 )
@@ -136,6 +139,7 @@ def g_pass_at_k(
 
 
 @of_passes(
+    title="steady passes",
     formula="mean over tasks of (2/k) Σ_{i = ⌈k/2⌉+1 … k} G-Pass@k at τ = i/k",
     spec="Liu et al. 2025, mG-Pass@k",
 )
@@ -154,6 +158,7 @@ def mg_pass_at_k(passed: pl.Expr, *, k: int | None = None, n: int | None = None)
 
 
 @of_passes(
+    title="k of n pass",
     formula="mean over tasks of Σ_{j ≥ k} C(c, j) C(N−c, n−j) / C(N, n); c of N attempts passed",
     spec="Pennyweight",
 )
@@ -200,6 +205,7 @@ def vote(drawn: int, answers: tuple[tuple[int, float], ...]) -> float:
 
 
 @over_tasks(
+    title="accuracy of the majority",
     formula="mean over tasks of the correctness of the most frequent of k normalised answers",
     needs=("correct",),
     spec="Wang et al. 2023, self-consistency",
@@ -257,6 +263,7 @@ def _weights(drawn: int, attempts: int) -> tuple[float, ...]:
 
 
 @over_tasks(
+    title="best of k",
     formula="mean over tasks of Σ_i x_(i) C(i−1, k−1) / C(n, k); x_(1) ≤ … ≤ x_(n) its scores",
     needs=("composite_score",),
     spec="Pennyweight",

@@ -47,6 +47,7 @@ def _micro_terms(observed: pl.Expr, expected: pl.Expr) -> pl.Expr:
 
 
 @share(
+    title="behaviors observed",
     formula="Σ observed_i / Σ expected_i",
     interval=Linearised(_micro_terms, rate=True, text="Wilson, linearised, clustered by task"),
     spec="Metrics Guide, behavior coverage",

@@ -118,6 +118,7 @@ def _metric(
         needs=common["inputs"],
         over="scored",
         interval=None,
+        title=common["name"].replace("_", " "),
     )
 
 

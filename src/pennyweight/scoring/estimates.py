@@ -41,10 +41,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The headline metric of a run, over all its records."""
+    """The headline metric of a run: of its best side, whose name is given, if it has several."""
 
     metric: str
     estimate: Estimate
+    side: str = ""
 
 
 def estimates(
@@ -90,6 +91,26 @@ def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[M
 
 
 def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
+    """Estimate metrics; those that need a column without any value are null at once."""
+    rows = grouped.rows
+    needed = {name for metric in metrics for name in metric.needs}
+    empty = {name for name in needed if rows[name].null_count() == rows.height}
+    absent = [m for m in metrics if not empty.isdisjoint(m.needs)]
+    return _nulls(grouped, absent) | _estimate_known(
+        grouped, [m for m in metrics if empty.isdisjoint(m.needs)]
+    )
+
+
+def _nulls(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
+    """Return the estimates of metrics that no record has the values for."""
+    if not metrics:
+        return {}
+    skipped = grouped.aggregate([pl.len().alias("n")])["n"].fill_null(0)
+    nulls = [Estimate(None, skipped=n) for n in skipped]
+    return {metric.name: nulls for metric in metrics}
+
+
+def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
     if not metrics:
         return {}
     bodies = {m.name: m.expression(grouped.options) for m in metrics}
@@ -131,6 +152,8 @@ def _over_tasks(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[E
         return {}
     attempts, rows = Attempts.of(grouped), grouped.rows
     sizes = attempts.sizes(grouped.options, grouped.groups)
+    if not any(sizes):
+        return _nulls(grouped, metrics)
     tables = [by_task(rows.clear(), attempts.key, metrics, grouped.options)]
     for n in sorted({size for size in sizes if size}):
         own = [g for g, size in enumerate(sizes) if size == n]

@@ -1,6 +1,8 @@
 """Text: normal forms, answers and counts, and how numbers are written.
 
 Tested elsewhere:
+    arithmetic.py: tests/text/test_equations.py
+    arithmetic_tokens.py: tests/text/test_equations.py
     notation.py: tests/text/test_format.py
     rules.py: tests/text/test_extraction.py
     safe.py: tests/render/test_scores.py

@@ -1,0 +1,57 @@
+"""Whether the context supports the sentences of an answer."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pennyweight.define import measure
+from pennyweight.text.support import TAU, Support, support
+from pennyweight.text.thinking import spoken
+
+_CHECKED = pl.Struct(dict.fromkeys(Support._fields, pl.Int64))
+
+
+@measure(spec="Zeta Reason 8")
+def support_check(
+    context: pl.Expr, response: pl.Expr, answer: pl.Expr, *, tau_support: float = TAU
+) -> pl.Expr:
+    """The sentences of the reply, how many of them the context does not support, and citations.
+
+    It is a screen by letters, numbers and quotations, not a verdict on meaning. Null without a
+    context, or without a reply.
+
+    >>> evaluate(support_check, context=["The mill opened in 1887."], answer=["It opened in 1890."])
+    [{'sentences': 1, 'unsupported': 1, 'citations': 0, 'right_citations': 0, 'cited': 0}]
+    """
+
+    def check(rows: pl.Series) -> pl.Series:
+        known = rows.struct.field("context").is_not_null() & rows.struct.field("said").is_not_null()
+        found: list[dict[str, int] | None] = [None] * len(rows)
+        for place in known.arg_true():
+            row = rows[place]
+            found[place] = support(row["context"], row["said"], tau_support)._asdict()
+        return pl.Series(rows.name, found, dtype=_CHECKED)
+
+    said = pl.coalesce(spoken(response), answer)
+    both = pl.struct(context.alias("context"), said.alias("said"))
+    return both.map_batches(check, return_dtype=_CHECKED, is_elementwise=True)
+
+
+@measure(unit="sentences", spec="Zeta Reason 8")
+def answer_sentences(support_check: pl.Expr) -> pl.Expr:
+    """The number of sentences in the reply that are checked against the context.
+
+    >>> evaluate(answer_sentences, context=["The mill is old."], answer=["The mill is old. Yes."])
+    [1]
+    """
+    return support_check.struct.field("sentences")
+
+
+@measure(unit="sentences", spec="Zeta Reason 8")
+def unsupported_sentences(support_check: pl.Expr) -> pl.Expr:
+    """The number of sentences in the reply that the context does not support.
+
+    >>> evaluate(unsupported_sentences, context=["The mill is old."], answer=["It has 3 floors."])
+    [1]
+    """
+    return support_check.struct.field("unsupported")

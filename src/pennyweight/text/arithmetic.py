@@ -1,0 +1,380 @@
+"""Arithmetic in running text: reading an expression exactly, or not at all.
+
+A reader of running text has to be careful rather than complete. What it cannot read with certainty
+(variables, functions, mixed units, ratios, a number that belongs to the sentence around it) is left
+out, whether it would hold or not. The words that decide are in `arithmetic_tokens.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, isqrt
+
+from pennyweight.text.arithmetic_tokens import (
+    AFTER,
+    ARTICLES,
+    BEFORE,
+    DIMENSIONS,
+    TOTALS,
+    Token,
+    tokens_of,
+)
+
+Ratio = tuple[int, int]
+"""A rational number: numerator and denominator, which is positive."""
+
+LONGEST_NUMBER = 30
+LARGEST_POWER = 64
+DEEPEST = 16
+LONGEST_LINE = 2_000
+
+
+class Unreadable(Exception):  # noqa: N818 - nobody made a mistake
+    """What begins here cannot be read with certainty; `args[0]` is the token to go on from."""
+
+
+@dataclass(slots=True)
+class Value:
+    """An expression that was read, or a part of one."""
+
+    ratio: Ratio
+    places: int | None = None
+    """The decimal places, if it is one number as it is written."""
+    percent: bool = False
+    unit: tuple[str, str] | None = None
+    """The dimension and the unit, if it has one that can be converted."""
+    first: Ratio | None = None
+    """The first operand of a calculation."""
+    fractions: frozenset[str] = frozenset()
+    """The numbers with decimal places in a calculation."""
+    span: tuple[int, int] = (0, 0)
+
+
+def canonical(text: str) -> str | None:
+    r"""Write a text that is one calculation or number in its lowest terms; None for another text.
+
+    >>> canonical("1/2"), canonical("0.50"), canonical(r"\frac{3}{6}"), canonical("x/2")
+    ('1/2', '1/2', '1/2', None)
+    """
+    tokens = [t for t in tokens_of(text, 0, min(len(text), LONGEST_LINE)) if t.kind != "money"]
+    reader = Reader(tokens)
+    value = reader.beginning() if tokens else None
+    if value is None or reader.at < len(tokens) or value.percent:
+        return None
+    return written(value.ratio)
+
+
+def written(value: Ratio) -> str:
+    """Write a rational number in its lowest terms: `3`, `-1/2`."""
+    common = gcd(*value)
+    top, bottom = value[0] // common, value[1] // common
+    return str(top) if bottom == 1 else f"{top}/{bottom}"
+
+
+def same(a: Ratio, b: Ratio) -> bool:
+    """Whether two rational numbers are equal."""
+    return a[0] * b[1] == b[0] * a[1]
+
+
+class Reader:
+    """Reads an expression from the tokens of one side."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.kinds = [token.kind for token in tokens] + ["end"]
+        self.at = 0
+        self.depth = 0
+        self.fractions: set[str] = set()
+        self.operators = 0
+        opened: list[int] = []
+        for i, kind in enumerate(self.kinds):
+            if kind == "open":
+                opened.append(i)
+            elif kind == "close":
+                if opened:
+                    opened.pop()
+                else:
+                    self.kinds[i] = "closed"
+        for i in opened:
+            self.kinds[i] = "opened"
+
+    def beginning(self) -> Value | None:
+        """Read the expression that the side begins with; prose may follow."""
+        try:
+            value = self._whole(0)
+        except Unreadable:
+            return None
+        kind = self.kinds[self.at]
+        dash = kind == "minus" and self.kinds[self.at + 1] in {"word", "end"}
+        ended = kind in {"end", "word", "closed", "unit", "opened"} or dash
+        return value if ended else None
+
+    def end(self) -> Value | None:
+        """Read the expression that the side ends with; prose may precede it."""
+        start = 0
+        while start < len(self.tokens):
+            if self.kinds[start] in _STARTS or (start == 0 and self.kinds[0] == "minus"):
+                try:
+                    value = self._whole(start)
+                except Unreadable as error:
+                    start = max(start + 1, error.args[0])
+                    continue
+                if self.at == len(self.tokens):
+                    return value if self._begins(start) else None
+                start = max(start, self.at - 1)
+            start += 1
+        return None
+
+    def _begins(self, start: int) -> bool:
+        """Whether an expression begins here and is not a part of what precedes it."""
+        if start == 0:
+            return True
+        before, first = self.tokens[start - 1], self.tokens[start]
+        if before.kind == "word":
+            word = before.text.lower()
+            if word == "of" and start > 1:
+                return self.tokens[start - 2].text.lower() in TOTALS
+            return not first.attached and word not in BEFORE and not _is_variable(before.text)
+        return self.kinds[start - 1] in {"opened", "closed", "unit"}
+
+    def _whole(self, start: int) -> Value:
+        self.at, self.depth, self.operators = start, 0, 0
+        self.fractions = set()
+        value = self._sum()
+        last = self.at - 1
+        while self.kinds[last] in {"word", "unit"}:
+            last -= 1
+        value.span = self.tokens[start].start, self.tokens[last].end
+        if self.operators:
+            value.fractions = frozenset(self.fractions)
+        else:
+            value.first = None
+        return value
+
+    def _sum(self) -> Value:
+        value = self._product()
+        value.first = value.first or value.ratio
+        while self._operator({"plus", "minus"}):
+            sign = -1 if self.kinds[self.at] == "minus" else 1
+            self.at += 1
+            other = self._product()
+            if value.percent != other.percent or _mixed(value, other):
+                raise Unreadable(self.at)
+            (a, b), (c, d) = value.ratio, other.ratio
+            value.ratio = a * d + sign * c * b, b * d
+            value.unit, value.places = value.unit or other.unit, None
+        return value
+
+    def _product(self) -> Value:
+        value = self._factor()
+        first = value.ratio
+        while True:
+            kind = self.kinds[self.at]
+            if self._operator({"times", "over"}) or self._is_cross():
+                self.at += 1
+            elif self._is_share(value):
+                kind = "times"
+            elif kind == "open" and self.tokens[self.at].attached:
+                kind = "times"  # 2(3 + 4)
+            else:
+                break
+            if kind == "open" or not self._starts(self.at):
+                raise Unreadable(self.at)
+            other = self._factor()
+            (a, b), (c, d) = value.ratio, other.ratio
+            if kind == "over":
+                if c == 0 or _mixed(value, other):
+                    raise Unreadable(self.at)
+                c, d = (d, c) if c > 0 else (-d, -c)
+            self.operators += 1
+            value = Value((a * c, b * d))
+        value.first = first
+        return value
+
+    def _factor(self) -> Value:
+        if self.kinds[self.at] == "minus":
+            self.at += 1
+            value = self._factor()
+            value.ratio = -value.ratio[0], value.ratio[1]
+            return value
+        value = self._atom()
+        kind = self.kinds[self.at]
+        if kind in {"power", "square"}:
+            self.at += 1
+            if kind == "square":
+                power = (2 if self.tokens[self.at - 1].text == "²" else 3, 1)
+            else:
+                power = self._factor().ratio
+            self.operators += 1
+            value = Value(_power(value.ratio, power, self.at))
+        return value
+
+    def _atom(self) -> Value:
+        kind = self.kinds[self.at]
+        if kind == "money":
+            self.at += 1
+            kind = self.kinds[self.at]
+            if kind not in {"number", "frac"}:
+                raise Unreadable(self.at)
+        if kind == "number":
+            return self._number()
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Unreadable(self.at)
+        self.at += 1
+        if kind == "open":
+            value = self._inside()
+            self._units(value)
+        elif kind == "frac":
+            top, bottom = self._braced(), self._braced()
+            if bottom.ratio[0] == 0:
+                raise Unreadable(self.at)
+            sign = 1 if bottom.ratio[0] > 0 else -1
+            value = Value(
+                (sign * top.ratio[0] * bottom.ratio[1], sign * top.ratio[1] * bottom.ratio[0])
+            )
+            self.operators += 1
+            self._units(value)
+        elif kind == "root" and self.kinds[self.at] in {"number", "open"}:
+            value = Value(_root(self._atom().ratio, self.at))
+            self.operators += 1
+        else:
+            raise Unreadable(self.at)
+        self.depth -= 1
+        return value
+
+    def _braced(self) -> Value:
+        if self.kinds[self.at] != "open":
+            raise Unreadable(self.at)
+        self.at += 1
+        return self._inside()
+
+    def _inside(self) -> Value:
+        value = self._sum()
+        if self.kinds[self.at] != "close":
+            raise Unreadable(self.at)
+        self.at += 1
+        value.places, value.first = None, None
+        return value
+
+    def _number(self) -> Value:
+        token = self.tokens[self.at]
+        if len(token.text) > LONGEST_NUMBER:
+            raise Unreadable(self.at)
+        whole, _, decimals = token.text.replace(",", "").partition(".")
+        value = Value((int(whole + decimals), 10 ** len(decimals)), len(decimals))
+        if decimals:
+            self.fractions.add(token.text)
+        self.at += 1
+        if self.tokens[self.at - 2].kind == "money" and self.at > 1:
+            value.unit = DIMENSIONS["dollar"]
+        self._fraction_after(value, whole=not decimals)
+        if self.kinds[self.at] == "percent":
+            self.at += 1
+            value.ratio, value.percent = (value.ratio[0], value.ratio[1] * 100), True
+        self._units(value)
+        return value
+
+    def _fraction_after(self, value: Value, *, whole: bool) -> None:
+        """Read the fraction of a mixed number: 2 1/2."""
+        parts = self.kinds[self.at : self.at + 3]
+        if parts != ["number", "over", "number"] or self.tokens[self.at].attached:
+            return
+        top, bottom = self.tokens[self.at].text, self.tokens[self.at + 2].text
+        if not (whole and top.isdigit() and bottom.isdigit() and int(top) < int(bottom)):
+            raise Unreadable(self.at)
+        value.ratio = value.ratio[0] * int(bottom) + int(top), int(bottom)
+        value.places = None
+        self.operators += 1
+        self.at += 3
+
+    def _units(self, value: Value) -> None:
+        """Pass over the words after a number that say of what it is."""
+        at = self.at
+        if self.kinds[at] == "money":
+            self.at = at = at + 1
+        last = at
+        while self.kinds[last] in {"word", "unit"} and last - at < 4 and not self._is_cross(last):
+            word = self.tokens[last].text
+            if last == at and (_is_variable(word) or word.lower() in AFTER):
+                raise Unreadable(at)
+            if word.lower() == "of":
+                break
+            value.unit = value.unit or DIMENSIONS.get(word.lower())
+            last += 1
+            if self.kinds[last] == "over" and self.kinds[last + 1] in {"word", "unit"}:
+                last += 2  # miles/hour
+                break
+        if self.kinds[last] in _GO_ON or self._is_cross(last):
+            self.at = last
+
+    def _operator(self, kinds: set[str]) -> bool:
+        """Whether an operator of these kinds follows, with something to its right."""
+        if self.kinds[self.at] not in kinds:
+            return False
+        if not self._starts(self.at + 1):
+            if self.kinds[self.at] == "minus" and self.kinds[self.at + 1] in {"word", "end"}:
+                return False  # a dash
+            raise Unreadable(self.at + 1)
+        self.operators += 1
+        return True
+
+    def _starts(self, at: int) -> bool:
+        return self.kinds[at] in _STARTS or self.kinds[at] == "minus"
+
+    def _is_cross(self, at: int | None = None) -> bool:
+        """Whether the letter x stands for a multiplication here."""
+        at = self.at if at is None else at
+        letter = self.kinds[at] == "word" and self.tokens[at].text in {"x", "X"}
+        return letter and self._starts(at + 1)
+
+    def _is_share(self, value: Value) -> bool:
+        """Whether «of» follows a share, as in 20% of 50 or 1/2 of the 10; passes over it."""
+        if self.kinds[self.at] != "word" or self.tokens[self.at].text.lower() != "of":
+            return False
+        at = self.at + 1
+        if self.kinds[at] == "word" and self.tokens[at].text.lower() in ARTICLES:
+            at += 1
+        share = value.percent or (value.places is None and 0 < value.ratio[0] < value.ratio[1])
+        if not (share and self.kinds[at] in _STARTS):
+            return False
+        self.at = at
+        return True
+
+
+_STARTS = frozenset({"number", "money", "open", "frac", "root"})
+"""The kinds of tokens that an operand begins with."""
+
+_GO_ON = frozenset({"plus", "minus", "times", "over", "end", "close"})
+"""The kinds of tokens that may follow the words after a number of a calculation."""
+
+
+def _is_variable(word: str) -> bool:
+    return len(word) == 1 and word not in {"a", "A", "I"}
+
+
+def _mixed(a: Value, b: Value) -> bool:
+    """Whether two values have different units of one dimension."""
+    return a.unit is not None and b.unit is not None and a.unit[0] == b.unit[0] and a.unit != b.unit
+
+
+def _power(base: Ratio, power: Ratio, at: int) -> Ratio:
+    exponent, rest = divmod(power[0], power[1])
+    top, bottom = base
+    if rest or abs(exponent) > LARGEST_POWER or (exponent < 0 and top == 0):
+        raise Unreadable(at)
+    if max(abs(top), bottom).bit_length() * abs(exponent) > 4_096:
+        raise Unreadable(at)
+    if exponent < 0:
+        top, bottom = (bottom, top) if top > 0 else (-bottom, -top)
+    return top ** abs(exponent), bottom ** abs(exponent)
+
+
+def _root(value: Ratio, at: int) -> Ratio:
+    common = gcd(*value)
+    if value[0] < 0:
+        raise Unreadable(at)
+    top, bottom = (isqrt(part // common) for part in value)
+    if not same((top * top, bottom * bottom), value):
+        raise Unreadable(at)
+    return top, bottom

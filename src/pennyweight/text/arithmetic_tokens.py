@@ -1,0 +1,96 @@
+"""The words, numbers and signs of arithmetic in running text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_TOKENS = re.compile(
+    r"""
+      (?P<skip>[ \t\n\u00a0\u202f]+|<<[^<>\n]*>>|(?<!\d)\*\*|\*\*(?![ \t]*[\d(])
+        |\\[,;!:() \[\]]|\$\$|[`&_]|\\left|\\right|\\displaystyle|\\boxed)
+    | (?P<unit>\\(?:text|mathrm|textbf)\{[^{}\n]*\})
+    | (?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?(?!,?\d)|(?<![\d.])\.\d+)
+    | (?P<badnumber>\d[\d,.]*)
+    | (?P<equals>=(?!=))
+    | (?P<money>\\?[$€£¥₹])
+    | (?P<percent>\\?%|percent\b)
+    | (?P<power>\^|\*\*)
+    | (?P<times>[*×·⋅∗]|\\times|\\cdot|(?:times|multiplied[ ]by)\b)
+    | (?P<over>[/÷]|\\div|divided[ ]by\b)
+    | (?P<plus>\+|plus\b)
+    | (?P<minus>[-−–]|minus\b)
+    | (?P<root>√|\\?sqrt\b)
+    | (?P<frac>\\[dt]?frac(?![a-z]))
+    | (?P<open>[(\[{]) | (?P<close>[)\]}])
+    | (?P<square>[²³])
+    | (?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*)
+    | (?P<stop>.)
+    """,
+    re.VERBOSE,
+)
+BEFORE = frozenset(
+    """of for than half twice thrice double triple third thirds quarter quarters fifth by per until
+    every another extra additional more less fewer squared cubed square root log ln sin cos tan exp
+    mod average mean ratio product difference remaining at in from between""".split()  # noqa: SIM905
+)
+"""An expression that follows one of these words may be only a part of what the writer computes."""
+
+TOTALS = frozenset({"total", "sum", "area", "volume", "distance"})
+"""«a total of 5 + 3» is an expression of its own."""
+
+ARTICLES = frozenset({"the", "his", "her", "their", "its", "those", "these", "all"})
+AFTER = frozenset(
+    {
+        "r",
+        "remainder",
+        "rem",
+        "mod",
+        "squared",
+        "cubed",
+        "dozen",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "trillion",
+    }
+)
+"""A number before one of these words is not its value."""
+
+DIMENSIONS = {
+    word: (dimension, unit)
+    for dimension, units in {
+        "time": "second minute hour day week month year decade",
+        "length": "inch/inches foot/feet yard mile mm cm meter metre km kilometer kilometre ft",
+        "mass": "gram kg kilogram ounce pound lb lbs oz ton",
+        "volume": "cup pint quart gallon liter litre ml tablespoon teaspoon",
+        "money": "cent dollar penny/pennies nickel dime",
+    }.items()
+    for names in units.split()
+    for unit in [names.partition("/")[0]]
+    for word in [unit, unit + "s", names.partition("/")[2] or unit]
+}
+
+
+class Token(NamedTuple):
+    """A word, a number or a sign of a text."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    attached: bool
+    """Whether nothing is between it and the token before."""
+
+
+def tokens_of(text: str, start: int, end: int) -> Iterator[Token]:
+    """Split a part of a text into tokens; what has no meaning in arithmetic is left out."""
+    before = start
+    for match in _TOKENS.finditer(text, start, end):
+        kind = match.lastgroup or "stop"
+        if kind != "skip":
+            first, last = match.span()
+            yield Token(kind, match[0], first, last, first == before)
+            before = last

@@ -1,0 +1,34 @@
+"""The smooth calibration error and how often its interval holds."""
+
+import numpy as np
+import polars as pl
+
+import pennyweight
+from pennyweight.stats.smooth_calibration import smooth_error
+
+
+def test_one_confidence_has_the_plain_gap():
+    stated = np.full(1_000, 0.7)
+    assert abs(smooth_error(stated, np.repeat([1.0, 0.0], [400, 600])) - 0.3) < 0.01
+
+
+def test_it_sees_gaps_that_cancel_out():
+    stated = np.repeat([0.2, 0.8], 500)
+    correct = np.concatenate([np.repeat([1.0, 0.0], 250), np.repeat([1.0, 0.0], 250)])
+    assert abs(np.mean(correct - stated)) < 1e-9
+    assert 0.2 < smooth_error(stated, correct) < 0.31
+
+
+def test_a_calibrated_model_is_not_blamed_and_a_bad_one_is():
+    rng = np.random.default_rng(3)
+
+    def interval(shift):
+        p = rng.random(150) * 0.8 + 0.1
+        y = rng.random(150) < np.clip(p - shift, 0, 1)
+        frame = pl.DataFrame({"prob_correct": p, "correct": y})
+        return pennyweight.score(frame, metrics=["ece_smooth"]).groups[0]["ece_smooth"]
+
+    fair = [interval(0.0).low for _ in range(30)]
+    assert sum(low == 0 for low in fair) >= 27
+    bad = [interval(0.3) for _ in range(10)]
+    assert all(e.low > 0.05 and e.high > 0.2 for e in bad)

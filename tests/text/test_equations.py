@@ -1,0 +1,120 @@
+"""Equations in running text: what is read, what is left out, and what holds."""
+
+import random
+
+import pytest
+
+from pennyweight.text.arithmetic import canonical
+from pennyweight.text.equations import equations
+
+READ = {
+    "5 + 3 = 8": "right",
+    "5+3=9": "wrong",
+    "Cost of 3 shirts = 3 * 20 = 60": "right",
+    "She earns $5 x 3 = $15 a day": "right",
+    "20% of 50 = 10": "right",
+    "1/2 of the 30 students = 15": "right",
+    "5/20 * 100 = 25%": "right",
+    "5/20 = 25%": "right",
+    "100% - 20% = 80%": "right",
+    "10/3 = 3.33": "right",
+    "10/3=3.34": "wrong",
+    "2 hours * 60 minutes/hour = 120 minutes": "right",
+    "2 1/2 + 1 = 3.5": "right",
+    "1. 1/2 + 1/2 = 1": "right",
+    "5+3=8*2=16": "right right",
+    "5+3=9*2=18": "wrong right",
+    "2(3+4) = 14": "right",
+    "(5 + 3 = 8)": "right",
+    "a total of 5 + 3 = 8 apples": "right",
+    "f(3) = 2*3 + 1 = 7": "right",
+    r"\frac{1}{2} + \frac{1}{4} = \frac{3}{4}": "right",
+    r"$5 \times 3 = 15$": "right",
+    "5 + 3 = <<5+3=8>>8": "right",
+    "2^3 = 8 and 2**3 = 8": "right right",
+    "5 * 3 = **15**": "right",
+    "5² = 25, √16 = 4": "right right",
+    "1,234 + 1 = 1,235": "right",
+    "5 - 8 = -3": "right",
+    "8 = 5 + 3": "right",
+    "5 + 3\n= 8": "right",
+    "10 - 4 = 6 - this is it": "right",
+    "5 apples + 3 apples = 8 apples, 2+2=5": "right wrong",
+    "12 months x $30 = $360": "right",
+    "120 miles / 2 hours = 60 miles/hour": "right",
+    "6 times 7 = 42. 20 divided by 4 = 5": "right right",
+    "n + 3 = 5 + 2 = 7": "right",
+    "1,000 * 1.05^2 = 1102.5": "right",
+    "5 × (2 + 3) − 1 = 24": "right",
+}
+LEFT_OUT = [
+    "2x + 5 = 15",
+    "x = 5",
+    "100 - 20% = 80",
+    "1 hour + 30 minutes = 90 minutes",
+    "$5 + 50 cents = $5.50",
+    "half of 10 + 2 = 7",
+    "3 more than 5 + 1 = 9",
+    "17 / 5 = 3 R 2",
+    "3,5 + 1,5 = 5",
+    "Profit - 5 + 3 = 8",
+    "3:30 + 1:30 = 5:00",
+    "4 dozen * 12 = 48",
+    "5 * tax = 20",
+    "10k + 5k = 15k",
+    "3 feet = 36 inches",
+    "= 5 + 3",
+    "9^99999 = 1",
+    "1/0 = 0",
+]
+
+
+@pytest.mark.parametrize("text", READ)
+def test_equations_are_read_and_checked(text):
+    assert " ".join("right" if e.holds else "wrong" for e in equations(text)) == READ[text]
+
+
+@pytest.mark.parametrize("text", LEFT_OUT)
+def test_what_cannot_be_read_with_certainty_is_left_out(text):
+    assert equations(text) == []
+
+
+def test_an_equation_knows_its_place():
+    text = "First\n- so 2 + 2 = 5 apples, and more"
+    (found,) = equations(text)
+    assert text[found.start : found.end] == "2 + 2 = 5"
+
+
+def test_plain_equations_agree_with_the_same_ones_in_brackets():
+    """Brackets take the slower way through tokens, which must give the same result."""
+    rng = random.Random(5)
+    for _ in range(2_000):
+        a, b = (rng.choice([rng.randint(0, 60), round(rng.random() * 9, 2)]) for _ in "ab")
+        sign = rng.choice("+-*/")
+        exact = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 1}[sign]
+        stated = max(0, round(exact, rng.randint(0, 2)) + rng.choice([0, 0, 1, 0.5]))
+        plain = equations(f"So {a} {sign} {b} = {stated}.")
+        slow = equations(f"So ({a}) {sign} ({b}) = {stated}.")
+        assert [e.holds for e in plain] == [e.holds for e in slow]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1+" * 100_000 + "x=5",
+        "(" * 200_000 + "=1",
+        "= " * 200_000,
+        "1 " * 100_000 + "=1",
+        "a" * 1_000_000,
+        "\n= 1" * 100_000,
+        "5" * 100_000 + "=5",
+        "9999999999^64*" * 50 + "x=1",
+    ],
+)
+def test_hostile_text_ends_soon_and_gives_nothing(text):
+    assert equations(text) == []  # quadratic work would take hours
+
+
+def test_answers_of_one_value_are_written_alike():
+    assert {canonical(text) for text in ("0.5", "1/2", "2/4", r"\frac{1}{2}", "$0.50")} == {"1/2"}
+    assert [canonical(text) for text in ("x", "50%", "", "1/0", "5 apples and 3")] == [None] * 5
