@@ -74,6 +74,30 @@ def test_what_belongs_to_a_policy_is_refused_without_one(option, tmp_path):
     assert not path.exists()
 
 
+def test_by_groups_tables_and_charts_by_any_column(tmp_path):
+    """Categories share no task, so nothing is compared; a policy is still decided on each tier."""
+    path, tables = tmp_path / "r.md", tmp_path / "tables"
+    scenarios = EXAMPLES / "scenarios.jsonl"
+    policy = EXAMPLES / "gates" / "sure.yaml"
+    done = pennyweight("report", scenarios, "--by", "category", "-o", path, "--tables", tables)
+    assert done.code == 0, done.err
+    assert "have no tasks in common" not in path.read_text()
+    assert "pennyweight score" in path.read_text().splitlines()[-1]
+    assert "--by category" in path.read_text().splitlines()[-1]
+    with (tables / "metrics.csv").open() as file:
+        rows = {
+            r["category"]: r["value"] for r in csv.DictReader(file) if r["metric"] == "pass_rate"
+        }
+    scored = {
+        g.group["category"]: g["pass_rate"].value for g in score(scenarios, by="category").groups
+    }
+    assert rows.pop("") == str(score(scenarios)["pass_rate"].value)
+    assert rows == {name: str(value) for name, value in scored.items()}
+    pennyweight("report", RECORDS, "--by", "subject", "--policy", policy, "-o", path)
+    assert re.findall(r"^## Verdict on (\w+)", path.read_text(), re.M) == ["T0", "T1", "T2"]
+    assert "'nope' is not known" in refused("report", RECORDS, "--by", "nope", "-o", path)
+
+
 def test_its_numbers_are_those_of_the_scores(report):
     text = (report / "r.html").read_text()
     group = score(RECORDS).groups[0]

@@ -11,7 +11,7 @@ from scipy import stats
 import pennyweight
 from pennyweight.api.sources import resolve
 from pennyweight.errors import InputError, UsageError
-from pennyweight.scoring.comparison import Sides
+from pennyweight.scoring.sides import Sides
 from pennyweight.sources.source import Source
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from api.pages.test_digest import SETTINGS
-from pennyweight.api.pages.side_by_side import RunSide, digest_sides
+from pennyweight.api.pages.run_sides import RunSide, digest_sides
 from pennyweight.store.store import Store
 from pennyweight.web.comparison import chart_links, read_side
 from store.samples import call, record, run
@@ -42,29 +42,28 @@ def served(tmp_path_factory):
 
 def compared(server, query):
     text = server.get(f"/compare?{query}")[2]
-    heads = re.findall(r"<h2>((?:Worse|Better) in [^<]*)", text)
-    base = re.search(r"run[^>]*>([^<]*)</a>(?:(?!</tr>).)*baseline</span>", text, re.DOTALL)
+    heads = re.findall(r"<h3>((?:Worse|Better) in [^<]*)", text)
+    base = re.search(r'name="a".*?selected>([^<]*)<', text, re.DOTALL)
     return text, heads, base[1]
 
 
 def test_the_oldest_of_the_chosen_is_the_baseline(served):
     text, heads, base = compared(served, f"run={NEW}&run={OLD}")
-    assert base == OLD
+    assert base == "A"
+    assert re.search(rf"<b>A</b>.*{OLD}.*<b>B</b>.*{NEW}", text, re.DOTALL)
     assert heads == ["Worse in B: 220", "Better in B: 210"]
     assert "200 of 220 shown" in text
     assert "200 of 210 shown" in text
     assert "No task got better." not in text
-    assert "B − A" in text
+    assert "B is right" in text or "between B and A" in text
 
 
 def test_the_sides_are_swapped(served):
     text, _, _ = compared(served, f"run={NEW}&run={OLD}")
     swap = html.unescape(re.search(r'href="/compare\?([^"]*)">Swap', text)[1])
     _, heads, base = compared(served, swap)
-    assert base == NEW
-    assert heads == ["Worse in B: 210", "Better in B: 220"]
-    other = html.unescape(re.search(r'href="/compare\?([^"]*)">use as', text)[1])
-    assert compared(served, other)[2] == NEW
+    assert base == "B"
+    assert heads == ["Worse in A: 210", "Better in A: 220"]
 
 
 def test_replies_are_of_the_chosen_side_and_say_what_they_leave_out(served):
@@ -125,7 +124,9 @@ def test_only_what_both_runs_have_is_compared(uneven):
     row = re.search(r'task=t04"><td(?:(?!</tr>).)*', text, re.DOTALL)[0]
     assert re.findall(r"([0-9.]+) %", row) == ["100.0", "50.0"]
     sides = re.search(r'id="chart-sides".*?</figure>', text, re.DOTALL)[0]
-    assert re.findall(r"<td>([^<]*)</td>", sides) == ["A · T0", "A · T1", "B · T0", "B · T1"]
+    assert re.findall(r"<td>(?:<a [^>]*>)?([AB][^<]*)<", sides) == [
+        *("A · T0", "A · T1", "B · T1", "B · T0"),
+    ]
     assert "A · T2" not in re.search(r"All metrics.*", text, re.DOTALL)[0]
 
 
@@ -153,6 +154,94 @@ def test_one_side_alone_asks_for_another(uneven):
     assert "Choose another run" in uneven.get(f"/compare?run={OTHER}")[2]
 
 
+STUDY = "20260301-000000-dddd"
+GOOD = {("big", "T0"): 9, ("big", "T1"): 9, ("small", "T0"): 5, ("small", "T1"): 1}
+"""How many of 12 tasks each side gets right, in both attempts."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A server of a run of two subjects in two tiers, and of another run of a third subject."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / ".pennyweight").mkdir()
+    store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
+
+    def fill(name, good):
+        subjects, tiers = (list(dict.fromkeys(names)) for names in zip(*good, strict=True))
+        told = {**SETTINGS, "subjects": subjects, "tiers": tiers}
+        made = {"created": float(len(store.runs())), "attempts": 24 * len(good)}
+        store.add_run(run(name, status="done", settings=told, **made))
+        rows = [
+            record(f"t{i:02}", name, subject=s, tier=t, attempt=n, target="4", category="ab"[i % 2],
+                   response=f"It is {4 if i < right else 5}.", extra='{"level": "easy"}')
+            for (s, t), right in good.items()
+            for i in range(12)
+            for n in (2, 5)
+        ]  # fmt: skip
+        store.write(rows, [call("t00", name)])
+
+    fill(STUDY, GOOD)
+    fill("other", {("third", "T0"): 6})
+    store.close()
+    with serving(folder) as server:
+        for name in (STUDY, "other"):
+            server.digest(name)
+        yield server
+
+
+def side(runs, **chosen):
+    return quote(json.dumps([runs, chosen]))
+
+
+def test_the_two_sides_that_are_chosen_are_tested(study):
+    """The numbers are those of `pennyweight compare` of these two sides alone."""
+    a, b = side(STUDY, subject="small", tier="T1"), side(STUDY, subject="big", tier="T0")
+    text = study.get(f"/compare?run={STUDY}&a={a}&b={b}")[2]
+    pair = re.search(r'<section id="pair">.*?<h2 id="all">', text, re.DOTALL)[0].replace(
+        "\xa0", " "
+    )
+    assert "big · T0 is right 66.7 points more often than small · T1" in pair
+    assert "big · T1" not in pair
+    assert "It is one of 6 pairs" in pair
+    assert "Better in big · T0: 8" in html.unescape(pair)
+    grid = re.search(r"Differences from small · T1.*?</table>", text, re.DOTALL)[0]
+    assert re.findall(r">((?:big|small) · T\d)</a>", grid) == ["big · T0", "big · T1", "small · T0"]
+
+
+@pytest.mark.parametrize(
+    ("by", "sides"),
+    [
+        ("subject", ["big", "small"]),
+        ("tier", ["T0", "T1"]),
+        ("category", ["a", "b"]),
+        ("subject,category", ["big / a", "big / b", "small / a", "small / b"]),
+    ],
+)
+def test_sides_are_told_apart_by_any_column(study, by, sides):
+    text = study.get(f"/compare?run={STUDY}&by={quote(by)}")[2]
+    choice = re.search(r'<select name="a".*?</select>', text, re.DOTALL)[0]
+    assert sorted(re.findall(r">([^<\n]+)</option>", choice)) == sides
+    assert 'value="level"' in text
+    assert "differences are taken within each" in text
+
+
+def test_runs_of_other_subjects_are_compared_by_subject(study):
+    _, heads, base = compared(study, f"run={STUDY}&run=other&by=subject")
+    assert base == "big"
+    assert heads == ["Worse in third: 3", "Better in third: 0"]
+    assert "nope" in study.get(f"/compare?run={STUDY}&by=nope")[2]
+
+
+def test_attempts_have_the_numbers_of_their_records(study):
+    a, b = side(STUDY, subject="big", tier="T0"), side(STUDY, subject="small", tier="T1")
+    text = study.get(f"/compare/task?a={a}&b={b}&task=t01")[2]
+    assert re.findall(r"<h2>([^<]*)</h2>", text) == ["attempt 2", "attempt 5"]
+    wide = study.get(f"/compare/task?a={side(STUDY, subject='big')}&b={b}&task=t01")[2]
+    assert re.findall(r"<h2>([^<]*)</h2>", wide) == [
+        f"T{tier} · attempt {n}" for tier in (0, 1) for n in (2, 5)
+    ]
+
+
 DIGEST = {
     "by": ["subject", "tier"],
     "sides": [{"name": f"s · {t}", "group": {"subject": "s", "tier": t}} for t in ("T0", "T1")],
@@ -163,9 +252,9 @@ def test_a_difference_leads_to_the_tasks_that_changed():
     link = chart_links(["r"], digest_sides("r", DIGEST))
     where = urlsplit(link({"pair": ["s / T1", "s / T0"]}))
     query = parse_qs(where.query)
-    assert (where.path, where.fragment, query["run"]) == ("/compare", "changed", ["r"])
-    assert read_side(query["a"][0]) == RunSide("r", (("subject", "s"), ("tier", "T0")))
-    assert read_side(query["b"][0]) == RunSide("r", (("subject", "s"), ("tier", "T1")))
+    assert (where.path, where.fragment, query["run"]) == ("/compare", "pair", ["r"])
+    assert read_side(query["a"][0]) == RunSide(("r",), (("subject", "s"), ("tier", "T0")))
+    assert read_side(query["b"][0]) == RunSide(("r",), (("subject", "s"), ("tier", "T1")))
 
 
 def test_what_is_no_side_leads_nowhere():

@@ -100,7 +100,9 @@ def test_nothing_executes_and_nothing_breaks(hostile, open_page, width):
             *(f"{server.address}/compare?run={quote(run, safe='')}", f"{server.address}/{query}"),
             f"{server.address}/compare/task?a={side}&b={side}&task={quote('0' + SCRIPT)}",
             *(f"{server.address}/gates?policy={query}", f"{server.address}/new?suite={query}"),
-            *(f"{one}&view=markdown" for one in addresses[::3]),
+            *(f"{one}&view=raw" for one in addresses[::3]),
+            *(one.replace("/record?", "/task?") for one in addresses[::3]),
+            *(one.replace("/record?", "/step?") + "&n=1" for one in addresses[::5]),
         ]
         for address in addresses:
             page.goto(address)

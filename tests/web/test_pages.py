@@ -20,7 +20,8 @@ def places(run):
         "run": f"/runs/{run}",
         "records": f"/runs/{run}/records",
         "record": f"/runs/{run}/record?key={key}",
-        "markdown": f"/runs/{run}/record?key={key}&view=markdown",
+        "raw": f"/runs/{run}/record?key={key}&view=raw",
+        "replies": f"/runs/{run}/task?key={key}",
         "compare": f"/compare?run={run}",
         "task": f"/compare/task?a={side}&b={other}&task=steps",
         "gates": f"/gates?run={run}",
@@ -219,7 +220,7 @@ def test_two_sides_are_compared_to_the_word(site, open_page):
     assert page.get_by_text(re.compile("was shown between|more often")).count() > 0
     assert page.locator("#chart-differences .dot").count() == 2
     page.locator("#chart-differences a .hit").last.click()
-    page.wait_for_url(re.compile("#changed$"))
+    page.wait_for_url(re.compile("#pair$"))
     page.locator("section", has_text="Better in T2").locator("a").first.click()
     page.wait_for_url(re.compile("/compare/task"))
     assert page.locator("mark.before").count() > 0

@@ -152,7 +152,7 @@ def _write_as(
         with TemporaryDirectory(prefix=".pennyweight", dir=folder.parent) as held:
             part = Path(held) / "part"
             part.mkdir()
-            chosen.write(part, about, _decided_rows(source, where))
+            chosen.write(part, about, decided_rows(source, where))
             if not any(part.iterdir()):
                 raise InputError([f"{source.name} has no records yet."])
             part.replace(folder)
@@ -174,7 +174,7 @@ def _pass_rates(source: RunSource, where: Mapping[str, str]) -> dict[tuple[str, 
     return {side: rate for side, rate in rates.items() if rate.value is not None}
 
 
-def _decided_rows(source: RunSource, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def decided_rows(source: RunSource, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the records one by one, with the measures that decide."""
     measures, options = needed_measures(DECIDED), source.options()
     for frame in _selected(source, where):

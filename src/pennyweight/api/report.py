@@ -10,6 +10,8 @@ from typing import Any
 
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.measured_records import SIDE_COLUMNS
+from pennyweight.api.score import rescored
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.render import files
@@ -17,6 +19,8 @@ from pennyweight.render.report import Report
 from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
+from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.sources.source import Source
 from pennyweight.store.store import Store
 from pennyweight.suite.narrowing import part_words
 
@@ -34,6 +38,7 @@ def report(
     source: Given = "latest",
     output: str | Path | None = None,
     *,
+    by: str | Sequence[str] = (),
     policy: str | Path | Sequence[str | Path] = (),
     baseline: str | None = None,
     where: Mapping[str, str] | None = None,
@@ -45,25 +50,29 @@ def report(
 ) -> Report:
     """Report on any source, and write it to `output` (.html, .md or .pdf) if that is given.
 
+    `by` names the columns whose values stand side by side (default: runs, subjects and tiers).
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
     `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
     records, as in `score`.
     """
     if not policy and (baseline or baseline_where or version):
         raise UsageError("--baseline, --baseline-where and --version require --policy.")
-    sources = resolve(source, store)
-    digested = digest(sources, confidence=confidence, where=where)
+    columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    sources, _ = rescored(resolve(source, store), [*columns, *(where or ())])
+    digested = digest(sources, confidence=confidence, by=columns, where=where)
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
     if policy:
         loaded = read_policy(policy, version)
-        for side in _sides(digested, where or {}):
+        sides = _told_apart(sources, where or {}) if columns else _groups(digested)
+        for side in _sides(sides, where or {}):
             verdict = gate(sources, loaded, where=side, store=store, **versus)
             verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]
     names = list(dict.fromkeys(named))
-    chosen = [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
+    chosen = [f"--by {quote(','.join(columns))}"] if columns else []
+    chosen += [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
     found = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,
@@ -87,11 +96,22 @@ def write(
     return WrittenReport(output, pictures, written)
 
 
-def _sides(digested: RecordsDigest, where: Mapping[str, str]) -> list[dict[str, str]]:
+def _told_apart(sources: Sequence[Source], where: Mapping[str, str]) -> list[dict[str, Any]]:
+    """List the runs, subjects and tiers of records that are grouped by something else."""
+    request = ScoreRequest("pass_rate", where=where)
+    measured = Scoring.of(sources, request, also=SIDE_COLUMNS).measure(sources)
+    sides = measured.frame.select(SIDE_COLUMNS).unique(maintain_order=True)
+    return sides.select(n for n in SIDE_COLUMNS if sides[n].n_unique() > 1).to_dicts()
+
+
+def _groups(digested: RecordsDigest) -> list[dict[str, Any]]:
+    return [side["group"] for side in digested["sides"]]
+
+
+def _sides(apart: Sequence[Mapping[str, Any]], where: Mapping[str, str]) -> list[dict[str, str]]:
     """List the sides to decide on: gates decide on one subject in one tier."""
     groups = [
-        {name: str(value) for name, value in side["group"].items() if value is not None}
-        for side in digested["sides"]
+        {name: str(value) for name, value in side.items() if value is not None} for side in apart
     ]
     sides = [{**g, **where} for g in groups if all(g[n] == where.get(n, g[n]) for n in g)]
     return sides or [dict(where)]

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.garbage import rare_collection
-from pennyweight.api.resumption import resumed
 from pennyweight.api.runs import Run
 from pennyweight.api.sources import open_store
-from pennyweight.api.watching import ShowProgress, watcher
+from pennyweight.api.watching import ExportingWatcher, ShowProgress, watcher
 from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.ending import EndKind, RunEnd
@@ -22,9 +21,7 @@ from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC04
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import held, renew
 from pennyweight.errors import StoreError, UsageError
-from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
-from pennyweight.models.replay import Recorder
 from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.failures import failures
@@ -37,6 +34,7 @@ from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
+    from pennyweight.judges.judging import JudgingResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,7 @@ def run(
     watch: Watcher | None = None,
     progress: ShowProgress = None,
     until: Until | None = None,
+    otel: str | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Make the attempts of a suite, check and judge them, and store their records.
@@ -69,7 +68,8 @@ def run(
     called with the attempts made and their number. `watch` receives every event instead.
     `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
     answers from later. `by` names columns the records will be grouped by; unknown ones are refused
-    before the first call. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
+    before the first call. `otel` is the address of an OpenTelemetry endpoint that every attempt is
+    sent to as a trace. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
     `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
     this run; they are stored with it.
     """
@@ -78,7 +78,7 @@ def run(
     _check_whole(chosen, until)
     tape = None if record is None else Path(record)
     job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
-    return outside_a_loop(lambda: job.completed(until))
+    return outside_a_loop(lambda: _exported(job, until, otel))
 
 
 def resume(
@@ -93,6 +93,7 @@ def resume(
     until: Until | None = None,
     as_stored: bool = False,
     force: bool = False,
+    otel: str | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
@@ -105,6 +106,8 @@ def resume(
     another process, unless that is alive on this machine. A run that was narrowed stays so;
     `options` may repeat what it was started with, or set limits.
     """
+    from pennyweight.api.resumption import resumed  # noqa: PLC0415 - a new run starts without it
+
     watch, at = watcher(watch, progress), open_store(store)
     asked = Narrowing.of(**options)
     found, loaded = resumed(run, at, by, watch, asked, file=suite, as_stored=as_stored)
@@ -113,7 +116,21 @@ def resume(
         break_lease(at, found.id)
     tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False)
-    return outside_a_loop(lambda: job.completed(until))
+    return outside_a_loop(lambda: _exported(job, until, otel))
+
+
+def _exported(job: _Job, until: Until | None, otel: str | None) -> Run:
+    """Carry out a run, and send its attempts to an OpenTelemetry endpoint if there is one."""
+    if otel is None:
+        return job.completed(until)
+    from pennyweight.exports.otlp import OtlpEndpoint  # noqa: PLC0415 - most runs need none
+
+    watch = ExportingWatcher(job.watch, OtlpEndpoint.of(otel), job.store, job.suite)
+    try:
+        made = replace(job, watch=watch).completed(until)
+    finally:
+        told = watch.finish()
+    return replace(made, notes=(*made.notes, *told))
 
 
 run_async, resume_async = awaitable(run), awaitable(resume)
@@ -132,6 +149,8 @@ def plan(
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
     watch, asked = watch or Watcher(), Narrowing.of(**options)
     if resume:
+        from pennyweight.api.resumption import resumed  # noqa: PLC0415
+
         _, loaded = resumed(suite or "latest", open_store(store), by, watch, asked, file=file)
     else:
         loaded = open_suite(suite or "suite.yaml", by=by, narrowing=asked)
@@ -169,6 +188,8 @@ class _Job:
         if self.record:
             if self.record.resolve() == Path(self.store.address).resolve():
                 raise UsageError(f"--record {self.record}: this is the store. Name another file.")
+            from pennyweight.models.replay import Recorder  # noqa: PLC0415
+
             Recorder(self.record).close()  # fails where it cannot be written
         try:
             _ = self.store.engine

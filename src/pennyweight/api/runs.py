@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +18,15 @@ from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease
 from pennyweight.store.cells import DamagedRun, sound
+from pennyweight.store.labels import NO_LABEL, RunLabel, labels, save_label
+from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures
 from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.suite.narrowing import part_words
 from pennyweight.text.format import plural
+from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.api.score import ScoredRecords
@@ -248,11 +252,20 @@ def list_runs(store: str | Store | None = None) -> list[RunSummary]:
 
 
 def all_runs(
-    store: str | Store | None = None,
+    store: str | Store | None = None, *, tag: str | None = None, archived: bool = True
 ) -> tuple[list[RunSummary], tuple[DamagedRun, ...]]:
-    """List the runs of a store, the newest first, and those that cannot be read."""
+    """List the runs of a store, the newest first, and those that cannot be read.
+
+    `tag` selects those with this tag. Without `archived`, archived runs are left out.
+    """
     at = open_store(store)
     runs, damaged = at.all_runs()
+    if tag is not None:
+        tagged = {run: json.loads(tags) for run, _, tags in of_runs(at) if tags is not None}
+        runs = [run for run in runs if tag in tagged.get(run.id, ())]
+    if not archived:
+        known = labels(at)
+        runs = [run for run in runs if not known.get(run.id, NO_LABEL).archived]
     found: list[RunSummary] = []
     _, more = sound(runs, lambda run: run.id, lambda run: found.append(summary(run, at)))
     return found, damaged + more
@@ -265,6 +278,7 @@ NEWEST = 20
 def headlines(runs: Sequence[RunSummary], store: str | Store | None = None) -> dict[str, Headline]:
     """Return the headlines of runs by id: stored ones, and those of the newest runs if small."""
     from pennyweight.api.pages.digest_cache import DigestCache  # noqa: PLC0415
+    from pennyweight.api.pages.headlines import side_headlines  # noqa: PLC0415
     from pennyweight.scoring.estimates import Estimate, Headline  # noqa: PLC0415
 
     digests = DigestCache(open_store(store))
@@ -275,9 +289,9 @@ def headlines(runs: Sequence[RunSummary], store: str | Store | None = None) -> d
         with suppress(PennyweightError):  # the list is shown all the same
             digest = digests.get(one.run, wait=place < NEWEST).digest
             if digest is not None:
-                metric = str(digest["headline"])
-                value, low, high, *_ = digest["whole"]["estimates"].get(metric) or [None] * 3
-                found[one.run.id] = Headline(metric, Estimate(value, low, high))
+                best = side_headlines(digest)[0]
+                value = Estimate(best.value, best.low, best.high)
+                found[one.run.id] = Headline(str(digest["headline"]), value, best.name)
     digests.close()
     return found
 
@@ -302,6 +316,24 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
     if not lease.take_run(at, run, lease.Owner.here().text):
         raise UsageError(f"Run {run} is still running. Stop it (Ctrl-C), then delete it.")
     at.remove(run)
+
+
+def label_run(
+    run: str,
+    *,
+    title: str | None = None,
+    archived: bool | None = None,
+    store: str | Store | None = None,
+) -> None:
+    """Give a run a title, or archive it: lists leave it out. An empty title removes it."""
+    at = open_store(store)
+    run = at.find_id(run)
+    now = labels(at).get(run, NO_LABEL)
+    named = now.title if title is None else clean(" ".join(title.split()))[:MAX_TITLE] or None
+    save_label(at, run, RunLabel(named, now.archived if archived is None else archived))
+
+
+MAX_TITLE = 120
 
 
 def _sides(run: StoredRun) -> list[str]:

@@ -110,6 +110,6 @@ def _use_of_agent(agent: Agent) -> str:
 
 
 def _uses_of_checks(task: Task) -> Iterator[str]:
-    for _, behaviour in task.scenario.all() if task.scenario else ():
+    for _, behaviour in task.scenario.leaves() if task.scenario else ():
         if behaviour.check.by == "code":
             yield f"run the check {behaviour.key}: {json.dumps(behaviour.value)}"

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.record import AttemptKey
 
 if TYPE_CHECKING:
     from pennyweight.engine.budget import Budget
     from pennyweight.engine.resume import ResumePlan
     from pennyweight.engine.tally import Tally
+    from pennyweight.exports.otlp import OtlpEndpoint
+    from pennyweight.exports.span_sender import SpanSender
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
-    from pennyweight.store.store import Row, StoredRun
+    from pennyweight.store.store import Row, Store, StoredRun
+    from pennyweight.suite.values import LoadedSuite
 
 ShowProgress = bool | Callable[[int, int], None] | None
 """Whether to show progress (None: in notebooks and terminals), or what to call with it."""
@@ -98,3 +103,74 @@ class _Showing(Watcher):
         if self._line:
             self._line.end()
             self._line = None
+
+
+def results_come_later(suite: LoadedSuite) -> bool:
+    """Whether attempts are decided after all of them were made: by judges, scorers or code."""
+    scenarios = (task.scenario for task in suite.tasks if task.scenario)
+    by_code = any(b.check.by == "code" for one in scenarios for _, b in one.all())
+    return bool(suite.judge or suite.scorers or by_code)
+
+
+class ExportingWatcher(Watcher):
+    """Passes the events of a run on, and has its attempts sent."""
+
+    def __init__(
+        self, watch: Watcher, endpoint: OtlpEndpoint, store: Store, suite: LoadedSuite
+    ) -> None:
+        self._watch, self._endpoint, self._store, self._suite = watch, endpoint, store, suite
+        self._export: SpanSender | None = None
+        self._makes_attempts = False
+
+    def note(self, text: str) -> None:
+        """Pass it on."""
+        self._watch.note(text)
+
+    def approve(self, run: StoredRun, difference: ResumePlan) -> bool:
+        """Pass it on."""
+        return self._watch.approve(run, difference)
+
+    def trust(self, run: StoredRun, uses: Sequence[str]) -> bool:
+        """Pass it on."""
+        return self._watch.trust(run, uses)
+
+    def start(self, run: StoredRun, attempts: int) -> None:
+        """Start sending."""
+        from pennyweight.exports.span_sender import SpanSender  # noqa: PLC0415 - most runs need none
+
+        self._watch.start(run, attempts)
+        later = results_come_later(self._suite)
+        self._export = SpanSender(self._endpoint, run, self._rows, self._watch.note, later)
+        self._export.start()
+
+    def begin(self, phase: Phase) -> None:
+        """Remember whether attempts are made."""
+        from pennyweight.judges.phases import PhaseKind  # noqa: PLC0415
+
+        self._makes_attempts = phase.kind is PhaseKind.ATTEMPTS
+        self._watch.begin(phase)
+
+    def progress(self, tally: Tally, budget: Budget, rows: list[Row]) -> None:
+        """Have the attempts sent; the rows of judges are none."""
+        self._watch.progress(tally, budget, rows)
+        if self._export and self._makes_attempts:
+            self._export.add(rows)
+
+    def end(self, result: JudgingResult | None = None) -> None:
+        """Pass it on."""
+        self._watch.end(result)
+
+    def finish(self) -> tuple[str, ...]:
+        """Send the rest; return what came of it."""
+        return (self._export.finish(),) if self._export else ()
+
+    def _rows(self, keys: Sequence[AttemptKey]) -> Iterator[dict[str, Any]]:
+        """Read attempts from the store, with what is decided about them."""
+        from pennyweight.api.export import decided_rows  # noqa: PLC0415 - it loads all of scoring
+        from pennyweight.stored_runs.source import RunSource  # noqa: PLC0415
+
+        wanted, tasks = set(keys), frozenset(key.task_id for key in keys)
+        source = RunSource(self._store.find(keys[0].run), self._store, tasks=tasks)
+        for row in decided_rows(source, {}):
+            if AttemptKey.of(row) in wanted:
+                yield row

@@ -13,11 +13,16 @@ from pennyweight.cli.options import (
     baseline_options,
     confidence_option,
     log_options,
+    names_option,
     option,
     store_option,
 )
 
-EPILOG = "Example: pennyweight report latest -o report.html --policy release.yaml"
+EPILOG = """\b
+Examples:
+  pennyweight report latest -o report.html --policy release.yaml
+  pennyweight report latest --by category
+"""
 
 
 @click.command("report", epilog=EPILOG)
@@ -25,6 +30,7 @@ EPILOG = "Example: pennyweight report latest -o report.html --policy release.yam
 @click.option(
     "-o", "--output", type=FILE, default="report.html", help="File to write: .html, .md or .pdf."
 )
+@names_option("--by", "Compare these groups (default: runs, subjects and tiers).", "COLUMNS")
 @option("--charts", "Also write the charts to this folder, as SVG and PNG.", type=FILE)
 @option("--tables", "Also write the tables to this folder, as CSV and LaTeX.", type=FILE)
 @option("--policy", "Decide this policy, as 'pennyweight gate' does.", "FILE", multiple=True)

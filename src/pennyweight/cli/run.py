@@ -48,6 +48,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 )
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
 @option("--version", "Evaluated version, for progressive thresholds.", "V")
+@option("--otel", "Send every attempt to this OTLP/HTTP endpoint.", "ADDRESS")
 @option("--watch", "Run again when the suite's files change.", is_flag=True)
 @store_option
 @format_option
@@ -63,6 +64,7 @@ def command(
     until: tuple[str, ...],
     baseline: str | None,
     version: str | None,
+    otel: str | None,
     watch: bool,
     store: str | None,
     format: str,
@@ -107,7 +109,7 @@ def command(
     against = (("--baseline", baseline), ("--version", version))
     words = [word for policy in until for word in ("--until-decided", policy)]
     words += [word for option, value in against if value for word in (option, value)]
-    display = RunDisplay(at, record, by, yes=yes or dry_run, until=words)
+    display = RunDisplay(at, record, by, yes=yes or dry_run, until=words, otel=otel)
     if dry_run:
         from pennyweight.render.plan import render
 
@@ -122,12 +124,12 @@ def command(
         if resume:
             result = api.resume(
                 suite or "latest", suite=file, store=at, record=record, by=by, watch=display,
-                until=policy, force=force, **options,
+                until=policy, force=force, otel=otel, **options,
             )  # fmt: skip
         else:
             result = api.run(
                 suite or "", store=at, record=record, by=by, watch=display, until=policy,
-                **options,
+                otel=otel, **options,
             )  # fmt: skip
     if not until:
         print_scores(result.stored, at, by, format)

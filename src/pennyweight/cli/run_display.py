@@ -54,7 +54,9 @@ class RunDisplay(Watcher, io.TextIOBase):
         *,
         yes: bool = False,
         until: Sequence[str] = (),
+        otel: str | None = None,
     ) -> None:
+        self._otel = ("--otel", otel) if otel else ()
         self._store, self._record, self._by = store, record, by
         self._yes, self._until = yes, until
         self._line: Progress | None = None
@@ -69,8 +71,8 @@ class RunDisplay(Watcher, io.TextIOBase):
         return len(text)
 
     def note(self, text: str) -> None:
-        """Print a note."""
-        _print(f"Note: {clean(text)}")
+        """Print a note, above the progress line if there is one."""
+        self.write(f"Note: {clean(text)}\n")
 
     def approve(self, run: StoredRun, difference: ResumePlan) -> bool:
         """Print what a resumed run reuses; ask if the suite has changed."""
@@ -121,7 +123,12 @@ class RunDisplay(Watcher, io.TextIOBase):
     def command(self) -> str:
         """The command that continues the run with the same options."""
         return resume_command(
-            self._store.address, self._run, self._record, self._by, self._until, self._settings
+            self._store.address,
+            self._run,
+            self._record,
+            self._by,
+            (*self._until, *self._otel),
+            self._settings,
         )
 
     def result(self, result: Run) -> None:

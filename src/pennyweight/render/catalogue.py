@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from rich.text import Text
-
 from pennyweight.catalogue import (
     FAMILIES,
     MEASURES,
@@ -19,7 +17,6 @@ from pennyweight.catalogue import (
 from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, json_text, markdown_table, wrapped
-from pennyweight.render.terminal import Terminal, borderless, labelled
 from pennyweight.scoring.groups import interval_text
 from pennyweight.scoring.scores import Group
 from pennyweight.text.format import plural
@@ -156,6 +153,10 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
 
 def _card(declaration: Declaration) -> str:
     """Write a declaration for the terminal."""
+    from rich.text import Text  # noqa: PLC0415 - most of this module is used without a terminal
+
+    from pennyweight.render.terminal import Terminal, labelled  # noqa: PLC0415
+
     terminal = Terminal()
     terminal.print(Text.assemble((declaration.name, "bold"), (f"  {_kind(declaration)}", "dim")))
     for text in filter(None, (declaration.summary, *declaration.details.split("\n\n"))):
@@ -172,6 +173,10 @@ def _card(declaration: Declaration) -> str:
 
 
 def _table() -> str:
+    from rich.text import Text  # noqa: PLC0415
+
+    from pennyweight.render.terminal import Terminal, borderless  # noqa: PLC0415
+
     terminal = Terminal()
     table = borderless()
     table.add_column("metric", no_wrap=True)

@@ -90,8 +90,13 @@ def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
 
 def words(comparison: Comparison) -> list[str]:
     """Write a comparison in sentences, those about ranks and tasks at the end."""
+    return [*sentences(comparison), *_tested(comparison), *rank_words(comparison)]
+
+
+def rank_words(comparison: Comparison) -> list[str]:
+    """Write which sides cannot be told apart, and how many tasks can tell them apart."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
-    return [*sentences(comparison), *_tested(comparison), *([ranks] if ranks else [])]
+    return [ranks] if ranks else []
 
 
 def _tested(comparison: Comparison) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pennyweight.text.safe import clean
 
 COLUMN_UNITS = {
     "latency_ms": "ms",
+    "ttft_ms": "ms",
     "wait_ms": "ms",
     "duration_seconds": "seconds",
     "cost_usd": DOLLARS,

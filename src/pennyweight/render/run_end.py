@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pennyweight.engine.ending import (
     AccountClosed,
@@ -18,7 +19,6 @@ from pennyweight.engine.ending import (
     TakenOver,
 )
 from pennyweight.engine.resume import ResumePlan
-from pennyweight.judges.judging import JudgingResult
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
 from pennyweight.store.connection import again
@@ -27,6 +27,9 @@ from pennyweight.stored_runs.failures import Failure
 from pennyweight.suite.narrowing import Narrowing, change_words, option_words, part_words
 from pennyweight.text.format import count, duration, money, plural
 from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from pennyweight.judges.judging import JudgingResult
 
 _MESSAGE_WIDTH = 300
 

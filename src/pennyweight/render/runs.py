@@ -90,7 +90,8 @@ def _headline(headline: Headline | None) -> dict[str, Any] | None:
     if headline is None:
         return None
     e = headline.estimate
-    return {"metric": headline.metric, "value": e.value, "low": e.low, "high": e.high}
+    found = {"metric": headline.metric, "value": e.value, "low": e.low, "high": e.high}
+    return {**found, "side": headline.side or None}
 
 
 def _row(
@@ -111,6 +112,8 @@ def _row(
     if headline is not None and headline.estimate.value is not None:
         number, ends = estimate_cells(headline.metric, headline.estimate)
         value = f"{heading(headline.metric)} {number}" + (f"{below}{ends}" if ends else "")
+        if headline.side:
+            value += f"{below}{one_line(headline.side, 24)}"
     return [run.id, suite, run.status, made, value, cost]
 
 

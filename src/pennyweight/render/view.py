@@ -90,6 +90,14 @@ def spark(metric: Metric, e: Estimate) -> dict[str, float] | None:
     return {"at": 4 + 88 * e.value, "low": 4 + 88 * low, "high": 4 + 88 * high}
 
 
+def spark_of(
+    name: str, value: float | None, low: float | None, high: float | None
+) -> dict[str, float] | None:
+    """Place a value of a metric on a track from 0 to 1, if it is a share or a score."""
+    metric = METRICS.get(name)
+    return spark(metric, Estimate(value, low, high)) if metric else None
+
+
 def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the few figures at the top; a share that repeats the one before is omitted."""
     figures: list[dict[str, Any]] = []
@@ -146,6 +154,15 @@ def difference(pair: Mapping[str, Any]) -> tuple[str, str]:
     """
     low, high = pair["interval"] or (None, None)
     return difference_cells(pair["metric"], pair["difference"], low, high)
+
+
+def difference_grid(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Arrange paired differences by pair of sides and metric."""
+    metrics = list(dict.fromkeys(pair["metric"] for pair in pairs))
+    rows: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for pair in pairs:
+        rows.setdefault((pair["a"], pair["b"]), {})[pair["metric"]] = pair
+    return {"metrics": metrics, "rows": rows}
 
 
 def multiple(pair: Mapping[str, Any]) -> str:

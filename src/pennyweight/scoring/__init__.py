@@ -7,5 +7,6 @@ Tested elsewhere:
     pairs.py: tests/scoring/test_comparison.py
     result.py: tests/render/test_notebook.py
     sample_plan.py: tests/cli/test_plan.py
+    sides.py: tests/scoring/test_comparison.py
     scores.py: tests/render/test_scores.py
 """

@@ -2,127 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
-from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.scoring import tiers
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
-from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.ranking import CommonTasks, Ranking
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
-from pennyweight.sources.loader import FILE
+from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Sides
 from pennyweight.sources.source import Source
 from pennyweight.text.format import estimate, probability
-
-SIDE = "\0side"
-SOURCE = "source"
-"""Given in place of a column, compares the sources with each other."""
-DEFAULT_COLUMNS = ("tier", "subject")
-"""Without `by`, the first of these columns with several values distinguishes the sides."""
-MAX_SIDES = 100
-_HELP = "--by COLUMN selects what to compare; several sources are compared with each other."
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The columns that distinguish the sides of a comparison, or the sources themselves."""
-
-    columns: tuple[str, ...]
-    sources: tuple[str, ...] = ()
-    """The name of each side, if sources are sides."""
-    origins: tuple[str, ...] = ()
-    """The argument that each side comes from, if sources are sides."""
-    side_of: tuple[int, ...] = ()
-    """The side of each source: the files of a folder are one side."""
-    runs: bool = False
-    """Whether a source is a run."""
-
-    @classmethod
-    def of(cls, sources: Sequence[Source], by: Sequence[str]) -> Sides:
-        """Use these columns; without any, or by run, several sources are sides by themselves."""
-        columns = tuple(dict.fromkeys(by))
-        runs = any(source.run_id is not None for source in sources)
-        origins = tuple(dict.fromkeys(source.origin for source in sources))
-        by_source = columns in {(), ("run",), (SOURCE,)} and all(origins)
-        if by_source and len(sources) > 1:
-            names = [source.name for source in sources]
-            if same := next((s for s in sources if names.count(s.name) > 1), None):
-                raise UsageError(f"{same.origin} is named twice; name two different sources.")
-        if not by_source or len(origins) < 2:
-            return cls(columns, runs=runs)
-        short = [Path(name).name or name for name in origins]
-        titles = short if len(set(short)) == len(short) else list(origins)
-        side_of = tuple(origins.index(source.origin) for source in sources)
-        return cls(columns, tuple(titles), origins, side_of, runs)
-
-    @property
-    def grouped(self) -> list[str]:
-        """The columns that records are grouped by while they are read."""
-        return [FILE] if self.sources else list(self.columns)
-
-    def named(self, frame: pl.DataFrame) -> tuple[tuple[str, ...], pl.DataFrame]:
-        """Add the side of each record, and drop records without one; also return the columns."""
-        if not frame.height:
-            raise InputError(["There are no records to compare."])
-        columns = self.columns
-        if self.sources:
-            names = {source: self.sources[side] for source, side in enumerate(self.side_of)}
-            side = pl.col(FILE).replace_strict(names, default=None, return_dtype=pl.String)
-            if columns == ("run",):
-                side = pl.coalesce(pl.col("run").cast(pl.String), side)
-            columns = columns or ("run",)
-        else:
-            columns = columns or (_first(frame),)
-            side = pl.concat_str(pl.col(columns).cast(pl.String), separator=" / ")
-        named = frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
-        present = named[SIDE].unique().to_list()
-        order = [n for n in self.sources if n in present]
-        order += sorted((n for n in present if n not in order), key=_natural)
-        what = ", ".join(columns)
-        if len(order) < 2:
-            only = f": {order[0]!r}" if order else ""
-            raise UsageError(f"There is only one side to compare by {what}{only}. {_HELP}")
-        if len(order) > MAX_SIDES:
-            limit = f"at most {MAX_SIDES} can be compared"
-            raise UsageError(f"{what} has {len(order):,} values; {limit}.")
-        return columns, named.with_columns(pl.col(SIDE).cast(pl.Enum(order)))
-
-    def baseline(self, wanted: str | None, names: Sequence[str]) -> str:
-        """Return the name of the side that the others are compared with."""
-        if wanted is None:
-            return "T0" if "T0" in names else names[0]
-        if wanted in names:
-            return wanted
-        for name, origin in zip(self.sources, self.origins, strict=True):
-            if wanted in {origin, Path(origin).stem} and name in names:
-                return name
-        listed = f"The sides are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
-        raise UsageError(f"--baseline: {unknown('Side', wanted, names, listed)}")
-
-
-def _first(frame: pl.DataFrame) -> str:
-    for name in DEFAULT_COLUMNS:
-        if frame[name].drop_nulls().n_unique() > 1:
-            return name
-    raise UsageError(f"The records have neither several tiers nor several subjects. {_HELP}")
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts T2 before T10."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(p) if p.isascii() and p.isdigit() else -1, p) for p in parts]
-
 
 PAIR_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_adjusted")
 """The numbers of a pair in a table."""
@@ -273,21 +171,42 @@ def compare(
     all_pairs: bool = False,
     margin: float | None = None,
     titles: Mapping[str, str] | None = None,
+    only: Sequence[tuple[str, str]] = (),
 ) -> Comparison:
     """Compare sides on common tasks; `api.compare` documents the parameters.
 
-    `titles` maps sides to the names that they have in the result.
+    `titles` maps sides to the names that they have in the result. With `only`, these pairs are
+    tested, from the first side to the second, and the result has no other sides.
     """
     sides = Sides.of(sources, by)
     metrics = [request.metrics] if isinstance(request.metrics, str) else request.metrics
     wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
     also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED}
     work = Scoring.of(sources, replace(request, metrics=wanted), sides.grouped, also=also)
-    measured = work.measure(sources)
-    columns, frame = sides.named(measured.frame)
+    found = work, work.measure(sources), sides, metrics, baseline
+    return compare_measured(*found, all_pairs=all_pairs, only=only, margin=margin, titles=titles)
+
+
+def compare_measured(
+    work: Scoring,
+    measured: Measured,
+    sides: Sides,
+    metrics: Sequence[str] | None,
+    baseline: str | None = None,
+    *,
+    all_pairs: bool = False,
+    only: Sequence[tuple[str, str]] = (),
+    margin: float | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare sides of records that are measured already; `metrics` names those to test."""
+    request = work.request
+    columns, frame = sides.named(measured.frame, {name for pair in only for name in pair})
+    without = measured.frame.height - frame.height if not only else 0
     groups, frame = work.score(frame, [SIDE])
     names = [str(group.group[SIDE]) for group in groups]
-    base = sides.baseline(baseline, names)
+    base = sides.baseline(only[0][0] if only else baseline, names)
+    chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
     named = measured.loaded.filled & set(work.plan.wanted.mapping.sources["passed"])
@@ -295,7 +214,9 @@ def compare(
     units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
-    if all_pairs:
+    if chosen:
+        which = chosen
+    elif all_pairs:
         which += [pair for pair in combinations(range(len(names)), 2) if first not in pair]
     priced = _priced(frame, len(names))
     scored = tuple(
@@ -323,7 +244,7 @@ def compare(
         tested=tuple(one.name for one in compared),
         asked=tuple(dict.fromkeys(metrics or ())),
         overlaps=tuple(overlaps.values()),
-        without_side=measured.frame.height - frame.height,
+        without_side=without,
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,

@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 6
+VERSION = 7
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -162,6 +162,19 @@ class PairDigest(TypedDict):
     p_adjusted: float | None
     method: str | None
     tasks: int
+    detectable: float | None
+    """The smallest difference that is found in 80 % of such experiments."""
+    tasks_for_5_points: int | None
+
+
+class RankDigest(TypedDict):
+    """The rank of a side, from 1 for the best, and the ranks that the data leave open."""
+
+    name: str
+    rank: int
+    low: int
+    high: int
+    frontier: float | None
 
 
 class ComparisonDigest(TypedDict):
@@ -170,6 +183,22 @@ class ComparisonDigest(TypedDict):
     words: list[str]
     pairs: list[PairDigest]
     by: list[str]
+    baseline: str
+    """The side that the others are compared with."""
+    gaps: list[PairDigest]
+    """The headline metric of each side against the baseline, adjusted for these tests alone."""
+    ranks: list[RankDigest]
+    """Empty with fewer than three sides, or without tasks that all of them tried."""
+    common: int
+    """The number of tasks that all sides tried."""
+
+
+class BoardDigest(TypedDict):
+    """Sides by other columns, such as all tiers of a subject together."""
+
+    by: list[str]
+    sides: list[GroupDigest]
+    comparison: ComparisonDigest | None
 
 
 class TellingRecord(TypedDict, total=False):
@@ -205,6 +234,8 @@ class RecordsDigest(TypedDict):
     sides: list[GroupDigest]
     left_out: int
     comparison: ComparisonDigest | None
+    boards: list[BoardDigest]
+    """The same records by subject, by tier, by columns of the tasks."""
     charts: ChartData
     telling: list[TellingRecord]
     failures: list[ErrorCount]

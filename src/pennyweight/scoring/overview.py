@@ -58,6 +58,8 @@ def _always(groups: Sequence[Group]) -> Iterator[str]:
         yield "total_tokens_mean"
     if _known(groups, "latency_p95_ms"):
         yield "latency_p95_ms"
+    if _known(groups, "ttft_p95_ms"):
+        yield "ttft_p95_ms"
     if _known(groups, "attempt_error_rate"):
         yield "attempt_error_rate"
     rates = ("reported_failure_rate", "truncated_rate")

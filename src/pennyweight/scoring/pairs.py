@@ -231,7 +231,7 @@ class Compared:
         """Pair two sides; also return how many tasks only the first tried, and only the second.
 
         `tried` has the tasks that both tried, with or without a value. `frame` has the records, for
-        the single tries of sides that were tried unevenly.
+        the single tries of sides that were tried unevenly; without records, these are not used.
         """
         total, count = f"{self.name}/s", f"{self.name}/n"
         a, b = (
@@ -252,7 +252,7 @@ class Compared:
         uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
         fits = tries_a.sum() + tries_b.sum() <= MOST_TRIES
         each = None
-        if uneven and fits and self.kind != "rate":
+        if uneven and fits and self.kind != "rate" and frame.height:
             groups = [table[GROUP][0] for table in tables]
             each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
         return Paired(mean_a, mean_b, tries_a, tries_b, self.kind, each), only[0], only[1]

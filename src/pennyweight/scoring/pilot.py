@@ -14,12 +14,12 @@ import polars as pl
 from pennyweight.catalogue import metric_named
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
-from pennyweight.scoring.comparison import DEFAULT_COLUMNS, SIDE, Sides
 from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.groups import cluster
 from pennyweight.scoring.pairs import Compared
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.selection import selects
+from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Sides
 from pennyweight.sources.source import Source
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.paired import Kind

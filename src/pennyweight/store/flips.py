@@ -13,8 +13,8 @@ from pennyweight.store.read_connection import reading
 from pennyweight.store.store import Store
 from pennyweight.store.tables import MEASURED
 
-Chosen = tuple[str, Mapping[str, str]]
-"""A run, with the column values that select some of its records."""
+Chosen = tuple[Sequence[str], Mapping[str, str]]
+"""Runs, with the column values that select some of their records."""
 
 MIN_DIFFERENCE = 1e-9
 """A smaller difference between two shares is a rounding error."""
@@ -40,17 +40,24 @@ class Changes:
 
 
 def changes(
-    store: Store, first: Chosen, second: Chosen, most: int = 200, alike: Sequence[str] = ()
+    store: Store,
+    first: Chosen,
+    second: Chosen,
+    most: int = 200,
+    alike: Sequence[str] = (),
+    result: str = "correct",
 ) -> Changes:
     """Find the tasks whose share differs between two sides, up to `most` in each direction.
 
     Only attempts with the same value in each column of `alike` are compared, as in `compare`:
-    attempts that only one side made are left out.
+    attempts that only one side made are left out. `result` is what counts, `correct` or `passed`;
+    the other one counts where it is missing.
     """
     values: dict[str, Any] = {"most": most}
+    counted = _RESULTS[result]
     key = ["task_id", *(known_name(name, TEXT_FILTERS) for name in alike)]
     parts = [
-        _shares(letter, *side, values, key)
+        _shares(letter, *side, values, key, counted)
         for letter, side in zip("ab", (first, second), strict=True)
     ]
     same = " AND ".join(f"a.{name} = b.{name}" for name in key)
@@ -77,16 +84,25 @@ def changes(
     )
 
 
+_RESULTS = {"correct": "coalesce(correct, passed)", "passed": "coalesce(passed, correct)"}
+
+
 def _shares(
-    letter: str, run: str, chosen: Mapping[str, str], values: dict[str, Any], key: Sequence[str]
+    letter: str,
+    runs: Sequence[str],
+    chosen: Mapping[str, str],
+    values: dict[str, Any],
+    key: Sequence[str],
+    result: str,
 ) -> str:
     """Return SQL for a side's share of correct answers per task and configuration."""
-    where = [f"run = :{letter}", "coalesce(correct, passed) IS NOT NULL"]
-    values[letter] = run
+    named = {f"{letter}_run{index}": run for index, run in enumerate(runs)}
+    values |= named
+    where = [f"run IN ({', '.join(f':{name}' for name in named)})", f"{result} IS NOT NULL"]
     for index, (name, value) in enumerate(chosen.items()):
         where.append(f"{known_name(name, TEXT_FILTERS)} = :{letter}{index}")
         values[f"{letter}{index}"] = value
-    right = "CASE WHEN coalesce(correct, passed) THEN 1.0 ELSE 0.0 END"
+    right = f"CASE WHEN {result} THEN 1.0 ELSE 0.0 END"
     return (
         f"(SELECT {', '.join(key)}, avg({right}) AS share FROM {MEASURED.name} "  # noqa: S608
         f"WHERE {' AND '.join(where)} GROUP BY {', '.join(key)}) {letter}"

@@ -83,6 +83,9 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.ASIDE),),
     (_add_columns(tables.RECORD, *_CACHE), _add_columns(tables.ASIDE, *_CACHE)),
     (_create(tables.SCORE),),
+    (_add_columns(tables.RECORD, "ttft_ms"), _add_columns(tables.ASIDE, "ttft_ms")),
+    (_add_columns(tables.RECORD, "temperature"), _add_columns(tables.ASIDE, "temperature")),
+    (_create(tables.LABEL), _add_columns(tables.DIGEST, "sides")),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

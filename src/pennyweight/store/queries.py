@@ -324,6 +324,13 @@ def siblings(
     return _rows(store, query)
 
 
+def extras(store: Store, run: str, limit: int = 20) -> list[str]:
+    """Read the further columns of tasks in the first records of a run, as JSON."""
+    c = RECORD.c
+    query = select(c.extra).where(c.run == run).limit(limit)
+    return [str(row["extra"]) for row in _rows(store, query) if row["extra"]]
+
+
 def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
     """Read the judgments of a record."""
     query = select(JUDGMENT).where(*_at(JUDGMENT, key))

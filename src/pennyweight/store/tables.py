@@ -149,8 +149,18 @@ DIGEST = Table(
     *_required(BigInteger, "records", "errors"),
     Column("cost_usd", Double),
     Column("data", Text, nullable=False),
+    Column("sides", Text),
 )
-"""The digest of a run, cached for pages."""
+"""The digest of a run, cached for pages; `value` is the headline of the best of its `sides`."""
+
+LABEL = Table(
+    "pennyweight_label",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("title", Text),
+    Column("archived", Boolean, nullable=False),
+)
+"""The title that people gave a run, and whether lists leave it out."""
 
 DECISION = Table(
     "pennyweight_decision",

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from pennyweight import __version__
+from pennyweight.api.pages.board_pairs import BoardPairs
 from pennyweight.api.pages.digest_cache import DigestCache
 from pennyweight.api.pages.live_traces import TraceInbox
 from pennyweight.api.pages.run_list import Store
@@ -60,6 +61,7 @@ def make_app(
         SuiteLibrary(folders, uploads / "uploads"),
         access,
         TraceInbox(store),
+        BoardPairs(store),
     )
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from pennyweight import __version__
-from pennyweight.api.pages.run_list import RunRow
+from pennyweight.api.pages.headlines import SideHeadline
 from pennyweight.render.format import unit_of
 from pennyweight.render.page import environment, stylesheet
 from pennyweight.text.format import estimate, quantity
@@ -32,22 +32,23 @@ def _templates() -> Environment:
     pages = environment(HERE / "templates")
     marks = {name: hashlib.sha256(held).hexdigest()[:12] for name, (held, _) in static().items()}
     pages.globals.update(version=__version__, marks=marks, run_url=run_url, url=url)
-    pages.filters.update(json=json.dumps, estimated=_estimated)
+    pages.filters.update(json=json.dumps, side_estimated=_estimated)
     pages.globals["links"] = Markup(pages.get_template("links.html").render())  # noqa: S704
     return pages
 
 
-def _estimated(run: RunRow) -> tuple[str, str]:
-    """Write the value and the interval of a run's metric."""
-    unit = unit_of(run.metric or "")
-    if run.value is None or run.low is None or run.high is None:
-        return quantity(run.value, unit), ""
-    return estimate(run.value, run.low, run.high, unit)
+def _estimated(side: SideHeadline, metric: str | None) -> tuple[str, str]:
+    """Write the value and the interval of a side's headline."""
+    unit = unit_of(metric or "")
+    if side.value is None or side.low is None or side.high is None:
+        return quantity(side.value, unit), ""
+    return estimate(side.value, side.low, side.high, unit)
 
 
 @cache
 def static() -> dict[str, tuple[bytes, str]]:
     """Return the content and the type of each static file; templates name them with a hash."""
-    types = {"app.js": "text/javascript", "new.js": "text/javascript", "icon.svg": "image/svg+xml"}
-    files = {name: ((HERE / "static" / name).read_bytes(), type_) for name, type_ in types.items()}
+    types = {".js": "text/javascript", ".svg": "image/svg+xml"}
+    paths = sorted(path for path in (HERE / "static").iterdir() if path.suffix in types)
+    files = {path.name: (path.read_bytes(), types[path.suffix]) for path in paths}
     return {"style.css": (stylesheet().encode(), "text/css"), **files}

@@ -10,16 +10,15 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from pennyweight.api.pages.run_list import StoredRun
+from pennyweight.api.pages.run_sides import RunSide
 from pennyweight.api.pages.side_by_side import (
+    FILTERED,
     MAX_REPLY_CHARACTERS,
     MAX_RUNS,
-    SIDE_COLUMNS,
-    ChangedTasks,
-    RunSide,
 )
 from pennyweight.errors import UsageError
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.view import side_rows
+from pennyweight.render.view import difference_grid, side_rows
 from pennyweight.web.addresses import run_url, write_filter, write_key
 from pennyweight.web.site import Shown, Site
 
@@ -31,34 +30,39 @@ _SIDE_FORM = 'A side has the form ["run", {"tier": "T0"}].'
 def read_side(text: str) -> RunSide:
     """Read a side from an address."""
     try:
-        run, chosen = json.loads(text)
-        pairs = tuple((n, v) for n, v in chosen.items() if n in SIDE_COLUMNS)
+        runs, chosen = json.loads(text)
+        pairs = tuple((n, v) for n, v in chosen.items() if n in FILTERED)
+        names = (runs,) if isinstance(runs, str) else tuple(runs)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise UsageError(_SIDE_FORM) from None
-    if not isinstance(run, str) or not all(isinstance(v, str) for _, v in pairs):
+    texts = [*names, *(value for _, value in pairs)]
+    if not names or not all(isinstance(text, str) for text in texts):
         raise UsageError(_SIDE_FORM)
-    return RunSide(run, pairs)
+    return RunSide(names, pairs)
 
 
 def write_side(side: RunSide) -> str:
     """Write a side for an address."""
-    return json.dumps([side.run, dict(side.chosen)], separators=(",", ":"))
+    runs = side.runs[0] if len(side.runs) == 1 else side.runs
+    return json.dumps([runs, dict(side.chosen)], separators=(",", ":"))
 
 
 def compare(request: Request, site: Site) -> Shown:
-    """Show sides next to each other, and the tasks that changed between two of them."""
+    """Show sides next to each other, and the test of two of them."""
     query = request.query_params
-    everything = site.store.runs()
-    names, base = dict.fromkeys(query.getlist("run")), query.get("baseline")
-    chosen = sorted(
-        (r for r in everything if r.id in names), key=lambda r: (r.id != base, r.created)
-    )
+    everything, names = site.store.runs(), dict.fromkeys(query.getlist("run"))
+    chosen = sorted((r for r in everything if r.id in names), key=lambda r: r.created)
     unknown = [n for n in names if n not in {r.id for r in everything}]
     missing = unknown + [r.id for r in chosen[MAX_RUNS:]]
     chosen = chosen[:MAX_RUNS]
+    wanted = query.get("find", "").lower()
+    others = [r for r in everything if r not in chosen and _fits(r, wanted)]
     values: dict[str, Any] = {
-        "runs": everything[:MAX_CHOICES],
-        "chosen": [r.id for r in chosen],
+        "any": bool(everything),
+        "others": others[:MAX_CHOICES],
+        "more": len(others) - MAX_CHOICES,
+        "find": query.get("find", ""),
+        "chosen": chosen,
         "unknown": unknown,
         "missing": missing,
         "max_runs": MAX_RUNS,
@@ -66,54 +70,67 @@ def compare(request: Request, site: Site) -> Shown:
     }
     if not chosen:
         return "compare.html", {**values, "table": None}
-    table = site.comparisons.side_by_side(chosen)
     first, second = (read_side(query[n]) if query.get(n) else None for n in "ab")
     for side in filter(None, (first, second)):
-        site.run(side.run)
-    changed = site.comparisons.changed_tasks(table, first, second)
-    link = chart_links(values["chosen"], table.sides)
+        for run in side.runs:
+            site.run(run)
+    by = [name for name in query.get("by", "").split(",") if name]
+    table = site.comparisons.side_by_side(chosen, by, first, second)
+    ids = [r.id for r in chosen]
+    shown = [(side, title) for title, side in table.shown.items()]
+    link = chart_links(ids, shown, table.letters, table.shown_by)
+    sides = {title: side for side, title in table.sides}
+    compared = table.digest["comparison"] if table.digest else None
+
+    def pair_query(a: str, b: str) -> str:
+        if a in sides and b in sides:
+            return _query(ids, table.by, sides[a], sides[b])
+        return _query(ids, table.shown_by, table.shown[a], table.shown[b])
+
     return "compare.html", {
         **values,
-        "chosen_runs": chosen,
-        "swapped": {r.id: _query(chosen, r.id) for r in chosen},
-        "turned": _turned(chosen, changed),
         "table": table,
+        "asked": second is not None,
+        "sides": sides,
+        "pair_query": pair_query,
+        "grid": difference_grid(compared["pairs"]) if compared else None,
         "charts": charts(table.digest, link) if table.digest else [],
         "families": side_rows(table.digest) if table.digest else [],
-        "a": changed.first,
-        "b": changed.second,
-        "changed": changed.changes,
     }
 
 
-def _query(runs: Sequence[StoredRun], base: str, **more: str) -> str:
-    """Write the query of a comparison with another baseline."""
-    return urlencode([*(("run", r.id) for r in runs), ("baseline", base), *more.items()])
+def _fits(run: StoredRun, wanted: str) -> bool:
+    """Whether a run has a text in its id, suite, subjects or tiers."""
+    texts = (run.id, run.suite, *run.sides["subject"], *run.sides["tier"])
+    return wanted in " ".join(texts).lower()
 
 
-def _turned(runs: Sequence[StoredRun], changed: ChangedTasks) -> str:
-    """Write the query of the same comparison in the other direction."""
-    if changed.first is None or changed.second is None:
-        return ""
-    base = changed.second.run if len(runs) > 1 else runs[0].id
-    return _query(runs, base, a=write_side(changed.second), b=write_side(changed.first))
+def _query(runs: Sequence[str], by: Sequence[str], first: RunSide, second: RunSide) -> str:
+    """Write the query of a comparison of two sides."""
+    query = [*(("run", run) for run in runs), ("by", ",".join(by))]
+    return urlencode([*query, ("a", write_side(first)), ("b", write_side(second))])
 
 
 def chart_links(
-    runs: Sequence[str], sides: Sequence[tuple[RunSide, str]]
+    runs: Sequence[str],
+    sides: Sequence[tuple[RunSide, str]],
+    letters: Mapping[str, str] | None = None,
+    by: Sequence[str] = (),
 ) -> Callable[[Mapping[str, Any]], str | None]:
-    """Return a function that links the marks of charts to records or changed tasks."""
+    """Return a function that links the marks of charts to records, or to the test of two sides."""
     known = {name.replace(" · ", " / "): side for side, name in sides}
+    ids = {letter: run for run, letter in (letters or {}).items()}
 
     def link(wanted: Mapping[str, Any]) -> str | None:
         if "pair" not in wanted:
-            return run_url(runs[0], "records", **write_filter(wanted)) if len(runs) == 1 else None
+            where = dict(wanted)
+            run = ids.get(where.pop("run", "")) or (runs[0] if len(runs) == 1 else None)
+            return run_url(run, "records", **write_filter(where)) if run else None
         later, earlier = (known.get(name.replace(" · ", " / ")) for name in wanted["pair"])
         if later is None or earlier is None:
             return None
-        query = [*(("run", run) for run in runs), ("baseline", runs[0])]
-        query += [("a", write_side(earlier)), ("b", write_side(later))]
-        return f"/compare?{urlencode(query)}#changed"
+        columns = by or [name for name, _ in earlier.chosen]
+        return f"/compare?{_query(runs, columns, earlier, later)}#pair"
 
     return link
 
@@ -122,12 +139,12 @@ def compare_task(request: Request, site: Site) -> Shown:
     """Show the replies of two sides to one task, with their differences marked."""
     query = request.query_params
     a, b = (read_side(query.get(n, "")) for n in "ab")
-    for side in (a, b):
-        site.run(side.run)
+    for run in (*a.runs, *b.runs):
+        site.run(run)
     task = query.get("task", "")
     found = site.comparisons.replies(a, b, task)
-    runs = [("run", run) for run in dict.fromkeys((a.run, b.run))]
-    back = [*runs, ("baseline", a.run), ("a", write_side(a)), ("b", write_side(b))]
+    runs = list(dict.fromkeys((*a.runs, *b.runs)))
+    by = [*(["run"] if a.runs != b.runs else []), *dict(a.chosen)]
     return "compare_task.html", {
         "a": a,
         "b": b,
@@ -135,5 +152,5 @@ def compare_task(request: Request, site: Site) -> Shown:
         "found": found,
         "max_characters": MAX_REPLY_CHARACTERS,
         "write_key": write_key,
-        "back": urlencode(back),
+        "back": _query(runs, by, a, b),
     }

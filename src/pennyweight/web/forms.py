@@ -48,6 +48,13 @@ class TagForm(RequestForm):
     who: Name = ""
 
 
+class LabelForm(RequestForm):
+    """A title for a run, or whether lists leave it out; what is null stays as it is."""
+
+    title: Name | None = None
+    archived: bool | None = None
+
+
 class VerdictForm(RequestForm):
     """A policy by its id, and the side of a run to decide on.
 
@@ -125,7 +132,7 @@ class ProviderAnswer(BaseModel):
 
 
 class StartedAnswer(BaseModel):
-    """The run that was started, stopped or resumed."""
+    """The run that was started, stopped, resumed or deleted."""
 
     run: str
 

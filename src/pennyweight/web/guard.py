@@ -34,7 +34,7 @@ READ_ONLY_POSTS = ("/api/plan",)
 """Requests that are sent by POST but change nothing: a read-only token suffices."""
 FOR_PROGRAMS = ("/api/", "/v1/")
 """Paths that only programs ask for: errors are JSON."""
-TRACES = "/v1/traces"
+EXPORTS = ("/v1/traces", "/v1/logs")
 """Exporters cannot send the value of a page. Other sites cannot send spans all the same: their
 content types need a permission that this server does not give, and their origin is refused."""
 COOKIE = "pennyweight_session"
@@ -93,7 +93,7 @@ class Guard:
         if (
             not safe
             and not by_header
-            and not (self.access.open and scope["path"] == TRACES)
+            and not (self.access.open and scope["path"] in EXPORTS)
             and not self.access.is_csrf(headers.get("x-pennyweight-csrf", ""))
         ):
             return _refused(

@@ -14,7 +14,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pennyweight.web import api_docs, comparison, run_list, views
+from pennyweight.web import (
+    api_docs,
+    comparison,
+    record_views,
+    run_list,
+    run_page,
+    task_view,
+    views,
+)
 from pennyweight.web.access import TooMany
 from pennyweight.web.assets import rendered, static
 from pennyweight.web.guard import COOKIE
@@ -45,9 +53,11 @@ def pages() -> list[Route]:
     """List the routes of all pages."""
     shown: dict[str, Callable[[Request, Site], Shown]] = {
         "/": run_list.runs,
-        "/runs/{run}": views.run,
-        "/runs/{run}/records": views.records,
-        "/runs/{run}/record": views.record,
+        "/runs/{run}": run_page.run,
+        "/runs/{run}/records": record_views.records,
+        "/runs/{run}/record": record_views.record,
+        "/runs/{run}/step": record_views.step,
+        "/runs/{run}/task": task_view.task,
         "/compare": comparison.compare,
         "/compare/task": comparison.compare_task,
         "/gates": views.gates,
@@ -56,7 +66,7 @@ def pages() -> list[Route]:
     }
     return [
         *(Route(path, _page(view), methods=["GET"]) for path, view in shown.items()),
-        Route("/runs/{run}/raw", views.raw, methods=["GET"]),
+        Route("/runs/{run}/raw", record_views.raw, methods=["GET"]),
         Route("/runs/{run}/report.html", views.report, methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
         Route("/enter", _enter, methods=["GET", "POST"]),

@@ -19,6 +19,7 @@ from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.digest_cache import CachedDigest
 from pennyweight.api.pages.records import queries
 from pennyweight.api.pages.run_list import RunRow
+from pennyweight.api.runs import delete_run, label_run
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
 from pennyweight.render.catalogue import metric_facts
@@ -174,6 +175,23 @@ def tag(site: Here, run: RunId, form: forms.TagForm) -> forms.RunAnswer:
     found = site.run(run)
     api_records.remark_on_run(site.store, found.id, **form.model_dump())
     return _listed(site.row(found.id))
+
+
+@api.post("/runs/{run}/label", summary="Rename or archive a run", status_code=201,
+          tags=["runs"])  # fmt: skip
+def label(site: Here, run: RunId, form: forms.LabelForm) -> forms.RunAnswer:
+    """Give a run a title, or archive it: the list of runs leaves archived runs out."""
+    found = site.run(run)
+    label_run(found.id, title=form.title, archived=form.archived, store=site.store)
+    return _listed(site.row(found.id))
+
+
+@api.delete("/runs/{run}", summary="Delete a run", tags=["runs"])
+def delete(site: Here, run: RunId) -> forms.StartedAnswer:
+    """Delete a run with all its records. This cannot be undone."""
+    found = site.run(run)
+    delete_run(found.id, site.store)
+    return forms.StartedAnswer(run=found.id)
 
 
 @api.post("/runs/{run}/verdict", summary="Save a verdict", status_code=201,

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pennyweight.api.pages.board_pairs import BoardPairs
 from pennyweight.api.pages.digest_cache import DigestCache
 from pennyweight.api.pages.live_traces import TraceInbox
 from pennyweight.api.pages.run_list import (
@@ -70,6 +71,7 @@ class Site:
     suites: SuiteLibrary
     access: Access
     traces: TraceInbox
+    pairs: BoardPairs
     views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
     """The last digests that were drawn, with what was drawn."""
 

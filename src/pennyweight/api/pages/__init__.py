@@ -1,5 +1,9 @@
 """What the page shows: digests, lists and pages of records, and runs side by side.
 
 Tested elsewhere:
+    boards.py: tests/render/page/test_leaderboard.py
+    measured_records.py: tests/api/pages/test_digest.py
+    run_sides.py: tests/web/test_comparison.py
     side_by_side.py: tests/web/test_comparison.py
+    task_attempts.py: tests/web/test_task_view.py
 """

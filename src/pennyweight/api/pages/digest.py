@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
-from pennyweight.catalogue import chosen
-from pennyweight.errors import InputError, UsageError
-from pennyweight.render.comparison import words
+from pennyweight.api.pages.boards import boards
+from pennyweight.api.pages.measured_records import (
+    SIDE_COLUMNS,
+    MeasuredRecords,
+    measured_records,
+)
+from pennyweight.errors import UsageError
 from pennyweight.scoring import chart_data as data
-from pennyweight.scoring.comparison import compare
 from pennyweight.scoring.digest import (
     VERSION,
-    ComparisonDigest,
     RecordsDigest,
     RepeatsCurve,
     RowChart,
@@ -26,26 +25,25 @@ from pennyweight.scoring.digest import (
     headline,
     telling,
 )
-from pennyweight.scoring.per_task import PerTask
-from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.scores import Group
 from pennyweight.sources.source import Source, copied
 
 Progress = Callable[[str, int], None]
-
-SIDE_COLUMNS = ("run", "subject", "tier")
 
 
 def digest(
     sources: Sequence[Source],
     *,
     confidence: float = 0.95,
+    by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
     take: Callable[[pl.LazyFrame], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
     """Score records and gather what charts and pages show.
 
+    `by` names the columns whose values are the sides (default: those of run, subject and tier that
+    have several).
     `where` leaves out records with other values in columns or measures.
     `take` gets the measured records, for instance to store them; they are deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
@@ -55,19 +53,19 @@ def digest(
         raise UsageError("Standard input can be read only once; write it to a file and name that.")
     step: Progress = progress or (lambda *_: None)
     with (
-        copied(sources, partial(step, "read")) as copies,
-        _measured(copies, confidence, where or {}, partial(step, "measure")) as (measured, frame),
+        copied(sources, partial(step, "read"), [*by, *(where or ())]) as copies,
+        measured_records(copies, confidence, by, where or {}, partial(step, "measure")) as (
+            measured,
+            frame,
+        ),
     ):
         step("score", 0)
         whole = measured.scored([])[0]
-        by = [n for n in SIDE_COLUMNS if data.distinct(frame, n) > 1]
+        by = list(by) or [n for n in SIDE_COLUMNS if data.distinct(frame, n) > 1]
         metric = headline(whole)
         groups = measured.scored(by) if by else []
         step("compare", 0)
-        paired = None
-        if len(groups) > 1:
-            with suppress(UsageError, InputError):  # sides that cannot be compared
-                paired = compared(copies, confidence, where=where)
+        paired = measured.compared(groups, by, metric)
         made: RecordsDigest = {
             "version": VERSION,
             "confidence": confidence,
@@ -77,11 +75,12 @@ def digest(
             "sides": [group_digest(g) for g in groups],
             "left_out": measured.records.left_out,
             "comparison": paired,
+            "boards": boards(measured, frame, by, metric, groups),
             "charts": {
                 "sides": data.estimates(groups, metric) if len(groups) > 1 else None,
                 "differences": data.differences(paired, metric),
                 "frontier": data.frontier(groups, metric),
-                "categories": _categories(measured, frame, metric),
+                "categories": None if by == ["category"] else _categories(measured, frame, metric),
                 "reliability": data.reliability(frame),
                 "thought": data.thought(frame),
                 "answers": data.answers(frame),
@@ -98,60 +97,7 @@ def digest(
     return made
 
 
-def compared(
-    sources: Sequence[Source],
-    confidence: float,
-    by: Sequence[str] = (),
-    titles: Mapping[str, str] | None = None,
-    where: Mapping[str, str] | None = None,
-) -> ComparisonDigest:
-    """Compare the sides on the same tasks, in sentences and numbers.
-
-    `titles` gives sides other names in both. Raises UsageError or InputError where the sides
-    cannot be compared.
-    """
-    request = ScoreRequest(confidence=confidence, where=where or {})
-    found = compare(sources, request, by, titles=titles)
-    pairs = found.to_dict()["pairs"]
-    return {"words": words(found), "pairs": pairs, "by": list(found.by)}
-
-
-@dataclass(frozen=True, slots=True)
-class _MeasuredRecords:
-    """Measured records, to be scored by one column and by another."""
-
-    work: Scoring
-    records: Measured
-
-    def scored(self, by: Sequence[str], metric: str | None = None) -> list[Group]:
-        """Score the records of each group; every metric unless one is named."""
-        work = replace(self.work, metrics=chosen([metric])) if metric else self.work
-        return list(work.score(self.records.frame, by)[0])
-
-
-@contextmanager
-def _measured(
-    sources: Sequence[Source],
-    confidence: float,
-    where: Mapping[str, str],
-    progress: Callable[[int], None],
-) -> Iterator[tuple[_MeasuredRecords, pl.LazyFrame]]:
-    """Measure everything once, with each measured record in a temporary file."""
-    also = (*SIDE_COLUMNS, "category")
-    request = ScoreRequest(confidence=confidence, progress=progress, where=where)
-    work = Scoring.of(sources, request, everything=True, also=also)
-    with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
-        path = Path(folder) / "records.parquet"
-        with PerTask.open(path) as sink:
-            records = work.measure(sources, sink)
-            if sink:
-                sink.finish(records.doubles)
-        if not path.exists():
-            raise UsageError("There are no records yet, so there is nothing to report.")
-        yield _MeasuredRecords(work, records), pl.scan_parquet(path)
-
-
-def _curve(measured: _MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve | None:
+def _curve(measured: MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve | None:
     if whole.repeats is None:
         return None
     by_k = data.curve_metrics(whole.repeats.fewest)
@@ -161,10 +107,10 @@ def _curve(measured: _MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve
 
 
 def _categories(
-    measured: _MeasuredRecords, frame: pl.LazyFrame, metric: str | None
+    measured: MeasuredRecords, frame: pl.LazyFrame, metric: str | None
 ) -> RowChart | None:
     if metric is None or not 2 <= data.distinct(frame, "category") <= 200:
         return None
-    groups = sorted(measured.scored(["category"], metric), key=lambda g: -g.records)
+    groups = sorted(measured.scored(["category"], [metric]), key=lambda g: -g.records)
     shown = sorted(groups[: data.MAX_CATEGORIES], key=lambda g: str(g.group["category"]))
     return data.estimates(shown, metric)

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.headlines import pack, side_headlines
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.schema.typed_values import fits
@@ -73,16 +74,16 @@ def compute(
     found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
-    cells = found["whole"]["estimates"].get(found["headline"])
-    value, low, high = cells[:3] if cells else (None, None, None)
+    sides = side_headlines(found)
     cache.save_digest(
         store,
         run.id,
         stamp=stamp,
         metric=found["headline"],
-        value=value,
-        low=low,
-        high=high,
+        value=sides[0].value,
+        low=sides[0].low,
+        high=sides[0].high,
+        sides=pack(sides),
         records=found["whole"]["records"],
         errors=found["whole"]["errors"],
         cost_usd=found["spent"]["usd"],

@@ -10,6 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from pennyweight.api.pages.digest_cache import DigestCache
+from pennyweight.api.pages.headlines import SideHeadline, unpack
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import DamagedError, NotFoundError
 from pennyweight.store import cache, queries
@@ -17,6 +18,7 @@ from pennyweight.store.cache import PolicyVerdict, RunState
 from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: PLC0414
 from pennyweight.store.cells import DamagedRun, checked, json_cell, sound
 from pennyweight.store.cells import damaged as damaged_cell
+from pennyweight.store.labels import NO_LABEL, RunLabel, labels
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.tables import DECISION, REMARK
@@ -26,9 +28,9 @@ __all__ = ["RunState", "Store", "StoredRun"]
 
 MAX_COUNTED_RECORDS = 50_000
 """In a larger run, errors and cost are not counted while it is being written."""
-COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd")
+COMPUTED = ("metric", "value", "low", "high", "records", "errors", "cost_usd", "sides")
 WORST_FIRST = ("fail", "inconclusive", "pass")
-_RECORDS, _STATUS = cache.LISTED.index("records"), cache.LISTED.index("status")
+_RECORDS, _STATUS, _SIDES = map(cache.LISTED.index, ("records", "status", "sides"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,11 @@ class RunRow:
     ended: float | None
     metric: str | None
     value: float | None
+    """The headline metric: of the best side, if there are several."""
     low: float | None
     high: float | None
+    sides: tuple[SideHeadline, ...]
+    """The headline of each side, the best first."""
     records: int | None
     errors: int | None
     cost_usd: float | None
@@ -66,6 +71,9 @@ class RunRow:
     """Why its metrics cannot be computed."""
     tags: tuple[str, ...]
     note: str | None
+    title: str | None
+    """The title that somebody gave it."""
+    archived: bool
     verdicts: tuple[SavedVerdict, ...]
     """The worst first: of those on the run as it is now, then of the earlier ones."""
 
@@ -89,6 +97,7 @@ class RunListing:
     """Runs that changed since their metrics were computed; those metrics are not shown."""
     damaged: tuple[DamagedRun, ...] = ()
     """Runs that cannot be read."""
+    labels: tuple[tuple[str, RunLabel], ...] = ()
 
     @property
     def running(self) -> bool:
@@ -102,7 +111,7 @@ class RunListing:
         decided: dict[str, list[PolicyVerdict]] = {}
         for decision in self.decisions:
             decided.setdefault(decision.run, []).append(decision)
-        problems = dict(self.problems)
+        problems, labels = dict(self.problems), dict(self.labels)
         rows = []
         for values in self.rows:
             row = dict(zip(cache.LISTED, values, strict=True))
@@ -112,9 +121,13 @@ class RunListing:
                 row["status"] = INTERRUPTED
             if run in self.outdated:
                 row |= dict.fromkeys(COMPUTED)
+            row["sides"] = unpack(row["sides"])
+            label = labels.get(run, NO_LABEL)
             rows.append(
                 RunRow(
                     **{f.name: row[f.name] for f in fields(RunRow) if f.name in row},
+                    title=label.title,
+                    archived=label.archived,
                     subjects=tuple(settings.get("subjects", ())),
                     tiers=tuple(settings.get("tiers", ())),
                     narrowed=part_words(settings),
@@ -143,7 +156,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
     outdated = cache.outdated(rows)
     old: set[str] = set()
     for row in rows:
-        settled = row[_RECORDS] is not None and row[0] not in outdated
+        settled = None not in (row[_RECORDS], row[_SIDES]) and row[0] not in outdated
         if settled and row[_STATUS] != "running":
             continue
         try:
@@ -160,7 +173,8 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
             old.add(row[0])
             problem = digests.get(now.run, wait=False, state=now).problem
             problems += [(row[0], problem)] if problem else []
-        elif current != "running" and row[_RECORDS] is None:  # a damaged digest
+        elif current != "running" and not settled:  # a damaged digest, or an old one
+            old.add(row[0])
             digests.ask(now.run)
     remarks, bad_remarks = sound(of_runs(store), itemgetter(0), _check_remark)
     verdicts, bad_verdicts = sound(
@@ -176,6 +190,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
         frozenset(interrupted),
         frozenset(old),
         (*damaged, *unread),
+        tuple(labels(store).items()),
     )
 
 

@@ -1,29 +1,44 @@
-"""Stored runs side by side: their metrics, the tasks that changed, the replies to one task."""
+"""Stored runs side by side: their comparison, the tasks that changed, the replies to one task."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.pages.digest import compared
+from pennyweight.api.pages.run_sides import (
+    SIDE_COLUMNS,
+    RunSide,
+    SideNames,
+    default_columns,
+    shared_columns,
+    values_of,
+)
+from pennyweight.api.score import rescored
 from pennyweight.errors import InputError, UsageError
+from pennyweight.record import BY_NAME
 from pennyweight.render.charts.svg import letter
-from pennyweight.scoring.chart_data import differences
+from pennyweight.render.comparison import rank_words, words
+from pennyweight.scoring import chart_data
+from pennyweight.scoring.comparison import Comparison, compare
+from pennyweight.scoring.digest import group_digest, headline
+from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first
+from pennyweight.scoring.pipeline import ScoreRequest
+from pennyweight.sources.source import Source
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.stored_runs.imported import extra_of
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
 if TYPE_CHECKING:
     from pennyweight.api.pages.digest_cache import DigestCache
 
-    Inside = Mapping[str, frozenset[str]]
-    """The subjects and the tiers of a run."""
-
-SIDE_COLUMNS = ("subject", "tier")
+FILTERED = (*SIDE_COLUMNS, "category", "capability")
+"""Columns whose values a side can be chosen by."""
 MAX_RUNS = 8
 """Runs that are compared at once."""
 MAX_ATTEMPTS = 50_000
@@ -31,48 +46,51 @@ MAX_ATTEMPTS = 50_000
 MAX_REPLIES = 20
 """Attempts at one task that are shown side by side."""
 MAX_REPLY_CHARACTERS = 20_000
-MAX_CACHED = 8
+MAX_CACHED = 24
+MAX_COLUMNS = 20
+"""Further columns of tasks that sides can be told apart by."""
+MAX_PAIRS_IN_WORDS = 4
+"""With more pairs, only what holds for all of them is shown in sentences at once."""
 ONE_SIDE = "This run has one subject in one tier. Choose another run to compare it with."
 
 
 @dataclass(frozen=True, slots=True)
-class RunSide:
-    """The records of a run, or of one subject or tier in it."""
+class PairTest:
+    """Two sides, tested on the tasks that both tried, and the tasks that changed."""
 
-    run: str
-    chosen: tuple[tuple[str, str], ...] = ()
+    first: RunSide
+    second: RunSide
+    titles: tuple[str, str]
+    words: Sequence[str]
+    pairs: Sequence[Mapping[str, Any]]
+    changes: Changes | None = None
+    """None where a side has no records of its own in the store."""
+    of: int = 2
+    """From how many sides it was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Several sides with their titles, and one digest of all of them."""
+    """The sides of runs, compared with a baseline."""
 
-    sides: Sequence[tuple[RunSide, str]]
-    digest: dict[str, Any] | None
-    waiting: Sequence[str]
-    """Runs whose metrics are being computed."""
+    by: tuple[str, ...]
+    choices: Sequence[tuple[str, str]] = ()
+    """What can tell the sides apart: columns, and their title."""
+    sides: Sequence[tuple[RunSide, str]] = ()
+    """What can be chosen as the baseline, and be compared with it."""
+    digest: Mapping[str, Any] | None = None
+    shown_by: tuple[str, ...] = ()
+    shown: Mapping[str, RunSide] = field(default_factory=dict)
+    """The sides of the digest: of whole runs, their subjects and tiers."""
+    waiting: Sequence[str] = ()
+    """Runs whose records are being measured."""
     note: str = ""
     letters: Mapping[str, str] = field(default_factory=dict)
     """The letter of each run, where there are several."""
-    inside: Mapping[str, Inside] = field(default_factory=dict)
-    comparable: bool = True
-    """Whether the sides have tasks in common that can be compared."""
-
-    def shared_columns(self, first: RunSide, second: RunSide) -> list[str]:
-        """Name the columns in which compared attempts must agree, as `pennyweight compare` does."""
-        both = {
-            n: [_values(side, self.inside, n) for side in (first, second)] for n in SIDE_COLUMNS
-        }
-        return [name for name, (a, b) in both.items() if not a or not b or a & b]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedTasks:
-    """The tasks that changed from one side to another; no sides where nothing can be compared."""
-
-    first: RunSide | None = None
-    second: RunSide | None = None
-    changes: Changes = field(default_factory=Changes)
+    baseline: str = ""
+    pair: PairTest | None = None
+    pooled: Sequence[str] = ()
+    """Columns with several values that no side is restricted to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +105,18 @@ class ShownReply:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyPair:
+    """The replies of two sides in the same attempt."""
+
+    title: str
+    replies: tuple[ShownReply, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TaskReplies:
     """The replies of two sides to one task, in pairs."""
 
-    pairs: Sequence[tuple[ShownReply, ...]]
+    pairs: Sequence[ReplyPair]
     more: bool
     """Whether there are more attempts than are shown."""
     record: Mapping[str, Any] | None
@@ -102,157 +128,242 @@ class RunComparisons:
 
     def __init__(self, store: Store, digests: DigestCache) -> None:
         self.store, self.digests = store, digests
-        self._compared: dict[tuple[tuple[str, str], ...], Any] = {}
+        self._compared: dict[tuple[Any, ...], Comparison | str] = {}
+        self._busy = Lock()
 
-    def side_by_side(self, runs: Sequence[StoredRun]) -> SideBySide:
-        """Put runs side by side: one run by its own sides, several each as a whole.
+    def side_by_side(
+        self,
+        runs: Sequence[StoredRun],
+        by: Sequence[str] = (),
+        first: RunSide | None = None,
+        second: RunSide | None = None,
+    ) -> SideBySide:
+        """Compare runs by columns; the first side is the baseline, and is tested with the second.
 
-        Several runs are named by letters, because ids are too long for charts; the first run is
-        the baseline. Where runs differ in subjects or tiers, only what all have in common counts.
+        Several runs are named by letters, because ids are too long for charts.
         """
-        groups: list[tuple[RunSide, dict[str, Any]]] = []
-        waiting: list[str] = []
-        first: dict[str, Any] | None = None
-        inside: dict[str, Inside] = {}
         letters = {run.id: letter(i) for i, run in enumerate(runs)} if len(runs) > 1 else {}
-        for run in runs:
-            digest = self.digests.get(run).digest
-            if digest is None:
-                waiting.append(run.id)
-                continue
-            first = first or digest
-            inner = digest["sides"] if set(digest["by"]) <= set(SIDE_COLUMNS) else []
-            inside[run.id] = _inside(run, inner)
-            if letters or not inner:
-                name = letters.get(run.id, run.id)
-                groups.append((RunSide(run.id), {**digest["whole"], "name": name}))
-            for (side, title), group in zip(digest_sides(run.id, digest), inner, strict=True):
-                name = f"{letters[run.id]} · {title}" if letters else title
-                groups.append((side, {**group, "name": name}))
-        sides = [(side, group["name"]) for side, group in groups]
-        if first is None:
-            return SideBySide(sides, None, waiting, letters=letters)
-        groups = _in_all_runs(groups, inside)
-        comparison, note, comparable = first["comparison"], "", True
-        if letters and sum(run.attempts for run in runs) > MAX_ATTEMPTS:
+        columns = tuple(by) or _columns(first) or default_columns(runs)
+        found = SideBySide(columns, self._choices(runs, columns), letters=letters)
+        if sum(run.attempts for run in runs) > MAX_ATTEMPTS:
             names = " ".join(run.id for run in runs)
-            comparison = None
-            note = f"These runs are large. Use the terminal: pennyweight compare {names}"
-        elif waiting:
-            comparison, comparable = None, False
-        elif letters:
-            comparison, note = self._comparison(runs, first["confidence"], letters)
-            comparable = any(p["tasks"] for p in comparison["pairs"]) if comparison else False
-        elif len(sides) < 2:
-            note = ONE_SIDE
-        metric = first["headline"]
-        rows = [row for side, group in groups if (row := _chart_row(group, metric, side))]
-        charts = {
-            "sides": {"metric": metric, "rows": rows} if rows and comparable else None,
-            "differences": differences(comparison, metric),
-        }
-        shown = [group for _, group in groups]
-        combined = {**first, "sides": shown, "comparison": comparison, "charts": charts}
-        return SideBySide(sides, combined, waiting, note, letters, inside, comparable)
+            how = f"pennyweight compare {names} --by {','.join(columns)}"
+            return replace(found, note=f"These runs are large. Use the terminal: {how}")
+        waiting = [run.id for run in runs if self.digests.get(run).digest is None]
+        if waiting:
+            return replace(found, waiting=waiting)
+        naming = SideNames.of(runs, columns, letters)
+        whole = self._comparison(runs, naming, baseline=naming.name_of(first))
+        if isinstance(whole, str):
+            alone = len(runs) == 1 and all(len(names) < 2 for names in runs[0].sides.values())
+            return replace(found, note=ONE_SIDE if alone and not by else whole)
+        pooled = [n for n in SIDE_COLUMNS if n not in columns and len(values_of(runs, n)) > 1]
+        shown, named = self._matched(runs, naming, whole, pooled) or (whole, naming)
+        found = replace(
+            found,
+            sides=[(naming.side(s.name), s.name) for s in whole.sides],
+            digest=_digest(shown, named),
+            shown_by=named.columns,
+            shown={s.name: named.side(s.name) for s in shown.sides},
+            baseline=whole.baseline,
+            pooled=pooled,
+        )
+        chosen = next((title for side, title in found.sides if side == second), None)
+        other = chosen or _best(whole)
+        if other == whole.baseline or not any(pair.tasks for pair in whole.pairs):
+            return found
+        return replace(found, pair=self._pair(runs, naming, whole, other))
 
     def _comparison(
-        self, runs: Sequence[StoredRun], confidence: float, letters: Mapping[str, str]
-    ) -> tuple[Any, str]:
+        self,
+        runs: Sequence[StoredRun],
+        naming: SideNames,
+        baseline: str | None = None,
+        only: tuple[tuple[str, str], ...] = (),
+    ) -> Comparison | str:
         """Compare runs, once for each state of them; else return why they cannot be compared."""
-        state = tuple((run.id, cache.stamp(self.store, run)) for run in runs)
-        if state not in self._compared:
-            while len(self._compared) >= MAX_CACHED:
-                self._compared.pop(next(iter(self._compared)), None)
-            sources = [RunSource(run, self.store) for run in runs]
-            try:
-                self._compared[state] = compared(sources, confidence, ["run"], letters), ""
-            except (UsageError, InputError) as error:
-                self._compared[state] = None, str(error)
-        result: tuple[Any, str] = self._compared[state]
-        return result
+        states = tuple((run.id, cache.stamp(self.store, run)) for run in runs)
+        place = (states, naming.columns, baseline, only)
+        with self._busy:
+            if place not in self._compared:
+                while len(self._compared) >= MAX_CACHED:
+                    self._compared.pop(next(iter(self._compared)), None)
+                sources: list[Source] = [RunSource(run, self.store) for run in runs]
+                try:
+                    known, _ = rescored(sources, naming.columns)
+                    self._compared[place] = compare(
+                        known, ScoreRequest(), naming.columns, baseline,
+                        titles=naming.titles, only=only,
+                    )  # fmt: skip
+                except (UsageError, InputError) as error:
+                    self._compared[place] = str(error)
+            return self._compared[place]
 
-    def changed_tasks(
-        self, found: SideBySide, first: RunSide | None = None, second: RunSide | None = None
-    ) -> ChangedTasks:
-        """List the tasks that changed between two sides; by default the first and the last."""
-        if len(found.sides) < 2 or not found.comparable:
-            return ChangedTasks()
-        parts = [side for side, _ in found.sides if side.chosen]
-        wholes = [side for side, _ in found.sides if not side.chosen]
-        default = wholes if len({s.run for s, _ in found.sides}) > 1 or len(parts) < 2 else parts
-        first, second = first or default[0], second or default[-1]
-        changed = changes(
-            self.store,
-            (first.run, dict(first.chosen)),
-            (second.run, dict(second.chosen)),
-            alike=found.shared_columns(first, second),
+    def _matched(
+        self,
+        runs: Sequence[StoredRun],
+        naming: SideNames,
+        whole: Comparison,
+        pooled: Sequence[str],
+    ) -> tuple[Comparison, SideNames] | None:
+        """Compare each subject and tier of a run with the same one of the baseline's run.
+
+        None where runs are not what is compared, or where they have one side in common.
+        """
+        if naming.columns != ("run",) or not pooled:
+            return None
+        finer = SideNames.of(runs, ("run", *pooled), naming.letters)
+        base = naming.raw(whole.baseline)
+        shared = product(
+            *(
+                [v for v in values_of(runs, n) if all(v in run.sides[n] for run in runs)]
+                for n in pooled
+            )
         )
-        return ChangedTasks(first, second, changed)
+        sides = list(shared)
+        pairs = tuple(
+            (" / ".join((base, *side)), " / ".join((run.id, *side)))
+            for run in runs
+            if run.id != base
+            for side in sides
+        )
+        if len(sides) < 2:
+            return None
+        found = self._comparison(runs, finer, only=pairs)
+        return None if isinstance(found, str) else (found, finer)
+
+    def _pair(
+        self, runs: Sequence[StoredRun], naming: SideNames, whole: Comparison, other: str
+    ) -> PairTest | None:
+        """Test two sides alone, and find the tasks that changed."""
+        titles = (whole.baseline, other)
+        names = (naming.raw(titles[0]), naming.raw(titles[1]))
+        tested = self._comparison(runs, naming, only=(names,))
+        if isinstance(tested, str):
+            return None
+        first, second = map(naming.side, titles)
+        found: Changes | None = None
+        if all(name in FILTERED for side in (first, second) for name, _ in side.chosen):
+            found = changes(
+                self.store,
+                (first.runs, dict(first.chosen)),
+                (second.runs, dict(second.chosen)),
+                alike=shared_columns(runs, first, second),
+                result="passed" if "pass_rate" in tested.tested else "correct",
+            )
+        pairs = [pair.to_dict() for pair in tested.pairs]
+        said = sentences(tested)
+        return PairTest(first, second, titles, said, pairs, found, len(whole.sides))
+
+    def _choices(self, runs: Sequence[StoredRun], columns: Sequence[str]) -> list[tuple[str, str]]:
+        """List the columns that can tell sides apart, and their titles."""
+        several = [n for n in SIDE_COLUMNS if len(values_of(runs, n)) > 1]
+        first = ["run"] if len(runs) > 1 else []
+        sets = (
+            [tuple(several), *((n,) for n in several)]
+            if len(several) > 1
+            else [(n,) for n in several]
+        )
+        sets = [*sets, *([("run",), *(("run", *one) for one in sets)] if first else [])]
+        known = [("category",), ("capability",), *((n,) for n in self._task_columns(runs))]
+        every = dict.fromkeys([*sets, *known, tuple(columns)])
+        return [(",".join(one), " × ".join(one)) for one in every if one]
+
+    def _task_columns(self, runs: Sequence[StoredRun]) -> list[str]:
+        """Name further columns of the tasks, as far as the first records have them."""
+        found: dict[str, None] = {}
+        for run in runs:
+            for text in queries.extras(self.store, run.id):
+                found |= dict.fromkeys(extra_of(text))
+        return [n for n in found if n.isidentifier() and n not in BY_NAME][:MAX_COLUMNS]
 
     def replies(self, first: RunSide, second: RunSide, task: str) -> TaskReplies:
         """Read the replies of two sides to one task, attempt by attempt, differences marked."""
         sides = (first, second)
         cut = {"limit": MAX_REPLIES + 1, "longest": MAX_REPLY_CHARACTERS}
         attempts = [
-            queries.siblings(self.store, side.run, task, dict(side.chosen), **cut) for side in sides
+            [
+                (run, record)
+                for run in side.runs
+                for record in queries.siblings(self.store, run, task, dict(side.chosen), **cut)
+            ]
+            for side in sides
         ]
         pairs, diff = [], WordDiff()
-        for pair in islice(zip_longest(*attempts), MAX_REPLIES):
-            texts = [(record or {}).get("response") or "" for record in pair]
+        for title, pair in islice(_aligned(attempts), MAX_REPLIES):
+            texts = [(one[1] if one else {}).get("response") or "" for one in pair]
             marked = diff.mark(*texts)
             pieces = marked or [[(text, False)] for text in texts]
-            shown = zip(sides, pair, pieces, strict=True)
-            pairs.append(tuple(ShownReply(s.run, r, p, marked is not None) for s, r, p in shown))
-        example = queries.page(self.store, first.run, queries.Filter({"task_id": task}), limit=1)
+            shown = []
+            for side, one, piece in zip(sides, pair, pieces, strict=True):
+                run, record = one or (side.runs[0], None)
+                shown.append(ShownReply(run, record, piece, marked is not None))
+            pairs.append(ReplyPair(title, tuple(shown)))
+        example = queries.page(
+            self.store, first.runs[0], queries.Filter({"task_id": task}), limit=1
+        )
         more = max(map(len, attempts)) > MAX_REPLIES
         return TaskReplies(pairs, more, next(iter(example.rows), None))
 
 
-def digest_sides(run: str, digest: Mapping[str, Any]) -> list[tuple[RunSide, str]]:
-    """Return the sides of a run's digest with their titles."""
-    if not set(digest["by"]) <= set(SIDE_COLUMNS):
-        return []
-    return [
-        (RunSide(run, tuple((k, str(v)) for k, v in side["group"].items())), side["name"])
-        for side in digest["sides"]
-    ]
+def sentences(found: Comparison) -> list[str]:
+    """Write a comparison in sentences; of many sides only how they rank."""
+    pairs = {(pair.a, pair.b) for pair in found.pairs}
+    return rank_words(found) if len(pairs) > MAX_PAIRS_IN_WORDS else words(found)
 
 
-def _values(side: RunSide, inside: Mapping[str, Inside], name: str) -> frozenset[str]:
-    chosen = dict(side.chosen)
-    if name in chosen:
-        return frozenset([chosen[name]])
-    return inside.get(side.run, {}).get(name, frozenset())
+def _columns(side: RunSide | None) -> tuple[str, ...]:
+    return tuple(name for name, _ in side.chosen) if side else ()
 
 
-def _inside(run: StoredRun, groups: Sequence[Mapping[str, Any]]) -> Inside:
-    """Return the subjects and tiers of a run: those of its records, else those of its suite."""
-    seen = {n: {str(g["group"][n]) for g in groups if n in g["group"]} for n in SIDE_COLUMNS}
-    return {name: frozenset(values or run.sides[name]) for name, values in seen.items()}
+def _best(found: Comparison) -> str:
+    """Return the best side apart from the baseline."""
+    others = [side for side in found.sides if side.name != found.baseline]
+    metric = headline(*(side.group for side in others))
+    groups = best_first([side.group for side in others], metric) if metric else [others[0].group]
+    return next(side.name for side in others if side.group is groups[0])
 
 
-def _in_all_runs(
-    groups: list[tuple[RunSide, dict[str, Any]]], inside: Mapping[str, Inside]
-) -> list[tuple[RunSide, dict[str, Any]]]:
-    """Leave out the sides that not all runs have, and the runs as a whole that contain them."""
-    common = {n: frozenset.intersection(*(i[n] for i in inside.values())) for n in SIDE_COLUMNS}
-    uneven = {
-        n for n in SIDE_COLUMNS if common[n] and any(i[n] != common[n] for i in inside.values())
+def _digest(found: Comparison, naming: SideNames) -> dict[str, Any]:
+    """Return what tables and charts show of a comparison; many sides are sorted, the best first."""
+    groups = [replace(side.group, group=naming.group(side.name)) for side in found.sides]
+    metric = headline(*groups)
+    if metric and len(groups) >= LEADERBOARD_FROM:
+        groups = list(best_first(groups, metric))
+    said: Any = {"words": sentences(found), "pairs": found.to_dict()["pairs"], "by": list(found.by)}
+    sides = [group_digest(group) for group in groups]
+    shared = "run" not in naming.columns or any(pair.tasks for pair in found.pairs)
+    return {
+        "confidence": found.confidence,
+        "by": list(found.by),
+        "headline": metric,
+        "whole": {**sides[0], "labelled": any(side["labelled"] for side in sides)},
+        "sides": sides,
+        "comparison": said,
+        "charts": {
+            "sides": chart_data.estimates(groups, metric) if shared else None,
+            "differences": chart_data.differences(said, metric),
+            "frontier": chart_data.frontier(groups, metric),
+        },
     }
-    if not uneven:
-        return groups
-    split = {side.run for side, _ in groups if side.chosen}
-    return [
-        (side, group)
-        for side, group in groups
-        if (side.chosen or side.run not in split)
-        and all(_values(side, inside, n) <= common[n] for n in uneven)
+
+
+def _aligned(
+    attempts: Sequence[Sequence[tuple[str, Mapping[str, Any]]]],
+) -> Iterator[tuple[str, list[tuple[str, Mapping[str, Any]] | None]]]:
+    """Pair the attempts of two sides by their number, in each subject and tier that both have."""
+    shared = [
+        n for n in SIDE_COLUMNS if {r[n] for _, r in attempts[0]} & {r[n] for _, r in attempts[1]}
     ]
-
-
-def _chart_row(group: dict[str, Any], metric: str | None, side: RunSide) -> dict[str, Any] | None:
-    cells = group["estimates"].get(metric) if metric else None
-    if not cells or not isinstance(cells[0], float):
-        return None
-    row = dict(zip(("value", "low", "high", "n"), cells, strict=False))
-    return {"name": group["name"], **row, "filter": dict(side.chosen)}
+    tables: list[dict[tuple[Any, ...], list[Any]]] = [{}, {}]
+    for table, own in zip(tables, attempts, strict=True):
+        for run, record in own:
+            key = (*(record[n] for n in shared), record["attempt"])
+            table.setdefault(key, []).append((run, record))
+    several = [n for n in shared if len({r[n] for own in attempts for _, r in own}) > 1]
+    for key in dict.fromkeys([*tables[0], *tables[1]]):
+        where = [v for n, v in zip(shared, key[:-1], strict=True) if n in several]
+        title = " · ".join([*where, f"attempt {key[-1]}"])
+        both = [table.get(key, []) for table in tables]
+        for i in range(max(map(len, both))):
+            yield title, [own[i] if i < len(own) else None for own in both]

@@ -224,22 +224,3 @@ def _coverage(data: Mapping[str, Any], link: Link) -> Chart:
     table += [(c["category"], c["capability"], c["n"], c["passed"]) for c in data["cells"]]
     note = "The share that passed. A dot marks a combination without tasks."
     return drawing.chart("coverage", note, table, ("", "", "", SHARE))
-
-
-def trend(rows: Sequence[Mapping[str, Any]], metric: str, width: int = 1240) -> str:
-    """Draw a metric over the runs of one suite, the oldest first."""
-    drawing = Drawing(f"{metric} over runs", width=width, height=170, left=48, bottom=24, right=20)
-    x, y = drawing.x(0, max(1, len(rows) - 1)), drawing.y(0, 1)
-    unit = unit_of(metric)
-    drawing.y_axis(y, partial(tick, unit=unit))
-    drawing.path([(x(i), y(r["value"])) for i, r in enumerate(rows)], "trend")
-    for index, row in enumerate(rows):
-        if None not in (row["low"], row["high"]):
-            drawing.line(x(index), y(row["low"]), x(index), y(row["high"]), "whisker")
-        text = f"{row['id']}: {quantity(row['value'], unit)}"
-        drawing.dot(x(index), y(row["value"]), "dot", ChartMark(text, row["href"]), 4.5)
-    same = rows[0]["when"][:10] == rows[-1]["when"][:10]
-    ends = [row["when"] if same else row["when"][:10] for row in (rows[0], rows[-1])]
-    drawing.text(drawing.left, drawing.height - 6, ends[0])
-    drawing.text(drawing.width - drawing.right, drawing.height - 6, ends[1], "", "end")
-    return drawing.svg()

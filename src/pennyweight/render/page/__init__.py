@@ -1,4 +1,8 @@
-"""The style sheet and the templates that the page and the report share."""
+"""The style sheet, the templates and the views that the page and the report share.
+
+Tested elsewhere:
+    board.py: tests/render/page/test_leaderboard.py
+"""
 
 from __future__ import annotations
 
@@ -44,8 +48,11 @@ def visible(text: Any) -> str:
 
 @cache
 def stylesheet() -> str:
-    """Return the style sheet, including the styles of charts."""
-    return (FOLDER / "style.css").read_text(encoding="utf-8") + MARKS + "\n"
+    """Return the style sheet: style.css, the styles of charts, and the files of single parts."""
+    main = FOLDER / "style.css"
+    parts = (path for path in sorted(FOLDER.glob("*.css")) if path != main)
+    more = "\n".join(path.read_text(encoding="utf-8") for path in parts)
+    return f"{main.read_text(encoding='utf-8')}{MARKS}\n{more}"
 
 
 def environment(*folders: Path) -> Environment:

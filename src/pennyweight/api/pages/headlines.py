@@ -1,0 +1,60 @@
+"""The headline of a run: that of its best side, never of several sides together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pennyweight.define import metric_named
+
+MAX_SIDES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SideHeadline:
+    """The headline metric of a side of a run. A run with one side has no name here."""
+
+    name: str
+    subject: str | None
+    tier: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
+    """Return the headline of each side of a run, the best first."""
+    metric = digest["headline"]
+    sides = digest["sides"] or [{**digest["whole"], "name": "", "group": {}}]
+    found = []
+    for side in sides:
+        value, low, high = (side["estimates"].get(metric) or [None] * 3)[:3]
+        ends = (e if isinstance(e, float) else None for e in (value, low, high))
+        where = (_written(side["group"].get(name)) for name in ("subject", "tier"))
+        found.append(SideHeadline(side["name"], *where, *ends))
+    down = metric is not None and metric_named(metric).better == "lower"
+
+    def order(side: SideHeadline) -> tuple[bool, float]:
+        value = side.value or 0.0
+        return side.value is None, value if down else -value
+
+    return sorted(found, key=order)
+
+
+def _written(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def pack(sides: list[SideHeadline]) -> str:
+    """Write headlines for the store."""
+    return json.dumps([asdict(side) for side in sides[:MAX_SIDES]])
+
+
+def unpack(text: str | None) -> tuple[SideHeadline, ...]:
+    """Read headlines from the store; none where they cannot be read."""
+    with suppress(ValueError, TypeError, RecursionError):
+        return tuple(SideHeadline(**one) for one in json.loads(text or "[]"))
+    return ()

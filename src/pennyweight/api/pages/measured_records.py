@@ -1,0 +1,106 @@
+"""Measured records, to be scored and compared by one column and by another."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pennyweight.catalogue import chosen
+from pennyweight.errors import InputError, UsageError
+from pennyweight.render.comparison import words
+from pennyweight.scoring.comparison import NEEDED, Comparison, compare_measured
+from pennyweight.scoring.digest import ComparisonDigest, group_name
+from pennyweight.scoring.overview import best_first
+from pennyweight.scoring.pairs import MEASURED
+from pennyweight.scoring.per_task import PerTask
+from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
+from pennyweight.scoring.scores import Group
+from pennyweight.scoring.sides import Sides
+from pennyweight.sources.source import Source
+
+SIDE_COLUMNS = ("run", "subject", "tier")
+TASK_COLUMNS = ("category", "capability")
+MAX_DESCRIBED = 4
+"""The most sides whose comparison is also described in sentences, in every metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRecords:
+    """The records, and what was asked of them."""
+
+    work: Scoring
+    records: Measured
+
+    def scored(self, by: Sequence[str], metrics: Sequence[str] = ()) -> list[Group]:
+        """Score the records of each group; every metric unless some are named."""
+        work = replace(self.work, metrics=chosen(list(metrics))) if metrics else self.work
+        return list(work.score(self.records.frame, by)[0])
+
+    def compared(
+        self, groups: Sequence[Group], by: Sequence[str], metric: str | None
+    ) -> ComparisonDigest | None:
+        """Compare groups with the best of them on the same tasks; None where that is impossible."""
+        if metric is None or len(groups) < 2:
+            return None
+        titles = {" / ".join(map(str, g.group.values())): group_name(g) for g in groups}
+        best = " / ".join(map(str, best_first(groups, metric)[0].group.values()))
+        needed = [*NEEDED, metric, "impl_rate_mean"]
+        work = replace(self.work, metrics=chosen(list(dict.fromkeys(needed))))
+        about = work, self.records, Sides(tuple(by))
+        with suppress(UsageError, InputError):  # sides that cannot be compared
+            found = compare_measured(*about, [metric], best, titles=titles)
+            if not any(pair.tasks for pair in found.pairs):
+                return None  # groups of different tasks, as categories are
+            whole = found
+            if len(groups) <= MAX_DESCRIBED:
+                whole = compare_measured(*about, None, titles=titles)
+            return compared_digest(whole, found)
+        return None
+
+
+def compared_digest(found: Comparison, headline: Comparison | None = None) -> ComparisonDigest:
+    """Return a comparison as plain data.
+
+    `headline` compares the same sides with the best of them, in the headline metric alone.
+    """
+    pairs: Any = found.to_dict()["pairs"]
+    gaps: Any = [pair.to_dict() for pair in headline.pairs] if headline else pairs
+    ranking: Any = found.ranking.to_dict() if found.ranking else {"sides": []}
+    return {
+        "words": words(found) if len(found.sides) <= MAX_DESCRIBED or not headline else [],
+        "pairs": pairs,
+        "gaps": [pair for pair in gaps if pair["metric"] == gaps[0]["metric"]],
+        "by": list(found.by),
+        "baseline": (headline or found).baseline,
+        "ranks": list(ranking["sides"]),
+        "common": len(found.common.tasks) if found.common else 0,
+    }
+
+
+@contextmanager
+def measured_records(
+    sources: Sequence[Source],
+    confidence: float,
+    by: Sequence[str],
+    where: Mapping[str, str],
+    progress: Callable[[int], None],
+) -> Iterator[tuple[MeasuredRecords, pl.LazyFrame]]:
+    """Measure everything once, with each measured record in a temporary file."""
+    also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", *MEASURED)
+    request = ScoreRequest(confidence=confidence, progress=progress, where=where)
+    work = Scoring.of(sources, request, by, everything=True, also=also)
+    with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
+        path = Path(folder) / "records.parquet"
+        with PerTask.open(path) as sink:
+            records = work.measure(sources, sink)
+            if sink:
+                sink.finish(records.doubles)
+        if not path.exists():
+            raise UsageError("There are no records yet, so there is nothing to report.")
+        yield MeasuredRecords(work, records), pl.scan_parquet(path)

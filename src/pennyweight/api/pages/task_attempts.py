@@ -1,0 +1,103 @@
+"""All attempts at one task of a run: a matrix of sides and attempts, and the distinct replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pennyweight.record import AttemptKey
+from pennyweight.store import queries
+from pennyweight.store.store import Store
+from pennyweight.text.word_diff import MarkedWords, WordDiff
+
+MAX_ATTEMPTS = 1_000
+"""Attempts at one task that the matrix shows."""
+MAX_CHARACTERS = 12_000
+"""Of longer replies, the beginning is shown and compared."""
+MAX_REPLIES = 12
+"""Distinct replies on one page."""
+Side = tuple[str, str]
+"""The subject and the tier."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctReply:
+    """A reply, and the attempts that gave it, word for word."""
+
+    number: int
+    attempts: Sequence[Mapping[str, Any]]
+    pieces: MarkedWords
+    marked: bool
+    """Whether the differences from the first reply are marked."""
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """The first attempt that gave the reply."""
+        return self.attempts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAttempts:
+    """The attempts at a task by side, and its distinct replies from the chosen one on."""
+
+    sides: Mapping[Side, Mapping[int, Mapping[str, Any]]]
+    numbers: Sequence[int]
+    """The numbers of attempts, which are the columns of the matrix."""
+    replies: Sequence[DistinctReply]
+    distinct: int
+    """How many distinct replies there are."""
+    more: bool
+    """Whether there are more attempts than the matrix shows."""
+
+
+def task_attempts(store: Store, key: AttemptKey, *, texts: bool = True) -> TaskAttempts | None:
+    """Read all attempts at the task of an attempt, whose reply is compared with the others.
+
+    Without `texts` there are no replies.
+    """
+    longest = MAX_CHARACTERS if texts else 0
+    found = queries.siblings(store, key.run, key.task_id, limit=MAX_ATTEMPTS + 1, longest=longest)
+    if not found:
+        return None
+    rows = found[:MAX_ATTEMPTS]
+    sides: dict[Side, dict[int, Mapping[str, Any]]] = {}
+    for row in rows:
+        sides.setdefault((row["subject"], row["tier"]), {})[row["attempt"]] = row
+    numbers = sorted({row["attempt"] for row in rows})
+    groups = _groups(rows, key) if texts else []
+    more = len(found) > MAX_ATTEMPTS
+    return TaskAttempts(sides, numbers, _replies(groups[:MAX_REPLIES]), len(groups), more)
+
+
+def _groups(
+    rows: Sequence[Mapping[str, Any]], chosen: AttemptKey
+) -> list[Sequence[Mapping[str, Any]]]:
+    """Group the attempts by their replies; the group of the chosen attempt comes first."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        cut = (row["length"] or 0) > MAX_CHARACTERS  # what is cut may differ in its rest
+        same = (row["response"], row["error"], *(_key(row) if cut else ()))
+        groups.setdefault(same, []).append(row)
+    at = [getattr(chosen, name) for name in queries.ORDER]
+    order = sorted(groups.values(), key=lambda group: all(_key(row) != at for row in group))
+    return list(order)
+
+
+def _key(row: Mapping[str, Any]) -> list[Any]:
+    return [row[name] for name in queries.ORDER]
+
+
+def _replies(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[DistinctReply]:
+    """Mark what each reply has and the first one has not; in the first, what the second lacks."""
+    texts = [group[0]["response"] or "" for group in groups]
+    diff, shown = WordDiff(), [[(text, False)] for text in texts]
+    marked = [False] * len(texts)
+    for number, text in enumerate(texts[1:], 1):
+        if pair := diff.mark(texts[0], text):
+            shown[number], marked[number] = list(pair[1]), True
+            if number == 1:
+                shown[0] = list(pair[0])
+    return [
+        DistinctReply(n, group, shown[n], marked[n] or n == 0) for n, group in enumerate(groups)
+    ]

@@ -1,0 +1,293 @@
+"""The conclusion of a page or report: who is best, by how much, how sure, at what price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pennyweight.render.format import estimate_cells, unit_of
+from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.page.metric_titles import metric_title
+from pennyweight.render.plain import one_line
+from pennyweight.render.sentences import QUALITY
+from pennyweight.render.view import estimate
+from pennyweight.text.format import count, interval, level, money, plural, points, quantity
+from pennyweight.text.notation import POINTS, SHARE
+
+MAX_NAMED = 4
+"""The most sides that are named as possibly the best."""
+_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh",
+          8: "an eighth", 9: "a ninth", 10: "a tenth"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A part of a sentence; a name is set apart, because anything can be in it."""
+
+    text: str
+    name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """One sentence, and what else a reader must know: why nothing is shown, what it would take."""
+
+    parts: tuple[Words, ...]
+    notes: tuple[str, ...] = ()
+    shown: bool = False
+    """Whether one side is shown to be the best."""
+
+    def __str__(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
+    """Write the conclusion of a digest about the sides by these columns; None without records."""
+    metric, whole = digest["headline"], digest["whole"]
+    if whole["records"] and whole["errors"] == whole["records"]:
+        text = f"Nothing was measured: all {plural(whole['records'], 'attempt')} ended in an error."
+        return _said(
+            text if whole["records"] > 1 else "Nothing was measured: the attempt ended in an error."
+        )
+    if metric is None:
+        return None
+    board = board_of(digest, by)
+    if board is None or (not digest["sides"] and not by):
+        return _alone(whole, metric, digest["confidence"])
+    view = leaderboard(digest, None if not by else _choice(by))
+    if view is None or not any(_value(side, metric) is not None for side in board["sides"]):
+        return None
+    sides = {side["name"]: side for side in board["sides"]}
+    order = [sides[row.name] for row in view.rows]
+    if board["comparison"] is None:
+        return _apart(order, metric, board["by"], disjoint=len(digest["sides"]) != len(order))
+    told = _Told(order, metric, board["comparison"], digest["confidence"])
+    leading = [row.name for row in view.rows if row.leads]
+    if not view.ranked:
+        return told.unranked()
+    return told.best() if len(leading) == 1 else told.tied(leading)
+
+
+def _choice(by: str) -> Any:
+    from pennyweight.render.page.board import BoardChoice  # noqa: PLC0415
+
+    return BoardChoice(by=by)
+
+
+def _said(text: str, *notes: str) -> Conclusion:
+    return Conclusion((Words(text),), tuple(filter(None, notes)))
+
+
+def _alone(whole: Mapping[str, Any], metric: str, confidence: float) -> Conclusion:
+    """Write the headline of the only side."""
+    e = estimate(whole["estimates"][metric])
+    value, ends = estimate_cells(metric, e)
+    sure = f" ({level(confidence)}: {ends})" if ends else ""
+    text = f"{metric_title(metric).title.capitalize()}: {value}{sure}"
+    text += f" on {plural(whole['tasks'], 'task')}"
+    price = _price(whole)
+    text += f"; a pass costs {money(price)}." if price is not None else "."
+    few = "One task shows nothing about others." if whole["tasks"] == 1 else ""
+    return _said(text, few)
+
+
+def _apart(
+    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], *, disjoint: bool
+) -> Conclusion:
+    """Write the ends of sides that have no tasks in common."""
+    first, last = order[0], next(s for s in reversed(order) if _value(s, metric) is not None)
+    unit = unit_of(metric)
+    parts = [Words(_name(first), name=True)]
+    parts.append(
+        Words(f" has the highest {_noun(metric)}, {quantity(_value(first, metric), unit)}")
+    )
+    if last is not first:
+        parts.append(Words("; the lowest is "))
+        parts.append(Words(_name(last), name=True))
+        parts.append(Words(f", {quantity(_value(last, metric), unit)}"))
+    parts.append(Words("."))
+    what = " and ".join(by)
+    note = f"Each {what} has tasks of its own, so their differences are not tested."
+    if not disjoint:
+        note = "The sides have no tasks in common, so their differences are not tested."
+    return Conclusion(tuple(parts), (note,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The sides, the best first, and their comparison with the first."""
+
+    order: Sequence[Mapping[str, Any]]
+    metric: str
+    compared: Mapping[str, Any]
+    confidence: float
+
+    def best(self) -> Conclusion:
+        """Say that one side is the best."""
+        first, second = self.order[:2]
+        parts = [Words(_name(first), name=True), Words(" is best: ")]
+        size, sure = self._gap(second)
+        parts += [Words(f"{size}{sure} above "), Words(_name(second), name=True)]
+        parts += [Words(_compared_price(_price(first), _price(second))), Words(".")]
+        return Conclusion(tuple(parts), tuple(self._ways(len(self.order))), shown=True)
+
+    def tied(self, leading: Sequence[str]) -> Conclusion:
+        """Say which sides may be the best, which of them is cheapest, and what it would take."""
+        first, second = self.order[:2]
+        named = [s for s in self.order if s["name"] in leading]
+        parts: list[Words] = []
+        if len(self.order) == 2:
+            parts.append(Words(f"No difference in {_noun(self.metric)} is shown between "))
+            parts += [*_listed([_name(s) for s in named]), Words(". ")]
+        elif len(named) == len(self.order):
+            every = f"None of the {count(len(named))} sides is shown to be better than the others. "
+            parts.append(Words(every))
+        elif len(named) > MAX_NAMED:
+            many = f"{count(len(named))} of {count(len(self.order))} sides"
+            parts.append(Words(f"{many} may be the best: they cannot be told apart. "))
+        else:
+            parts += _listed([_name(s) for s in named])
+            parts.append(Words(" may be the best: they cannot be told apart. "))
+        value = quantity(_value(first, self.metric), unit_of(self.metric))
+        parts += [Words(_name(first), name=True), Words(f" is ahead with {value}")]
+        if len(self.order) == 2:
+            size, sure = self._gap(second)
+            parts = [*parts[:-1], Words(f" is ahead by {size}{sure}")]
+        parts += [*self._cheapest(first, named), Words(".")]
+        return Conclusion(tuple(parts), (*self._takes(second), *self._ways(len(self.order))))
+
+    def _cheapest(
+        self, first: Mapping[str, Any], named: Sequence[Mapping[str, Any]]
+    ) -> Iterator[Words]:
+        """Name the cheapest of the sides that may be the best."""
+        prices = {s["name"]: price for s in named if (price := _price(s)) is not None}
+        dear = prices.get(first["name"])
+        if len(prices) < len(named) or dear is None or not math.isfinite(dear):
+            return
+        cheap = min(named, key=lambda s: prices[s["name"]])
+        if cheap is first or math.isclose(prices[cheap["name"]], dear, rel_tol=0.05):
+            yield Words(f"; none of them costs less per pass ({money(dear)})")
+            return
+        value = quantity(_value(cheap, self.metric), unit_of(self.metric))
+        yield Words("; ")
+        yield Words(_name(cheap), name=True)
+        less = _fraction(prices[cheap["name"]] / dear)
+        yield Words(f", with {value}, may be as good and costs {less} per pass")
+
+    def unranked(self) -> Conclusion:
+        """Name the first side where no task was tried by all sides."""
+        first, unit = self.order[0], unit_of(self.metric)
+        value = quantity(_value(first, self.metric), unit)
+        parts = (
+            Words(_name(first), name=True),
+            Words(f" has the highest {_noun(self.metric)}, {value}."),
+        )
+        why = "No task has a result on every side, so the sides are not ranked; the differences "
+        return Conclusion(parts, (f"{why}below are over the tasks that two sides share.",))
+
+    def _pair(self, side: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        ends = {self.order[0]["name"], side["name"]}
+        found = (p for p in self.compared["gaps"] if {p["a"], p["b"]} == ends)
+        return next((p for p in found if p["difference"] is not None), None)
+
+    def _gap(self, side: Mapping[str, Any]) -> tuple[str, str]:
+        """Write by how much the first side is above another, and how sure that is."""
+        pair = self._pair(side)
+        if pair is None:
+            return "", ""
+        unit = unit_of(pair["metric"])
+        sign = 1 if pair["b"] == self.order[0]["name"] else -1
+        gap = sign * pair["difference"]
+        size = points(gap, signed=False) if unit == SHARE else quantity(gap, unit)
+        if not pair["interval"] or None in pair["interval"]:
+            return size, ""
+        low, high = sorted(sign * end for end in pair["interval"])
+        ends = interval(low, high, POINTS if unit == SHARE else unit, bare=True)
+        return size, f" ({level(self.confidence)}: {ends})"
+
+    def _takes(self, side: Mapping[str, Any]) -> Iterator[str]:
+        """Say which difference would have been found, and how many tasks a small one takes."""
+        pair = self._pair(side)
+        if pair is None:
+            return
+        tasks, unit = plural(pair["tasks"], "task"), unit_of(pair["metric"])
+        if pair["tasks"] == 1:
+            yield "One task shows nothing about others."
+            return
+        known = pair["detectable"]
+        text = f"With {tasks}, no difference between them can be shown"
+        if known is not None:
+            size = points(known, signed=False) if unit == SHARE else quantity(known, unit)
+            text = f"With {tasks}, a true difference of {size} would be found in 80 % of such runs"
+        needs = pair["tasks_for_5_points"]
+        if needs is not None and needs > pair["tasks"]:
+            text += f"; one of 5 points takes about {_rounded(needs)} tasks"
+        yield f"{text}."
+
+    def _ways(self, sides: int) -> Iterator[str]:
+        if sides > 2:
+            tasks = plural(self.compared["common"], "task")
+            yield f"Ranked task by task on {tasks}, all {count(sides)} sides at once."
+
+
+def _listed(names: Sequence[str]) -> list[Words]:
+    parts = [Words(names[0], name=True)]
+    for index, name in enumerate(names[1:], 2):
+        parts += [Words(" and " if index == len(names) else ", "), Words(name, name=True)]
+    return parts
+
+
+def _name(side: Mapping[str, Any]) -> str:
+    return one_line(side["name"], 60)
+
+
+def _noun(metric: str) -> str:
+    return QUALITY[metric].noun if metric in QUALITY else metric_title(metric).title
+
+
+def _value(side: Mapping[str, Any], metric: str) -> float | None:
+    value = estimate(side["estimates"][metric]).value if metric in side["estimates"] else None
+    return value if isinstance(value, float | int) else None
+
+
+def _price(side: Mapping[str, Any]) -> float | None:
+    return _value(side, "cost_of_pass")
+
+
+def _compared_price(first: float | None, second: float | None) -> str:
+    """Compare what a pass costs, as a clause about the second side.
+
+    >>> _compared_price(0.008, 0.001), _compared_price(0.001, 0.0021)
+    (', which costs an eighth per pass', ', and costs 52 % less per pass')
+    """
+    if first is None or second is None or not first or not second:
+        return ""
+    if math.isinf(second):
+        return "" if math.isinf(first) else f", which never passes; a pass costs {money(first)}"
+    if math.isinf(first) or math.isclose(first, second, rel_tol=0.05):
+        return f", at the same price: {money(first)} per pass" if math.isfinite(first) else ""
+    if second < first:
+        return f", which costs {_fraction(second / first)} per pass"
+    return f", and costs {_fraction(first / second)} per pass"
+
+
+def _fraction(share: float) -> str:
+    """Write what part of another amount an amount is.
+
+    >>> _fraction(0.126), _fraction(0.8), _fraction(0.002)
+    ('an eighth', '20 % less', '1/500')
+    """
+    if share > 0.55:
+        return f"{max(1, round(100 * (1 - share)))} % less"
+    whole = round(1 / share)
+    close = abs(1 / share - whole) <= 0.12 * whole / 2
+    if whole in _PARTS and close:
+        return _PARTS[whole]
+    return f"1/{count(whole)}" if whole > 10 else f"{round(100 * (1 - share))} % less"
+
+
+def _rounded(tasks: int) -> str:
+    step = 10 ** max(len(str(tasks)) - 2, 0)
+    return count(-(-tasks // step) * step)

@@ -1,0 +1,141 @@
+"""Code and diffs as HTML, coloured by classes. All of it is escaped text."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from pennyweight.render.transcript.folds import Block, lines_of
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+MAX_CHARACTERS, MAX_LINE = 12_000, 1_000
+"""Larger code, or code with longer lines, is not coloured: lexers may take long for it."""
+_NAMES = re.compile(r"[a-z0-9+#_.-]{1,24}")
+_KINDS = {
+    "Keyword": "kw", "Comment": "co", "Literal.String": "st", "Literal.Number": "nu",
+    "Name.Function": "fn", "Name.Class": "fn", "Name.Builtin": "fn", "Name.Decorator": "fn",
+    "Name.Tag": "kw", "Name.Attribute": "fn", "Generic.Inserted": "add", "Generic.Deleted": "del",
+    "Generic.Heading": "co", "Generic.Subheading": "co",
+}  # fmt: skip
+_LANGUAGES = frozenset((
+    "bash", "sh", "shell", "console", "c", "cpp", "c++", "csharp", "c#", "css", "diff", "docker",
+    "dockerfile", "go", "haskell", "html", "ini", "java", "javascript", "js", "json", "jsonc",
+    "jsx", "julia", "kotlin", "latex", "tex", "lua", "make", "makefile", "markdown", "md",
+    "matlab", "perl", "php", "powershell", "py", "python", "python3", "pycon", "r", "ruby",
+    "rust", "rs", "scala", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml",
+    "yml", "zsh",
+))  # fmt: skip
+
+
+def code_blocks(text: str, language: str = "") -> list[Block]:
+    r"""Return the lines of code as blocks; parts of very long lines are blocks of their own.
+
+    >>> [str(block.html) for block in code_blocks("x = 1", "python")]
+    ['x = <span class="nu">1</span>\n']
+    """
+    if (coloured := _coloured(text, language.strip().lower())) is not None:
+        return [Block(line + "\n", 1) for line in coloured]
+    blocks = []
+    for line in text.split("\n"):
+        for at in range(0, len(line) or 1, MAX_LINE):
+            part = line[at : at + MAX_LINE]
+            end = "" if at + MAX_LINE < len(line) else "\n"
+            blocks.append(Block(escape(part) + end, lines_of(part)))
+    return blocks
+
+
+def _coloured(text: str, name: str) -> list[Markup] | None:
+    """Return the lines of code in colours; None where it has none."""
+    lines = text.split("\n")
+    if len(text) > MAX_CHARACTERS or any(len(line) > MAX_LINE for line in lines):
+        return None
+    if name == "diff":
+        return [_diff_line(line) for line in lines]
+    lexer = _lexer(name) if name in _LANGUAGES else None
+    if lexer is None:
+        return None
+    found = [Markup("")]
+    for kind, piece in lexer.get_tokens(text):
+        first, *more = piece.split("\n")
+        found[-1] += _token(kind, first)
+        found += [_token(kind, line) for line in more]
+    return found
+
+
+@lru_cache(64)
+def _lexer(name: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415
+    from pygments.util import ClassNotFound  # noqa: PLC0415
+
+    try:
+        return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _token(kind: Any, piece: str) -> Markup:
+    css = _css(str(kind)) if piece else ""
+    return Markup('<span class="{}">{}</span>').format(css, piece) if css else escape(piece)
+
+
+@lru_cache(512)
+def _css(kind: str) -> str:
+    """Return the class of a kind of token."""
+    name = kind.removeprefix("Token.")
+    return next((css for start, css in _KINDS.items() if name.startswith(start)), "")
+
+
+def _diff_line(line: str) -> Markup:
+    """Put a line of a diff into a class: added, removed, heading."""
+    kind = ""
+    if line.startswith(("+++", "---", "diff ", "index ")):
+        kind = "file"
+    elif line.startswith("@@"):
+        kind = "co"
+    elif line.startswith(("+", "-")):
+        kind = "add" if line[0] == "+" else "del"
+    return Markup('<span class="{}">{}</span>').format(kind, line) if kind else escape(line)
+
+
+def arguments(value: Any) -> tuple[str, str]:
+    r"""Return the arguments of a tool call as a person reads them, and their language.
+
+    >>> arguments({"command": "ls -l"})
+    ('ls -l', 'bash')
+    >>> arguments('{"id": 1, "text": "a\\nb"}')
+    ('id: 1\ntext: |\n  a\n  b', 'yaml')
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value, ""
+    if not isinstance(value, dict):
+        return (value if isinstance(value, str) else _json(value)), "json"
+    if len(value) == 1 and (alone := next(iter(value))) in _COMMANDS:
+        command = value[alone]
+        if isinstance(command, list) and all(isinstance(part, str) for part in command):
+            command = " ".join(command)
+        if isinstance(command, str):
+            return command, _COMMANDS[alone]
+    return "\n".join(_field(str(name), one) for name, one in value.items()), "yaml"
+
+
+_COMMANDS = {"command": "bash", "cmd": "bash", "code": "python", "sql": "sql", "query": ""}
+"""Arguments that are shown alone, and their languages."""
+
+
+def _field(name: str, value: Any) -> str:
+    if isinstance(value, str) and "\n" in value:
+        return f"{name}: |\n" + "\n".join(f"  {line}" for line in value.split("\n"))
+    return f"{name}: {value if isinstance(value, str) else _json(value)}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,220 @@
+"""The texts of one record as a page shows them: prompt, reply, chain of thought, agent's work."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pennyweight.measures.reasoning import CORRECTION
+from pennyweight.render.page import visible
+from pennyweight.render.transcript.code import code_blocks
+from pennyweight.render.transcript.folds import Folded, fitting, fold
+from pennyweight.render.transcript.markdown import MarkedText, document, plain
+from pennyweight.render.transcript.trajectory import as_text, read_json
+from pennyweight.text.answer_place import place
+from pennyweight.text.extraction import KINDS, AnswerRule
+
+_CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)
+MAX_SHOWN_CHARACTERS = 60_000
+"""Longer texts are cut on the page, which links to the complete text."""
+REPLY_BYTES, PROMPT_BYTES, THOUGHT_BYTES, WORK_BYTES = 70_000, 30_000, 30_000, 12_000
+"""The size of each text on the page; no page is larger than 300 kB."""
+DIFF_BYTES = 40_000
+MAX_TURNS = 60
+"""Messages of the prompt that are shown."""
+_SHOWN_APART = ("turns", "tool_calls", "calls", "trace", "checks", "diff", "files", "left_out")
+_FILE = re.compile(r"(?m)^(?=diff --git |--- (?!\n)[^\n]*\n\+\+\+ )")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTurn:
+    """One message of the prompt."""
+
+    role: str
+    content: Folded
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCheck:
+    """A command that checked a workspace: what it is for, whether it held, what it printed."""
+
+    name: str
+    holds: bool | None
+    command: str
+    note: str
+    output: Folded | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffFile:
+    """What an agent changed in one file."""
+
+    path: str
+    added: int
+    removed: int
+    lines: Folded
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWork:
+    """What an agent left: its changes, the checks of its workspace, its output."""
+
+    checks: tuple[WorkCheck, ...] = ()
+    diff: tuple[DiffFile, ...] = ()
+    diff_cut: bool = False
+    files: str = ""
+    left_out: tuple[str, ...] = ()
+    outputs: tuple[tuple[str, Folded], ...] = ()
+    facts: tuple[tuple[str, Any], ...] = ()
+
+
+def with_corrections(pieces: Sequence[MarkedText]) -> list[MarkedText]:
+    """Mark the words of self-correction in what has no other mark.
+
+    >>> with_corrections([("Actually no, ", ""), ("7", "found")])
+    [('Actually', 'correction'), (' no, ', ''), ('7', 'found')]
+    """
+    found: list[MarkedText] = []
+    for text, kind in pieces:
+        parts = [text] if kind else _CORRECTION.split(text)
+        found += [(p, kind or ("correction" if i % 2 else "")) for i, p in enumerate(parts) if p]
+    return found
+
+
+def marked_reply(
+    reply: str | None,
+    answer: str | None,
+    rule: AnswerRule | None = None,
+    evidence: Sequence[tuple[int, int]] = (),
+) -> list[MarkedText]:
+    """Mark the extracted answer in a reply, and the evidence of checks.
+
+    >>> marked_reply("7, or 8. So 7.", "7", None, [(3, 7)])
+    [('7, ', ''), ('or 8', 'evidence'), ('. So ', ''), ('7', 'found'), ('.', '')]
+    """
+    text = (reply or "")[:MAX_SHOWN_CHARACTERS]
+    first, last = place(reply or "", answer, rule) or (len(text), len(text))
+    marks = [(first, last, "found")]
+    for start, end in evidence:
+        if end - start < len(text):
+            marks.append((start, min(end, first), "evidence"))
+            marks.append((max(start, last), end, "evidence"))
+    pieces, done = [], 0
+    for start, end, kind in sorted(marks):
+        if done <= start < end <= len(text):
+            pieces += [(text[done:start], ""), (text[start:end], kind)]
+            done = end
+    return [piece for piece in (*pieces, (text[done:], "")) if piece[0]]
+
+
+def rule_in_words(rule: AnswerRule | None) -> str:
+    """Describe the rule that extracts the answer."""
+    value = f" ({rule.value})" if rule and rule.value else ""
+    return f"{KINDS[rule.kind]}{value}" if rule else ""
+
+
+def shown_thought(measures: Mapping[str, Any], reply: str) -> str | None:
+    """Return the chain of thought, or None where it is a part of the reply."""
+    cot: str | None = measures["cot"]
+    return None if (cot or "").strip() in reply else cot
+
+
+def shown_text(pieces: Sequence[MarkedText], most: int, *, raw: bool = False) -> Folded:
+    """Return a text as Markdown, or as it is."""
+    return plain(pieces, most) if raw else document(pieces, most)
+
+
+def prompt_turns(messages: str | None, question: str | None, *, raw: bool) -> list[PromptTurn]:
+    """Read the messages of the prompt as it was sent; without any, the question."""
+    read = read_json(messages or "[]")
+    if isinstance(read, list):
+        turns = [(str(t.get("role", "")), as_text(t.get("content"))) for t in read
+                 if isinstance(t, dict)]  # fmt: skip
+    else:
+        turns = [("prompt", messages or "")]
+    turns = turns or [("input", question or "")]
+    each = PROMPT_BYTES // max(1, min(len(turns), MAX_TURNS))
+    return [
+        PromptTurn(role, shown_text([(text[:each], "")], 2 * each, raw=raw))
+        for role, text in turns[:MAX_TURNS]
+    ]
+
+
+def agent_work(row: Mapping[str, Any]) -> AgentWork | None:
+    """Read what an agent left in its workspace; None where nothing is recorded."""
+    read = read_json(row.get("work"))
+    if not isinstance(read, dict):
+        return None
+    rest = {str(n): v for n, v in read.items() if n not in _SHOWN_APART}
+    scalar = {n: v for n, v in rest.items() if isinstance(v, int | float) or _is_word(v)}
+    texts = {n: _pretty(v) for n, v in rest.items() if n not in scalar}
+    diff = as_text(read.get("diff"))
+    return AgentWork(
+        tuple(_check(one) for one in _mappings(read.get("checks"))[:40]),
+        tuple(_diff_files(diff[:DIFF_BYTES])),
+        len(diff) > DIFF_BYTES,
+        _file_counts(read.get("files")),
+        tuple(f"{o.get('path')}: {o.get('why')}" for o in _mappings(read.get("left_out"))[:40]),
+        tuple(
+            (name, _listing(text, "", WORK_BYTES))
+            for name, text in texts.items()
+            if text.strip() and text.strip() != (row.get("response") or "").strip()
+        ),
+        tuple((n, v) for n, v in scalar.items() if v not in ("", 0) or n == "exit_code"),
+    )
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 80 and "\n" not in value
+
+
+def _pretty(value: Any) -> str:
+    if value in (None, "", [], {}):
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _check(one: Mapping[str, Any]) -> WorkCheck:
+    before, after, ended = one.get("before"), one.get("after"), str(one.get("ended") or "")
+    codes = f"exit code {before} before, {after} after" if before is not None else ""
+    output = as_text(one.get("output"))
+    holds = one.get("holds")
+    return WorkCheck(
+        str(one.get("check") or "check"),
+        holds if isinstance(holds, bool) else None,
+        as_text(one.get("command")),
+        codes if ended in {"", "exit"} else ended,
+        _listing(output, "", WORK_BYTES // 2) if output.strip() else None,
+    )
+
+
+def _file_counts(files: Any) -> str:
+    if not isinstance(files, dict):
+        return ""
+    return ", ".join(f"{v} {n}" for n, v in files.items() if isinstance(v, int) and v)
+
+
+def _diff_files(diff: str) -> Iterator[DiffFile]:
+    """Split a diff into its files."""
+    for part in filter(str.strip, _FILE.split(diff)):
+        lines = part.rstrip("\n").split("\n")
+        named = [line[4:] for line in lines[:8] if line.startswith(("--- ", "+++ "))]
+        path = next((n for n in reversed(named) if n != "/dev/null"), lines[0])
+        body = [line for line in lines if not line.startswith(("--- ", "+++ ", "diff ", "index "))]
+        added, removed = (sum(line.startswith(sign) for line in body) for sign in "+-")
+        shown = _listing("\n".join(body), "diff", DIFF_BYTES)
+        yield DiffFile(re.sub("^[ab]/", "", path), added, removed, shown)
+
+
+def _listing(text: str, language: str, most: int) -> Folded:
+    """Return text with a fixed-width face, its middle folded if it is long."""
+    shown = visible(text[:most])
+    blocks, more = fitting(code_blocks(shown, language), 2 * most)
+    return fold(blocks, cut=more or len(text) > most)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,26 @@
+"""The results of each task and side, added up by the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pennyweight.store.queries import FLAGS, RANGES, known_name
+from pennyweight.store.read_connection import fetch
+from pennyweight.store.store import Store
+from pennyweight.store.tables import MEASURED
+
+
+def task_sums(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:
+    """Return subject, tier, task, the sum of a measure and how many attempts have it.
+
+    Errors are left out, as in every quality metric.
+    """
+    name = known_name(column, (*FLAGS, *RANGES))
+    value = f"CASE WHEN {name} THEN 1.0 ELSE 0.0 END" if name in FLAGS else name
+    query = (  # only a known name is in it, every value is bound
+        f"SELECT subject, tier, task_id, sum({value}), count({name}) FROM {MEASURED.name} "  # noqa: S608
+        f"WHERE run = :run AND (status IS NULL OR status <> 'error') AND {name} IS NOT NULL "
+        "GROUP BY task_id, subject, tier"
+    )
+    return fetch(store, query, {"run": run})

@@ -1,0 +1,143 @@
+"""The page of a run: the conclusion, the leaderboard, the charts and every metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+from markupsafe import Markup
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+
+from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
+from pennyweight.api.pages.run_sides import digest_sides
+from pennyweight.api.runs import INTERRUPTED
+from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.page.board import BoardChoice, BoardVerdict
+from pennyweight.render.page.conclusion import conclusion
+from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.repeats import repeat_words
+from pennyweight.render.view import families, key_figures, narrowed_to, run_facts, side_rows
+from pennyweight.web.addresses import run_url, url
+from pennyweight.web.assets import rendered
+from pennyweight.web.comparison import chart_links
+from pennyweight.web.site import Shown, Site
+
+UNFINISHED = ("running", "stopped", "failed", INTERRUPTED)
+"""Statuses of a run that may continue; its progress is shown."""
+CHOICES = ("by", "sort", "order", "baseline", "find", "all")
+"""What an address says about the leaderboard."""
+
+
+def run(request: Request, site: Site) -> Shown:
+    """Show one run."""
+    now = site.state(request.path_params["run"])
+    found, cached = now.run, site.digests.get(now.run, state=now)
+    digest = cached.digest
+    statuses = digest["statuses"] if digest and cached.current else None
+    state, status = None, site.status(found)
+    if statuses is None or status != "done":
+        state = site.progress(site.state(found.id))  # a digest may just have been made
+    live = state is not None and (state.here or status in UNFINISHED)
+    spent = digest["spent"] if digest else {}
+    errors = state.errors or 0 if state else 0
+    counted = statuses or ({"ok": state.made - errors, "error": errors} if state else {})
+    remarks = api_records.remarks(site.store, found.id) if now.newest_remark else []
+    values: dict[str, Any] = {
+        "run": found,
+        "status": status,
+        "live": live,
+        "cached": cached,
+        "shown": state.shown if state else "",
+        "facts": run_facts(replace(found, status=status), counted, spent, live=live),
+        "narrowed": narrowed_to(found),
+        "state": state,
+        "remarks": remarks,
+        "tags": next((r.tags for r in remarks if r.tags is not None), ()),
+        "digest": digest,
+    }
+    if digest:
+        values["figures"] = [] if digest["sides"] else key_figures(digest["whole"])
+        values |= _board(request, site, found, digest, now.digest_stamp or "")
+        values["drawn"] = site.drawn(digest, lambda: _drawn(digest, found.id))
+    return "run.html", values
+
+
+def read_choice(query: QueryParams) -> BoardChoice:
+    """Read what an address says about the leaderboard; what makes no sense has no effect."""
+    texts = {name: query.get(name, "")[:400] for name in CHOICES}
+    return BoardChoice(
+        by=texts["by"],
+        sort=texts["sort"],
+        reverse=texts["order"] == "reverse",
+        baseline=texts["baseline"],
+        find=texts["find"],
+        every=texts["all"] == "1",
+    )
+
+
+def _board(
+    request: Request, site: Site, found: StoredRun, digest: dict[str, Any], stamp: str
+) -> dict[str, Any]:
+    """Return the conclusion and the leaderboard as they were asked for."""
+    run, query, choice = found.id, request.query_params, read_choice(request.query_params)
+    given = {name: query[name] for name in CHOICES if query.get(name)}
+
+    def address(changed: Mapping[str, str]) -> str:
+        chosen = {**given, **changed}
+        if "by" in changed:  # another board has other sides
+            chosen.pop("baseline", None)
+            chosen.pop("find", None)
+        return run_url(run, **{n: v for n, v in chosen.items() if v}) + "#board"
+
+    board = board_of(digest, choice.by)
+    pairs = None
+    if board and choice.baseline:
+        pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
+    link = chart_links([run], digest_sides(run, digest))
+    view = leaderboard(
+        digest,
+        choice,
+        pairs=pairs,
+        verdicts=_verdicts(site, found, board) if board else None,
+        link=link,
+        address=address,
+    )
+    kept = {name: value for name, value in given.items() if name not in {"sort", "order", "find"}}
+    return {"board": view, "conclusion": conclusion(digest, choice.by), "kept": kept}
+
+
+def _verdicts(
+    site: Site, run: StoredRun, board: Mapping[str, Any]
+) -> dict[str, list[BoardVerdict]]:
+    """Return the stored verdicts of policies by the name of the side."""
+    same = {n: values[0] for n, values in run.sides.items() if len(values) == 1}
+    names: dict[str, str] = {}
+    for side in board["sides"]:
+        own = {n: str(v) for n, v in side["group"].items()}
+        for chosen in (own, {**same, **own}):
+            names |= {", ".join(order): side["name"] for order in permutations(chosen.values())}
+    found: dict[str, list[BoardVerdict]] = {}
+    for one in policy_verdicts(site.store, run.id):
+        if one.side in names:
+            href = url("/gates", run=run.id)
+            made = BoardVerdict(one.policy, one.verdict, one.current, href=href)
+            found.setdefault(names[one.side], []).append(made)
+    return found
+
+
+def _drawn(digest: dict[str, Any], run: str) -> Markup:
+    """Render the parts of a digest that are the same for every reader."""
+    link = chart_links([run], digest_sides(run, digest))
+    values = {
+        "digest": digest,
+        "failed": link({"status": "error"}),
+        "charts": charts(digest, link),
+        "families": families(digest["whole"]),
+        "sides": side_rows(digest),
+        "repeats": repeat_words(digest),
+    }
+    return rendered("digest.html", values)

@@ -1,0 +1,61 @@
+// The leaderboard: links and choices exchange one part of the page; names are searched as you type.
+"use strict";
+
+async function swap(url, name, keep = true) {
+  const part = one(`[data-part="${name}"]`);
+  if (!part) return location.assign(url);
+  part.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(url);
+    if (!answer.ok) throw new Error(answer.status);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const other = one(`[data-part="${name}"]`, fresh);
+    const focus = document.activeElement?.getAttribute("href");
+    const place = one(".scroll.board", part)?.scrollLeft;
+    part.replaceWith(document.adoptNode(other));
+    const said = one(".conclusion", fresh);
+    if (said) one(".conclusion")?.replaceWith(document.adoptNode(said));
+    if (place) one(".scroll.board", other).scrollLeft = place;
+    if (keep) history.pushState({ part: name }, "", url);
+    arrange();
+    const again = focus && all("a", other).find((a) => a.getAttribute("href") === focus);
+    (again || one(".scroll.board", other))?.focus({ preventScroll: true });
+  } catch {
+    location.assign(url);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-swap]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  if ("unfold" in link.dataset) {
+    for (const row of all("[data-folded]")) row.hidden = false;
+    link.remove();
+    return;
+  }
+  swap(link.href, link.dataset.swap);
+});
+
+addEventListener("popstate", () => one('[data-part="board"]') && swap(location.href, "board", false));
+
+function arrange() {
+  const form = one("[data-board]");
+  if (!form) return;
+  one("button", form).hidden = true;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  one("select", form).addEventListener("change", () => {
+    const given = new URLSearchParams([...new FormData(form)].filter(([n, v]) => v && n !== "find"));
+    swap(`${form.getAttribute("action").split("#")[0]}?${given}`, "board");
+  });
+  const find = one('input[type="search"]', form);
+  find?.addEventListener("input", () => {
+    const wanted = find.value.trim().toLowerCase();
+    for (const row of all("table.board tbody tr[data-name]")) {
+      const folded = "folded" in row.dataset && one("[data-unfold]");
+      row.hidden = wanted ? !row.dataset.name.includes(wanted) : Boolean(folded);
+    }
+    for (const row of all("table.board tr.cut")) row.hidden = Boolean(wanted);
+  });
+}
+arrange();

@@ -1,0 +1,21 @@
+// Compare and other pages with choices: a choice applies at once, and long lists can be searched.
+"use strict";
+
+for (const choice of all("[data-submits]")) {
+  choice.addEventListener("change", () => choice.form.requestSubmit());
+}
+
+for (const finder of all("[data-finder]")) {
+  const box = finder.closest("details");
+  const rows = all("[data-found]", box);
+  finder.addEventListener("input", () => {
+    const words = finder.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !one("input", row).checked && !words.every((word) => text.includes(word));
+      found += row.hidden ? 0 : 1;
+    }
+    one("[data-none]", box).hidden = found > 0 || !rows.length;
+  });
+}

@@ -1,0 +1,61 @@
+"""A baseline that a reader chose: the same test as `compare`, from sums that the database makes."""
+
+import random
+from itertools import product
+
+import pytest
+
+from api.pages.test_digest import SETTINGS as RULES
+from pennyweight.api.compare import compare
+from pennyweight.api.pages.board_pairs import BoardPairs
+from pennyweight.api.pages.digest_cache import compute
+from pennyweight.render.page.leaderboard import board_of
+from pennyweight.store.store import Store
+from store.samples import RUN, call, record, run
+
+SETTINGS = {"subjects": ["a", "b", "c"], "tiers": ["T0", "T1"], "tasks": 12, "runs": 2}
+
+
+@pytest.fixture
+def filled(store_address):
+    store = Store(store_address)
+    rng = random.Random(5)
+    rates = {"a": 0.9, "b": 0.6, "c": 0.3}
+    store.add_run(run(attempts=144, status="done", settings={**RULES, **SETTINGS}))
+    rows = []
+    for subject, rate in rates.items():
+        for tier, task, attempt in product(("T0", "T1"), range(12), (1, 2)):
+            key = {"subject": subject, "tier": tier, "attempt": attempt, "target": "4"}
+            given = {"response": f"It is {4 if rng.random() < rate else 5}."}
+            if rng.random() < 0.05:
+                given = {"status": "error", "error": "x"}
+            rows.append(record(f"t{task}", **key, **given))
+    store.write(rows, [call("t0")])
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("by", [["subject", "tier"], ["subject"], ["tier"]])
+def test_the_differences_are_those_of_compare(filled, by):
+    digest = compute(filled, filled.find(RUN))
+    board = board_of(digest, " × ".join(by))
+    pairs = BoardPairs(filled)
+    for side in board["sides"]:
+        found = pairs.to(RUN, "stamp", digest["headline"], board, side["name"])
+        assert found == pairs.to(RUN, "stamp", digest["headline"], board, side["name"])
+        same = compare(
+            RUN, by=by, baseline=side["name"].replace(" · ", " / "),
+            metrics=digest["headline"], store=filled,
+        )  # fmt: skip
+        for one, other in zip(found, same.pairs, strict=True):
+            assert one["b"] == other.b.replace(" / ", " · ")
+            for name in ("difference", "p", "p_adjusted", "tasks", "detectable"):
+                assert one[name] == pytest.approx(getattr(other, name)), name
+            assert one["interval"] == pytest.approx(other.interval)
+
+
+def test_no_such_baseline(filled):
+    digest = compute(filled, filled.find(RUN))
+    board = board_of(digest)
+    assert BoardPairs(filled).to(RUN, "s", digest["headline"], board, "nobody") is None
+    assert BoardPairs(filled).to(RUN, "s", None, board, board["sides"][0]["name"]) is None

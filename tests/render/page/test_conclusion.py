@@ -1,0 +1,84 @@
+"""The conclusion: who is best, by how much, at what price; what it would take if nothing shows."""
+
+import random
+
+import numpy as np
+import pytest
+
+from pennyweight.api.pages.digest import digest
+from pennyweight.api.sources import resolve
+from pennyweight.render.page.conclusion import conclusion
+from pennyweight.stats.ranks import rank_ranges
+
+from .test_leaderboard import rows
+
+
+def concluded(given, by=""):
+    return conclusion(digest(resolve(given)), by)
+
+
+def test_a_clear_winner_with_its_price():
+    found = concluded(rows({"giga": 0.98, "mini": 0.3, "tiny": 0.1}, ("T0",), 60))
+    assert found.shown
+    assert str(found).startswith("giga is best: ")
+    assert "points (95 %: " in str(found)
+    assert "above mini, " in str(found)
+    assert str(found).endswith(" per pass.")
+    assert [part.text for part in found.parts if part.name] == ["giga", "mini"]
+
+
+def test_a_tie_names_the_cheapest_and_what_it_would_take():
+    found = concluded(rows({"giga": 0.95, "mini": 0.85, "tiny": 0.1}, ("T0",), 40))
+    assert not found.shown
+    assert "giga and mini may be the best: they cannot be told apart." in str(found)
+    assert "may be as good and costs" in str(found) or "none of them costs less" in str(found)
+    assert "would be found in 80 % of such runs" in found.notes[0]
+    assert "one of 5 points takes about" in found.notes[0]
+
+
+def test_two_sides_without_a_difference():
+    found = concluded(rows({"one": 0.5, "other": 0.52}, ("T0",)))
+    assert str(found).startswith("No difference in pass rate is shown between ")
+
+
+def test_one_side_and_one_task():
+    only = concluded(rows({"only": 0.5}, ("T0",)))
+    assert str(only).startswith("Pass rate: ")
+    assert " on 40 tasks; a pass costs $" in str(only)
+    single = concluded(rows({"only": 1.0}, ("T0",), 1, 1))
+    assert single.notes == ("One task shows nothing about others.",)
+
+
+def test_errors_only_and_nothing_to_rank():
+    failed = [{"task_id": "a", "subject": s, "status": "error", "error": "x"} for s in "ab"]
+    assert str(concluded(failed)) == "Nothing was measured: all 2 attempts ended in an error."
+    assert concluded([{"task_id": "a", "latency_ms": 3}]) is None
+
+
+def test_sides_without_common_tasks_are_not_tested():
+    given = [r for r in rows() if (r["subject"] == "large") == (r["category"] == "even")]
+    given = [r for r in given if r["subject"] != "small" and r["tier"] == "T0"]
+    found = concluded(given)
+    assert "no tasks in common" in found.notes[0]
+    of_tasks = concluded(rows(), "category")
+    assert "has the highest pass rate" in str(of_tasks)
+    assert "not tested" in of_tasks.notes[0]
+
+
+@pytest.mark.parametrize("sides", [3, 12])
+def test_equal_sides_are_rarely_called_best(sides):
+    """The claim rests on all pairs at once, so the choice of the best does not bias it."""
+    claims, worlds = 0, 120
+    for seed in range(worlds):
+        rng = np.random.default_rng(seed)
+        hard = rng.beta(2, 1, (40, 1))
+        values = (rng.random((40, sides)) < hard).astype(float)
+        claims += 1 in rank_ranges(values, 0.95, seed).high
+    assert claims <= 12, "5 % of 120 is 6; 12 or more is unlikely (0.5 %) if the level holds"
+
+
+def test_names_are_kept_apart_from_words():
+    random.seed(1)
+    found = concluded(rows({"\u202eevil": 0.98, "b": 0.1}, ("T0",), 60))
+    assert any(part.name and "evil" in part.text for part in found.parts)
+    assert not any("evil" in part.text for part in found.parts if not part.name)

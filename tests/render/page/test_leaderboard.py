@@ -1,0 +1,124 @@
+"""The leaderboard: order, ranks, differences from a baseline, and what a reader can choose."""
+
+import random
+from functools import cache
+
+import pytest
+
+from pennyweight.api.compare import compare
+from pennyweight.api.pages.digest import digest
+from pennyweight.api.sources import resolve
+from pennyweight.render.page.board import BoardChoice
+from pennyweight.render.page.leaderboard import board_of, leaderboard
+
+RATES = {"large": 0.95, "medium": 0.9, "small": 0.2}
+
+
+def rows(rates=RATES, tiers=("T0", "T1"), tasks=40, attempts=2):
+    """Make records in which subjects pass with given rates; small is the cheapest."""
+    rng = random.Random(3)
+    return [
+        {
+            "subject": subject, "tier": tier, "task_id": f"t{task}", "attempt": attempt,
+            "passed": rng.random() < rate, "cost_usd": 0.01 / (1 + index),
+            "category": "even" if task % 2 == 0 else "odd",
+        }
+        for index, (subject, rate) in enumerate(rates.items())
+        for tier in tiers
+        for task in range(tasks)
+        for attempt in range(1, attempts + 1)
+    ]  # fmt: skip
+
+
+@cache
+def made():
+    return digest(resolve(rows()))
+
+
+def address(changed):
+    return "?" + "&".join(f"{k}={v}" for k, v in changed.items())
+
+
+def test_the_best_side_is_first_and_ties_share_ranks():
+    view = leaderboard(made())
+    names = [row.name for row in view.rows]
+    values = [row.cells[0].value for row in view.rows]
+    assert values == sorted(values, reverse=True)
+    assert {n.split(" · ")[0] for n in names[:4]} == {"large", "medium"}
+    assert [row.rank for row in view.rows[-2:]] == ["5–6", "5–6"]
+    assert all(row.leads for row in view.rows[:2])
+    assert not any(row.leads for row in view.rows[-2:])
+    assert view.leaders == sum(row.leads for row in view.rows)
+
+
+def test_differences_are_those_of_compare():
+    view = leaderboard(made())
+    best = view.baseline.replace(" · ", " / ")
+    by = compare(rows(), by=["subject", "tier"], metrics="pass_rate", baseline=best)
+    for row in view.rows[1:]:
+        pair = by.pair(row.name.replace(" · ", " / "), "pass_rate")
+        assert row.gap.value == f"{100 * pair.difference:+.1f} points".replace("-", "−")
+        assert row.gap.shown == (pair.p_adjusted <= 0.05)
+
+
+def test_a_board_can_be_by_another_column():
+    view = leaderboard(made(), BoardChoice(by="subject"), address=address)
+    assert {row.name for row in view.rows} == set(RATES)
+    assert [t.title for t in view.tabs] == ["subject × tier", "subject", "tier", "category"]
+    assert [t.current for t in view.tabs] == [False, True, False, False]
+    of_tasks = leaderboard(made(), BoardChoice(by="category"))
+    assert {row.name for row in of_tasks.rows} == {"even", "odd"}
+    assert not of_tasks.ranked
+    assert not of_tasks.baseline, "categories have no tasks in common"
+
+
+def test_sorting_by_another_metric_and_back():
+    view = leaderboard(made(), BoardChoice(sort="cost_of_pass"), address=address)
+    column = next(c for c in view.columns if c.order)
+    assert (column.metric.name, column.order) == ("cost_of_pass", "ascending")
+    assert column.axis
+    assert "order=reverse" in column.href
+    costs = [
+        board_of(made())["sides"][i]["estimates"]["cost_of_pass"][0]
+        for row in view.rows
+        for i, side in enumerate(board_of(made())["sides"])
+        if side["name"] == row.name
+    ]
+    assert costs == sorted(costs)
+    turned = leaderboard(made(), BoardChoice(sort="cost_of_pass", reverse=True))
+    assert [r.name for r in turned.rows] == [r.name for r in view.rows][::-1]
+    assert not view.leaders, "another order shows no border between the best and the rest"
+    by_name = leaderboard(made(), BoardChoice(sort="name"))
+    assert [r.name for r in by_name.rows] == sorted(r.name for r in view.rows)
+
+
+@pytest.mark.parametrize("choice", [BoardChoice(by="nothing"), BoardChoice(sort="nothing")])
+def test_what_makes_no_sense_has_no_effect(choice):
+    assert [r.name for r in leaderboard(made(), choice).rows] == [
+        r.name for r in leaderboard(made()).rows
+    ]
+
+
+def test_find_and_fold():
+    view = leaderboard(made(), BoardChoice(find="LARGE"))
+    assert [row.name.split(" · ")[0] for row in view.rows] == ["large", "large"]
+    many = digest(resolve(rows({f"m{i:02}": i / 20 for i in range(20)}, ("T0",), 20, 1)))
+    folded = leaderboard(many, address=address)
+    assert sum(not row.hidden for row in folded.rows) == 15
+    assert folded.hidden == 5
+    assert not any(r.hidden for r in leaderboard(many, BoardChoice(every=True)).rows)
+
+
+def test_two_sides_are_ranked_by_their_test():
+    clear = leaderboard(digest(resolve(rows({"good": 0.95, "bad": 0.1}, ("T0",)))))
+    assert [(r.name, r.rank) for r in clear.rows] == [("good", "1"), ("bad", "2")]
+    same = leaderboard(digest(resolve(rows({"one": 0.5, "other": 0.5}, ("T0",)))))
+    assert [r.rank for r in same.rows] == ["1–2", "1–2"]
+
+
+def test_one_side_has_a_board_of_its_categories_only():
+    one = digest(resolve(rows({"only": 0.5}, ("T0",))))
+    assert [row.name for row in leaderboard(one).rows]
+    assert leaderboard(one).by == "category"
+    plain = [{k: v for k, v in r.items() if k != "category"} for r in rows({"only": 0.5}, ("T0",))]
+    assert leaderboard(digest(resolve(plain))) is None

@@ -1,0 +1,86 @@
+"""The texts of a record are marked and read from logs."""
+
+import json
+
+from pennyweight.render.transcript.record import (
+    agent_work,
+    marked_reply,
+    prompt_turns,
+    shown_thought,
+)
+from pennyweight.text.extraction import AnswerRule
+
+REPLY = "FINAL_ANSWER: 4\nConfidence: 94%"
+
+
+def test_the_answer_is_marked_where_its_rule_found_it():
+    pieces = marked_reply(REPLY, "4", AnswerRule())
+    assert pieces == [("FINAL_ANSWER: ", ""), ("4", "found"), ("\nConfidence: 94%", "")]
+
+
+def test_the_answer_is_seen_inside_what_a_check_rests_on():
+    pieces = marked_reply("So it is 7.", "7", None, [(3, 10), (9, 10)])
+    assert pieces == [("So ", ""), ("it is ", "evidence"), ("7", "found"), (".", "")]
+
+
+def test_a_thought_that_is_part_of_the_reply_is_left_out():
+    measured = {"cot": "It is so."}
+    assert shown_thought(measured, " It is so.\n") is None
+    assert shown_thought(measured, "It is so.\nFINAL_ANSWER: 4") is None
+    assert shown_thought(measured, "FINAL_ANSWER: 4") == "It is so."
+    assert shown_thought({"cot": None}, "It is so.") is None
+
+
+def test_the_prompt_is_shown_message_by_message():
+    turns = prompt_turns('[{"role": "system", "content": "**Be** brief."}]', "x", raw=False)
+    assert [(t.role, str(t.content.head)) for t in turns] == [
+        ("system", "<p><strong>Be</strong> brief.</p>\n")
+    ]
+    assert prompt_turns(None, "a **b**", raw=True)[0].content.head == "a **b**"
+    assert prompt_turns("no json", "x", raw=True)[0].content.head == "no json"
+
+
+DIFF = """--- a/x.py
++++ b/x.py
+@@ -1,1 +1,2 @@
+-a
++b
++c
+--- /dev/null
++++ b/y
+@@ -0,0 +1,1 @@
++d"""
+WORK = {
+    "exit_code": 0,
+    "ended": "exit",
+    "stdout": "one\ntwo\n",
+    "stderr": "",
+    "diff": DIFF,
+    "files": {"added": 1, "changed": 1, "removed": 0},
+    "checks": [
+        {"check": "verify", "command": "pytest", "before": 1, "after": 0, "ended": "exit",
+         "holds": True, "output": "1 passed"},
+        {"check": "keep", "command": "test -s x", "ended": "timeout", "holds": False},
+    ],
+    "left_out": [{"path": "link", "why": "leads out of the workspace"}],
+}  # fmt: skip
+
+
+def test_the_work_of_an_agent_is_read():
+    work = agent_work({"work": json.dumps(WORK), "response": "other"})
+    assert [(f.path, f.added, f.removed) for f in work.diff] == [("x.py", 2, 1), ("y", 1, 0)]
+    assert '<span class="add">+b</span>' in work.diff[0].lines.head
+    assert work.files == "1 added, 1 changed"
+    first, second = work.checks
+    assert (first.holds, first.note) == (True, "exit code 1 before, 0 after")
+    assert (second.holds, second.note, second.output) == (False, "timeout", None)
+    assert "1 passed" in first.output.head
+    assert work.facts == (("exit_code", 0), ("ended", "exit"))
+    assert [name for name, _ in work.outputs] == ["stdout"]
+    assert work.left_out == ("link: leads out of the workspace",)
+
+
+def test_work_of_any_shape_is_read():
+    for odd in (None, "[]", "no json", '"x"', "7", '{"turns": 7, "diff": 7, "checks": [7, {}]}',
+                '{"files": [1], "left_out": {"a": 1}, "checks": {"holds": "yes"}}'):  # fmt: skip
+        agent_work({"work": odd, "response": None})

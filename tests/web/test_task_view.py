@@ -1,0 +1,49 @@
+"""All attempts at a task: a matrix to move in, distinct replies once, differences marked."""
+
+import json
+from urllib.parse import quote
+
+from pennyweight.render.transcript.replies import reply_parts
+
+
+def place(task, tier="T0", attempt=1):
+    return quote(json.dumps([task, "smollm2", tier, attempt]))
+
+
+def test_the_keys_move_in_the_matrix(site, open_page):
+    server, run = site
+    server.digest(run)
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}/record?key={place('steps')}")
+    page.get_by_role("link", name="Replies side by side").click()
+    current = page.locator(".matrix [aria-current]")
+    assert current.count() == 1
+    seen = []
+    for key in ("j", "j", "k", "r", "w"):
+        page.keyboard.press(key)
+        page.wait_for_load_state()
+        seen.append(current.get_attribute("title").split(",")[1:])
+    assert seen[0] == seen[2] != seen[1]
+    assert "right" in seen[3][1]
+    assert "wrong" in seen[4][1]
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/record?*")
+
+
+def test_equal_replies_are_one_and_the_chosen_one_is_first(site):
+    server, run = site
+    server.digest(run)
+    _, _, page = server.get(f"/runs/{run}/task?key={place('steps', 'T2')}")
+    assert 'class="panel at"><h2>Reply A' in page
+    first = page.split("<article")[1]
+    assert "smollm2 · T2 · 1" in first
+    assert page.count('<mark class="after">') > 0
+    assert server.get(f"/runs/{run}/task?key={place('no such')}")[0] == 404
+
+
+def test_equal_lines_are_folded_away_from_differences():
+    text = "".join(f"{n}\n" for n in range(20))
+    parts = list(reply_parts([(text, False), ("x", True), (text, False)]))
+    assert "".join(p.text for p in parts) == f"{text}x{text}"
+    assert [p.lines for p in parts] == [18, 0, 0, 0, 17]
+    assert [p.lines for p in reply_parts([(text, False)])] == [0]
