@@ -1,8 +1,10 @@
 """Fixtures and hooks that all tests share."""
 
+import compileall
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -69,6 +71,12 @@ def store_address(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
     return request.getfixturevalue("postgresql").database()
+
+
+def pytest_configure(config):
+    """Compile the package once: where Python writes no bytecode, each command would do it again."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(__file__).parent.parent / "src", quiet=1)
 
 
 def pytest_xdist_auto_num_workers():

@@ -158,6 +158,12 @@ _DECLARED: tuple[Column, ...] = (
         *("confidence", "probability"),
         maximum=1,
     ),
+    _number(
+        "stated_confidence", "The confidence that the response states, from 0 to 1.", maximum=1
+    ),
+    _number(
+        "logprob_confidence", "The probability of the answer's tokens, from 0 to 1.", maximum=1
+    ),
     _text("finish", "Why the model stopped, as the provider reports it.", **_RUN),
     Column("truncated", "boolean", "Whether the response was cut at the token limit.", **_STORED),
     Column("refused", "boolean", "Whether the provider reports a refusal.", **_RUN),
@@ -265,8 +271,19 @@ _DECLARED: tuple[Column, ...] = (
         "US dollars per million input tokens put into the cache; `input_price` if missing.",
         **_STORED,
     ),
+    _number(
+        "ttft_ms",
+        "Milliseconds until the first output of a streamed reply came, thinking included.",
+        *("time_to_first_token_ms", "first_token_ms"),
+        **_STORED,
+    ),
     _number("weight", "The weight of the task; 1 if missing."),
     Column("required", "boolean", "Whether the task must pass for a release to pass."),
+    _number("temperature", "The sampling temperature that was sent.", **_STORED),
+    _text(
+        "context",
+        "What the answer must rest on: a text, or a JSON list of passages that [1], [2] … cite.",
+    ),
     _text("checks", "Every check's verdict with its evidence, as JSON."),
     _text("scores", "The scores that scorers gave the record, by name, as JSON."),
 )

@@ -33,7 +33,7 @@ _STATUS: dict[str, Literal["timeout", "budget"]] = {"timeout": "timeout", "disk"
 class CommandAgent(Model):
     """An agent that is a command. Each call is one attempt in a fresh workspace."""
 
-    ignores = frozenset({"logprobs"})
+    ignores = frozenset({"logprobs", "stream"})
 
     def __init__(self, name: str, agent: Agent) -> None:
         sandbox.check(agent)

@@ -139,6 +139,7 @@ class Conversation(Model):
             refused=any(r.refused for r in self._replies),
             logprobs=None,
             latency_ms=sum_known([r.latency_ms for r in self._replies]),
+            ttft_ms=self._replies[0].ttft_ms,
             cost_usd=sum_known([r.cost_usd for r in self._replies]),
             work={**(last.work or {}), "turns": turns},
         )

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pennyweight.judges.judging import JudgingJob, JudgingResult, Progress, judge_run
-from pennyweight.judges.questions import ask_question
-from pennyweight.judges.sentences import ask, questions_of
 from pennyweight.models.prices import Prices
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.values import Judging, LoadedSuite, Price
+
+if TYPE_CHECKING:
+    from pennyweight.judges.judging import JudgingResult, Progress
 
 
 class PhaseKind(StrEnum):
@@ -65,6 +66,11 @@ def judge_phases(
     judging = suite.judge
     if judging is None:
         return
+    # Only a suite with judges needs these: another run starts faster without them.
+    from pennyweight.judges.judging import JudgingJob, judge_run  # noqa: PLC0415
+    from pennyweight.judges.questions import ask_question  # noqa: PLC0415
+    from pennyweight.judges.sentences import ask, questions_of  # noqa: PLC0415
+
     job = JudgingJob(run, store, suite.limits, suite.prices, progress, record, began)
     if judging.scores:
         yield Phase.scores(run.id, judging), lambda: judge_run(job, judging)

@@ -46,7 +46,7 @@ def questions_of(suite: LoadedSuite) -> dict[str, tuple[Behaviour, ...]]:
     """Return the behaviours of each task that judges are asked about."""
     questions = {
         task.id: tuple(
-            {b.mark: b for _, b in task.scenario.all() if b.check.name == "judge"}.values()
+            {b.mark: b for _, b in task.scenario.leaves() if b.check.name == "judge"}.values()
         )
         for task in suite.tasks
         if task.scenario

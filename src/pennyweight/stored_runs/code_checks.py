@@ -24,7 +24,7 @@ BATCH = 200
 def run_code_checks(suite: LoadedSuite, run: StoredRun, store: Store) -> int:
     """Run the checks that have no verdict on the current responses; return how many broke."""
     tasks = {
-        task.id: [b for _, b in task.scenario.all() if b.check.by == "code"]
+        task.id: [b for _, b in task.scenario.leaves() if b.check.by == "code"]
         for task in suite.tasks
         if task.scenario
     }

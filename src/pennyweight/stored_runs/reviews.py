@@ -55,7 +55,7 @@ def review_questions(
         verdicts = observer.verdicts.get(AttemptKey.of(row), ())
         answered = {one.mark for one in verdicts if (one.said_of, one.who) == about}
         scenario = observer.scenarios.get(row["task_id"])
-        for role, behaviour in scenario.all() if scenario else ():
+        for role, behaviour in scenario.leaves() if scenario else ():
             asked = not behaviour.problem and behaviour.check.by == "person"
             if asked and (again or behaviour.mark not in answered):
                 yield ReviewQuestion(run, reviewer, row, role, behaviour)

@@ -184,7 +184,8 @@ class RunSource(Source):
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Yield the records in chunks."""
         first = 1
-        wanted = None if names.all else frozenset((*names, "extra")) if self.task_columns else names
+        further = self.task_columns or "context" in names
+        wanted = None if names.all else frozenset((*names, "extra")) if further else names
         for read in self.frames(wanted):
             self._check_logprobs(read)
             frame = self.with_task_columns(read)
@@ -203,8 +204,13 @@ class RunSource(Source):
 
     def with_task_columns(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the further columns of the tasks, which records store as JSON."""
-        missing = [name for name in self.task_columns if name not in frame.columns]
-        if not missing or "extra" not in frame.columns:
+        if "extra" not in frame.columns:
+            return frame
+        names = [*self.task_columns]
+        if frame["extra"].str.contains('"context"', literal=True).any():
+            names.append("context")
+        missing = [name for name in dict.fromkeys(names) if name not in frame.columns]
+        if not missing:
             return frame
         from pennyweight.store.cells import json_cell  # noqa: PLC0415
 
