@@ -26,22 +26,22 @@ def store(store_address):
 
 
 def test_each_direction_has_its_own_limit_and_its_true_count(store):
-    found = changes(store, (RUN, {}), (OTHER, {}), most=3)
+    found = changes(store, ([RUN], {}), ([OTHER], {}), most=3)
     assert [c.task_id for c in found.worse] == ["t00", "t01", "t02"]
     assert [c.task_id for c in found.better] == ["t30", "t31", "t32"]
     assert (found.worse_count, found.better_count) == (30, 20)
 
 
 def test_what_changed_most_comes_first(store):
-    found = changes(store, (RUN, {}), (OTHER, {}))
+    found = changes(store, ([RUN], {}), ([OTHER], {}))
     assert len(found.worse) == 30
     assert [(c.first, c.second) for c in found.better[-2:]] == [(0, 1), (0, 0.5)]
-    back = changes(store, (OTHER, {}), (RUN, {}))
+    back = changes(store, ([OTHER], {}), ([RUN], {}))
     assert (back.worse_count, back.better_count) == (20, 30)
 
 
 def test_a_side_is_chosen_by_known_columns(store):
-    assert changes(store, (RUN, {"tier": "T1"}), (OTHER, {})) == Changes()
-    assert changes(store, (RUN, {"tier": "T0"}), (OTHER, {})).worse_count == 30
+    assert changes(store, ([RUN], {"tier": "T1"}), ([OTHER], {})) == Changes()
+    assert changes(store, ([RUN], {"tier": "T0"}), ([OTHER], {})).worse_count == 30
     with pytest.raises(KeyError):
-        changes(store, (RUN, {"1=1 --": "x"}), (OTHER, {}))
+        changes(store, ([RUN], {"1=1 --": "x"}), ([OTHER], {}))

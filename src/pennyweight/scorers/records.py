@@ -22,6 +22,8 @@ from pennyweight.sources.parsing import Names, Parsed
 from pennyweight.sources.source import Source
 
 EXTRA = "extra"
+_AS_WRITTEN = {"context"}
+"""The columns that scorers get as the task has them, and measures as text."""
 REQUEST = "fingerprint"
 MAX_ERROR_LENGTH = 300
 
@@ -105,7 +107,8 @@ def scored_rows(
         for row in frame.filter(pl.col("status").ne_missing("error")).iter_rows(named=True):
             extra = _extra(row)
             found.update(n for n in others if row.get(n) is not None or n in extra)
-            take({**row, **{n: v for n, v in extra.items() if row.get(n) is None}})
+            mine = {n: v for n, v in extra.items() if n in _AS_WRITTEN or row.get(n) is None}
+            take({**row, **mine})
         return frame.select(LINE)
 
     loaded = scoring.each(sources, chunk)

@@ -105,6 +105,9 @@ def _nulls(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estima
     """Return the estimates of metrics that no record has the values for."""
     if not metrics:
         return {}
+    for metric in metrics:
+        if not set(metric.options).isdisjoint(grouped.options):
+            metric.expression(grouped.options)  # a mistake in an option is told all the same
     skipped = grouped.aggregate([pl.len().alias("n")])["n"].fill_null(0)
     nulls = [Estimate(None, skipped=n) for n in skipped]
     return {metric.name: nulls for metric in metrics}

@@ -44,11 +44,14 @@ def test_a_trace_is_stored_when_its_root_ends(store: Store) -> None:
     assert pennyweight.score("live", store=store)["pass_rate"].value == 1
 
 
-def test_spans_after_the_end_and_requests_sent_again_add_nothing(store: Store) -> None:
+def test_a_span_after_the_end_completes_its_attempt_once(store: Store) -> None:
     inbox = TraceInbox(store)
     assert sent(inbox, span("01", "", AGENT)) == 1
-    assert sent(inbox, span("02", "01", CHAT)) == 0
-    assert sent(inbox, span("01", "", AGENT)) == 0
+    assert sent(inbox, span("02", "01", CHAT)) == 1
+    (frame,) = store.records("live")
+    assert frame["prompt_tokens"].to_list() == [10]
+    assert [sent(inbox, again) for again in (span("01", "", AGENT), span("02", "01", CHAT))] == [0, 0]
+    assert store.runs()[0].attempts == 1
 
 
 def test_a_run_goes_on_after_the_server_started_again(store: Store) -> None:

@@ -31,10 +31,9 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
     sides = digest["sides"] or [{**digest["whole"], "name": "", "group": {}}]
     found = []
     for side in sides:
-        value, low, high = (side["estimates"].get(metric) or [None] * 3)[:3]
-        ends = (e if isinstance(e, float) else None for e in (value, low, high))
-        where = (_written(side["group"].get(name)) for name in ("subject", "tier"))
-        found.append(SideHeadline(side["name"], *where, *ends))
+        value, low, high = map(_number, (side["estimates"].get(metric) or [None] * 3)[:3])
+        subject, tier = (_written(side["group"].get(name)) for name in ("subject", "tier"))
+        found.append(SideHeadline(side["name"], subject, tier, value, low, high))
     down = metric is not None and metric_named(metric).better == "lower"
 
     def order(side: SideHeadline) -> tuple[bool, float]:
@@ -42,6 +41,10 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
         return side.value is None, value if down else -value
 
     return sorted(found, key=order)
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, float) else None
 
 
 def _written(value: Any) -> str | None:

@@ -259,8 +259,8 @@ def _price(side: Mapping[str, Any]) -> float | None:
 def _compared_price(first: float | None, second: float | None) -> str:
     """Compare what a pass costs, as a clause about the second side.
 
-    >>> _compared_price(0.008, 0.001), _compared_price(0.001, 0.0021)
-    (', which costs an eighth per pass', ', and costs 52 % less per pass')
+    >>> _compared_price(0.008, 0.001), _compared_price(0.001, 0.0024)
+    (', which costs an eighth per pass', ', and costs 58 % less per pass')
     """
     if first is None or second is None or not first or not second:
         return ""
