@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 7
+VERSION = 8
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -199,6 +199,18 @@ class BoardDigest(TypedDict):
     by: list[str]
     sides: list[GroupDigest]
     comparison: ComparisonDigest | None
+
+
+class GridDigest(TypedDict):
+    """The grid of tasks and sides: its columns, and how many tasks each filter leaves."""
+
+    by: list[str]
+    sides: list[str]
+    """The names of the sides, in the order of a task's cells."""
+    tasks: int
+    differs: int
+    wrong: int
+    flaky: int
 
 
 class TellingRecord(TypedDict, total=False):

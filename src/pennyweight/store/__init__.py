@@ -6,6 +6,7 @@ Tested elsewhere:
     cells.py: tests/store/test_damaged.py
     remarks.py: tests/api/test_remarks.py
     scores.py: tests/stored_runs/test_scores.py
+    task_grid.py: tests/api/pages/test_task_grid.py
     task_sums.py: tests/api/pages/test_board_pairs.py
     tables.py: tests/store/test_migrations.py
     verdicts.py: tests/stored_runs/test_observations.py

@@ -86,6 +86,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_add_columns(tables.RECORD, "ttft_ms"), _add_columns(tables.ASIDE, "ttft_ms")),
     (_add_columns(tables.RECORD, "temperature"), _add_columns(tables.ASIDE, "temperature")),
     (_create(tables.LABEL), _add_columns(tables.DIGEST, "sides")),
+    (_create(tables.GRID),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -153,6 +153,26 @@ DIGEST = Table(
 )
 """The digest of a run, cached for pages; `value` is the headline of the best of its `sides`."""
 
+GRID = Table(
+    "pennyweight_grid",
+    METADATA,
+    *_required(Text, "run", "sides", "task_id"),
+    Column("category", Text),
+    *_optional(Double, "mean", "agreement"),
+    *_required(Boolean, "differs", "wrong", "flaky"),
+    Column("cells", Text, nullable=False),
+    Column("made", Double, nullable=False),
+    PrimaryKeyConstraint("run", "sides", "task_id"),
+    Index("pennyweight_grid_mean", "run", "sides", "mean", "task_id"),
+    Index("pennyweight_grid_agreement", "run", "sides", "agreement", "task_id"),
+    Index("pennyweight_grid_category", "run", "sides", "category", "task_id"),
+)
+"""The tasks of a run with the result of each side, cached for the grid.
+
+`sides` names the columns that tell the sides apart. `agreement` is minus the standard deviation of
+the sides' results: 0 where all sides agree.
+"""
+
 LABEL = Table(
     "pennyweight_label",
     METADATA,

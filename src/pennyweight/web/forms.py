@@ -123,6 +123,26 @@ class SuiteAnswer(BaseModel):
     uploaded: bool
 
 
+class GridRowAnswer(BaseModel):
+    """A task, its name for display, and a cell for each side that tried it.
+
+    A cell is the mean result, the number of attempts with one, and the number of errors.
+    """
+
+    task: str
+    name: str
+    category: str | None
+    cells: list[list[float | None] | None]
+
+
+class GridAnswer(BaseModel):
+    """Tasks by sides, and how many tasks there are."""
+
+    sides: list[str]
+    tasks: int
+    rows: list[GridRowAnswer]
+
+
 class ProviderAnswer(BaseModel):
     """A provider of models, and whether its key is set. The key itself is never shown."""
 

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from pennyweight.web import (
     api_docs,
     comparison,
+    grid_page,
     record_views,
     run_list,
     run_page,
@@ -54,6 +55,8 @@ def pages() -> list[Route]:
     shown: dict[str, Callable[[Request, Site], Shown]] = {
         "/": run_list.runs,
         "/runs/{run}": run_page.run,
+        "/runs/{run}/grid": grid_page.grid,
+        "/runs/{run}/metrics": run_page.metrics,
         "/runs/{run}/records": record_views.records,
         "/runs/{run}/record": record_views.record,
         "/runs/{run}/step": record_views.step,

@@ -19,6 +19,7 @@ from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.digest_cache import CachedDigest
 from pennyweight.api.pages.records import queries
 from pennyweight.api.pages.run_list import RunRow
+from pennyweight.api.pages.task_grid import grid_answer
 from pennyweight.api.runs import delete_run, label_run
 from pennyweight.api.suites import MAX_DATA_BYTES, MAX_SUITE_BYTES, SuiteChoice
 from pennyweight.errors import UsageError
@@ -83,6 +84,22 @@ def progress(site: Here, run: RunId) -> RunProgress:
 def digest(site: Here, run: RunId) -> CachedDigest:
     """Return metrics with intervals, by side, and the data of each chart."""
     return site.digests.get(site.run(run))
+
+
+@api.get("/runs/{run}/grid", summary="Tasks by sides", tags=["runs"])
+def grid(
+    site: Here,
+    run: RunId,
+    by: Annotated[str, Query(description="`subject`, `tier`, or both.", max_length=400)] = "",
+    rows: Annotated[str, Query(description="The order of tasks.", max_length=40)] = "difficulty",
+    only: Annotated[str, Query(description="`differs`, `wrong` or `flaky`.", max_length=40)] = "",
+    start: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
+) -> forms.GridAnswer:
+    """Return a part of the grid: the mean result of each side's attempts at each task."""
+    digest = site.digests.get(site.run(run)).digest
+    chosen = {"rows": rows, "only": only, "from": str(start)}
+    return forms.GridAnswer(**grid_answer(site.store, run, digest, by, chosen, limit))
 
 
 FILTER = (

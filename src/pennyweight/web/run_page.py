@@ -15,6 +15,7 @@ from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.pages.run_sides import digest_sides
 from pennyweight.api.runs import INTERRUPTED
+from pennyweight.errors import UsageError
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.page.board import BoardChoice, BoardVerdict
 from pennyweight.render.page.conclusion import conclusion
@@ -24,10 +25,14 @@ from pennyweight.render.view import families, key_figures, narrowed_to, run_fact
 from pennyweight.web.addresses import run_url, url
 from pennyweight.web.assets import rendered
 from pennyweight.web.comparison import chart_links
+from pennyweight.web.grid_page import grid_view
 from pennyweight.web.site import Shown, Site
 
 UNFINISHED = ("running", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
+MAX_INLINE_SIDES = 9
+"""The metrics of more sides are on a page of their own, and this many there at once."""
+MAX_PAIRS = 120
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
 
@@ -62,6 +67,7 @@ def run(request: Request, site: Site) -> Shown:
     if digest:
         values["figures"] = [] if digest["sides"] else key_figures(digest["whole"])
         values |= _board(request, site, found, digest, now.digest_stamp or "")
+        values["grid"] = grid_view(site, found.id, digest, request.query_params)
         values["drawn"] = site.drawn(digest, lambda: _drawn(digest, found.id))
     return "run.html", values
 
@@ -132,12 +138,45 @@ def _verdicts(
 def _drawn(digest: dict[str, Any], run: str) -> Markup:
     """Render the parts of a digest that are the same for every reader."""
     link = chart_links([run], digest_sides(run, digest))
+    inline = len(digest["sides"]) <= MAX_INLINE_SIDES
     values = {
+        "run": run,
+        "inline": inline,
         "digest": digest,
         "failed": link({"status": "error"}),
         "charts": charts(digest, link),
         "families": families(digest["whole"]),
-        "sides": side_rows(digest),
+        "sides": side_rows(digest) if inline else [],
         "repeats": repeat_words(digest),
     }
     return rendered("digest.html", values)
+
+
+def metrics(request: Request, site: Site) -> Shown:
+    """Show every metric of each side, some sides at a time, the best first."""
+    run = site.run(request.path_params["run"])
+    cached = site.digests.get(run)
+    digest = cached.digest
+    if digest is None:
+        raise UsageError(cached.problem or "The metrics of this run are still being computed.")
+    view = leaderboard({**digest, "boards": []}, BoardChoice(every=True))
+    known = {side["name"]: side for side in digest["sides"]}
+    order = [known[row.name] for row in view.rows] if view else []
+    pages = max(1, -(-len(order) // MAX_INLINE_SIDES))
+    asked = request.query_params.get("page", "1")
+    page = min(pages, max(1, int(asked))) if asked.isdecimal() and len(asked) < 6 else 1
+    first = (page - 1) * MAX_INLINE_SIDES
+    sides = order[first : first + MAX_INLINE_SIDES]
+    shown = {**digest, "sides": sides}
+    names = {side["name"] for side in sides}
+    pairs = (digest["comparison"] or {}).get("pairs", ())
+    return "metrics_page.html", {
+        "run": run,
+        "shown": shown,
+        "sides": side_rows(shown),
+        "compared": {"pairs": [p for p in pairs if names & {p["a"], p["b"]}][:MAX_PAIRS]},
+        "page": page,
+        "pages": pages,
+        "first": first + 1,
+        "total": len(order),
+    }

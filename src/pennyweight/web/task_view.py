@@ -15,12 +15,13 @@ from pennyweight.api.pages.task_attempts import (
     MAX_CHARACTERS,
     MAX_REPLIES,
     TaskAttempts,
+    first_attempt,
     task_attempts,
 )
 from pennyweight.errors import NotFoundError
 from pennyweight.render.transcript.record import prompt_turns
 from pennyweight.render.transcript.replies import reply_parts
-from pennyweight.web.addresses import read_key, run_url, write_key
+from pennyweight.web.addresses import is_storable, read_key, run_url, write_key
 from pennyweight.web.site import Shown, Site
 
 
@@ -119,10 +120,21 @@ def letter_of(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else str(number + 1)
 
 
+def _chosen(request: Request, store: Store, run: str) -> AttemptKey:
+    """Return the attempt that an address names: a key, or a task with its subject and tier."""
+    query = request.query_params
+    if not query.get("task"):
+        return read_key(run, query.get("key", ""))
+    where = {name: query[name] for name in ("subject", "tier") if query.get(name)}
+    if not all(map(is_storable, (query["task"], *where.values()))):
+        raise NotFoundError("There is no record of this task in this run.")
+    return first_attempt(store, run, query["task"], where)
+
+
 def task(request: Request, site: Site) -> Shown:
     """Show all attempts at a task: which passed, and the distinct replies with differences."""
     run = site.run(request.path_params["run"])
-    key = read_key(run.id, request.query_params.get("key", ""))
+    key = _chosen(request, site.store, run.id)
     site.digests.get(run)  # the results of attempts are stored with it
     found = task_attempts(site.store, key)
     if found is None:

@@ -37,7 +37,7 @@ def digest(
     confidence: float = 0.95,
     by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
-    take: Callable[[pl.LazyFrame], None] | None = None,
+    take: Callable[[pl.LazyFrame, RecordsDigest], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
     """Score records and gather what charts and pages show.
@@ -45,7 +45,8 @@ def digest(
     `by` names the columns whose values are the sides (default: those of run, subject and tier that
     have several).
     `where` leaves out records with other values in columns or measures.
-    `take` gets the measured records, for instance to store them; they are deleted afterwards.
+    `take` gets the measured records and the digest, for instance to store them; the records are
+    deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
     records are done.
     """
@@ -93,7 +94,7 @@ def digest(
             "failures": data.failures(frame),
         }
         if take:
-            take(frame)
+            take(frame, made)
     return made
 
 

@@ -18,10 +18,11 @@ import polars as pl
 
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.headlines import pack, side_headlines
+from pennyweight.api.pages.task_grid import save_grids
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.schema.typed_values import fits
-from pennyweight.scoring.digest import VERSION, RecordsDigest
+from pennyweight.scoring.digest import VERSION, GridDigest, RecordsDigest
 from pennyweight.store import cache, queries
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
@@ -48,6 +49,7 @@ class StoredDigest(RecordsDigest):
     """The digest of a run as it is stored; one of another form is computed again."""
 
     categories: list[str]
+    grids: list[GridDigest]
     statuses: dict[str, int]
     spent: Spending
     seconds: float
@@ -60,7 +62,9 @@ def compute(
     began, stamp = time.monotonic(), cache.stamp(store, run)
     names = [c.name for c in MEASURED.c if c.name != "run"]
 
-    def take(frame: pl.LazyFrame) -> None:
+    grids: list[GridDigest] = []
+
+    def take(frame: pl.LazyFrame, made: RecordsDigest) -> None:
         columns = set(frame.collect_schema().names())
         chosen = frame.select(n for n in names if n in columns)
         done = 0
@@ -68,8 +72,10 @@ def compute(
             cache.save_measured(store, run.id, batch.columns, batch.rows())
             done += batch.height
             tell("keep", done)
+        grids.extend(save_grids(store, run.id, frame, made))
 
     found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
+    found["grids"] = grids
     cache.analyze(store)
     found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)

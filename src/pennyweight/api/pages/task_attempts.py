@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pennyweight.errors import NotFoundError
 from pennyweight.record import AttemptKey
 from pennyweight.store import queries
 from pennyweight.store.store import Store
@@ -68,6 +69,14 @@ def task_attempts(store: Store, key: AttemptKey, *, texts: bool = True) -> TaskA
     groups = _groups(rows, key) if texts else []
     more = len(found) > MAX_ATTEMPTS
     return TaskAttempts(sides, numbers, _replies(groups[:MAX_REPLIES]), len(groups), more)
+
+
+def first_attempt(store: Store, run: str, task: str, where: Mapping[str, str]) -> AttemptKey:
+    """Find the first attempt at a task, of a subject or a tier if one is named."""
+    rows = queries.siblings(store, run, task, where, limit=1, longest=0)
+    if not rows:
+        raise NotFoundError("There is no record of this task in this run.")
+    return AttemptKey(run, *(rows[0][name] for name in ("subject", "tier", "task_id", "attempt")))
 
 
 def _groups(

@@ -40,6 +40,8 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         "repeats": _repeats,
         **STRETCHED,
     }
+    if len(digest["sides"]) > MAX_LABELS:
+        del makers["differences"]  # a leaderboard shows them, sorted
     drawn = [
         make(found[name], link) for name, make in makers.items() if _is_filled(found.get(name))
     ]

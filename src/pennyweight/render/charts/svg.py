@@ -158,23 +158,23 @@ class Drawing:
     ) -> None:
         """Draw a rectangle."""
         more = f' fill-opacity="{opacity:.2f}"' if opacity is not None else ""
-        self._add(_rectangle(at, kind, mark.title, more), mark, mark.hit)
+        self._add(_rectangle(at, kind, "" if mark.href else mark.title, more), mark, mark.hit)
 
     def dot(self, x: float, y: float, kind: str, mark: ChartMark, r: float = 4) -> None:
         """Draw a point; an area around it reacts to a pointer, too."""
-        shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{_title(mark.title)}'
+        title = "" if mark.href else _title(mark.title)
+        shape = f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{r:g}">{title}</circle>'
         near = (x - FINGER / 2, y - FINGER / 2, FINGER, FINGER)
-        self._add(f"{shape}</circle>", mark, mark.hit or near)
+        self._add(shape, mark, mark.hit or near)
 
     def _add(self, shape: str, mark: ChartMark, hit: Hit | None) -> None:
         """Add a mark, with its link. The keyboard reaches the link in the table below the chart."""
         if mark.href:
             self.links[mark.cell] = mark.href
-            area = _rectangle(hit, "hit", mark.title) if hit else ""
-            start = (
-                f'<a href="{escape(mark.href)}" tabindex="-1" aria-label="{escape(mark.title)}">'
-            )
-            shape = f"{start}{area}{shape}</a>"
+            area = _rectangle(hit, "hit", "") if hit else ""
+            label = escape(mark.title)
+            start = f'<a href="{escape(mark.href)}" tabindex="-1" aria-label="{label}">'
+            shape = f"{start}{_title(mark.title)}{area}{shape}</a>"
         self.parts.append(shape)
 
     def text(self, x: float, y: float, text: object, kind: str = "", anchor: str = "start") -> None:

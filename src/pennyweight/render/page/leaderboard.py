@@ -126,7 +126,12 @@ def leaderboard(
                 cells=tuple(_cell(n, group, groups, side, scale, drawn) for n in shown),
                 errors=group.errors,
                 records=group.records,
-                gap=_gap(against.get(name), digest["confidence"], baseline),
+                gap=_gap(
+                    against.get(name),
+                    digest["confidence"],
+                    baseline,
+                    open_rank=leads and baseline == compared.get("baseline"),
+                ),
                 baseline=name == baseline,
                 href=link({k: v for k, v in side["group"].items() if v is not None}),
                 choose=_choose(address, name, baseline, compared),
@@ -254,8 +259,14 @@ def _rank(low: int, high: int, sides: int) -> tuple[str, str, bool]:
     return short, words, low == 1
 
 
-def _gap(pair: Mapping[str, Any] | None, confidence: float, baseline: str) -> Gap | None:
-    """Write the difference of a side from the baseline."""
+def _gap(
+    pair: Mapping[str, Any] | None, confidence: float, baseline: str, *, open_rank: bool
+) -> Gap | None:
+    """Write the difference of a side from the baseline.
+
+    The default baseline is the side with the best value. Against it, a side whose ranks include the
+    first is not shown to be worse, because the choice of the best favours the baseline.
+    """
     if pair is None or pair["difference"] is None:
         return None
     low, high = pair["interval"] or (None, None)
@@ -264,6 +275,10 @@ def _gap(pair: Mapping[str, Any] | None, confidence: float, baseline: str) -> Ga
     shown = p is not None and p <= 1 - confidence
     told = "A difference is shown" if shown else "No difference is shown"
     words = f"{told}: Holm's p = {probability(p)} on {plural(pair['tasks'], 'task')}."
+    if shown and open_rank:
+        shown = False
+        words = f"Holm's p = {probability(p)}, but the baseline is the best of all sides by chance"
+        words += " or by merit: tested with every other pair, no difference is shown."
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
 
 

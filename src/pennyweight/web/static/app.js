@@ -231,6 +231,7 @@ async function refresh() {
         all("a, summary", other).find((e) => e.textContent === focused)?.focus({ preventScroll: true });
       }
     }
+    document.dispatchEvent(new Event("pennyweight:parts"));
     return true;
   } catch {
     return false;

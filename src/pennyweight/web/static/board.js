@@ -11,15 +11,16 @@ async function swap(url, name, keep = true) {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const other = one(`[data-part="${name}"]`, fresh);
     const focus = document.activeElement?.getAttribute("href");
-    const place = one(".scroll.board", part)?.scrollLeft;
+    const place = one(".scroll", part)?.scrollLeft;
     part.replaceWith(document.adoptNode(other));
-    const said = one(".conclusion", fresh);
+    const said = name === "board" && one(".conclusion", fresh);
     if (said) one(".conclusion")?.replaceWith(document.adoptNode(said));
-    if (place) one(".scroll.board", other).scrollLeft = place;
-    if (keep) history.pushState({ part: name }, "", url);
-    arrange();
+    if (place && one(".scroll", other)) one(".scroll", other).scrollLeft = place;
+    if (name === "board") all('[data-part="grid"]', fresh).forEach((grid) => one('[data-part="grid"]')?.replaceWith(document.adoptNode(grid)));
+    if (keep && new URL(url, location).pathname === location.pathname) history.pushState({ part: name }, "", url);
+    document.dispatchEvent(new Event("pennyweight:parts"));
     const again = focus && all("a", other).find((a) => a.getAttribute("href") === focus);
-    (again || one(".scroll.board", other))?.focus({ preventScroll: true });
+    (again || one(".scroll", other))?.focus({ preventScroll: true });
   } catch {
     location.assign(url);
   }
@@ -37,11 +38,12 @@ document.addEventListener("click", (event) => {
   swap(link.href, link.dataset.swap);
 });
 
-addEventListener("popstate", () => one('[data-part="board"]') && swap(location.href, "board", false));
+addEventListener("popstate", () => swap(location.href, one('[data-part="board"]') ? "board" : "grid", false));
 
 function arrange() {
   const form = one("[data-board]");
-  if (!form) return;
+  if (!form || form.dataset.ready) return;
+  form.dataset.ready = "1";
   one("button", form).hidden = true;
   form.addEventListener("submit", (event) => event.preventDefault());
   one("select", form).addEventListener("change", () => {
@@ -59,3 +61,4 @@ function arrange() {
   });
 }
 arrange();
+document.addEventListener("pennyweight:parts", arrange);

@@ -1,0 +1,134 @@
+"""What the template of the grid shows: tasks down, sides across, the share right in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from markupsafe import Markup
+
+from pennyweight.render.page.board import BoardTab
+from pennyweight.render.plain import one_line
+from pennyweight.text.format import count
+
+CELLS = 800
+"""About how many cells a page has before more of them are fetched."""
+MIN_ROWS, MAX_ROWS = 8, 40
+TITLES = {
+    "difficulty": "hardest first",
+    "disagreement": "most disagreement",
+    "category": "category",
+    "task": "name",
+}
+"""The orders of tasks."""
+FILTERS = {
+    "differs": ("differs", "Tasks on which the sides have different results."),
+    "wrong": ("all wrong", "Tasks that no side got right in any attempt."),
+    "flaky": ("flaky", "Tasks that a side got right in some attempts and wrong in others."),
+}
+
+Address = Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class GridSide:
+    """A column; `query` selects its attempts at a task."""
+
+    name: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridLine:
+    """A task of the grid, with its cells as written."""
+
+    task: str
+    category: str
+    href: str
+    cells: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class GridView:
+    """What the template of the grid shows."""
+
+    sides: tuple[GridSide, ...]
+    lines: tuple[GridLine, ...]
+    orders: tuple[BoardTab, ...]
+    filters: tuple[BoardTab, ...]
+    tasks: int
+    """Tasks that the filter leaves."""
+    every: int
+    start: int
+    size: int
+    columns: tuple[int, ...]
+    """The place of each column in a task's cells: the columns are in the order of the board."""
+    single: bool
+    """Whether a side tried a task once at most, as far as the rows show."""
+    api: str
+    base: str
+    earlier: str
+    later: str
+
+
+def rows_for(sides: int) -> int:
+    """Return how many tasks a page shows, so that it stays small with many sides.
+
+    >>> rows_for(1), rows_for(36), rows_for(200)
+    (40, 22, 8)
+    """
+    return max(MIN_ROWS, min(MAX_ROWS, CELLS // sides))
+
+
+def cell_words(value: float | None, attempts: int, errors: int) -> tuple[str, str]:
+    """Return the class and the text of a cell, readable without colour.
+
+    >>> cell_words(1.0, 1, 0), cell_words(0.667, 3, 0), cell_words(None, 0, 2)
+    (('g10', '✓'), ('g7', '67'), ('gx', '!'))
+    """
+    if value is None:
+        return ("gx", "!") if errors else ("gn", "–")
+    kind = f"g{max(0, min(10, round(10 * value)))}"
+    if attempts == 1 and value in {0.0, 1.0}:
+        return kind, "✓" if value else "✗"
+    return kind, f"{round(100 * value)}"
+
+
+def grid_lines(
+    rows: Sequence[Any], sides: Sequence[GridSide], columns: Sequence[int], base: str, quote: Any
+) -> tuple[GridLine, ...]:
+    """Write the rows of a grid; each cell leads to the replies."""
+    made = []
+    for row in rows:
+        at = escape(base + quote(row.task))
+        cells = []
+        for side, place in zip(sides, columns, strict=True):
+            cell = row.cells[place]
+            if cell is None:
+                cells.append('<td class="gn">·</td>')
+                continue
+            kind, text = cell_words(cell.value, cell.attempts, cell.errors)
+            cells.append(f'<td class="{kind}"><a href="{at}{escape(side.query)}">{text}</a></td>')
+        category = one_line(row.category or "", 40)
+        made.append(GridLine(row.task, category, base + quote(row.task), Markup("".join(cells))))  # noqa: S704
+    return tuple(made)
+
+
+def filter_tabs(grid: Mapping[str, Any], only: str, address: Address) -> tuple[BoardTab, ...]:
+    """Return the filters with how many tasks each leaves."""
+    tabs = [BoardTab(f"all {count(grid['tasks'])}", address({"only": "", "from": ""}), not only)]
+    for name, (title, _) in FILTERS.items():
+        href = address({"only": name, "from": ""})
+        tabs.append(BoardTab(f"{title} {count(grid[name])}", href, only == name))
+    return tuple(tabs)
+
+
+def order_tabs(order: str, address: Address) -> tuple[BoardTab, ...]:
+    """Return the orders of tasks."""
+    return tuple(
+        BoardTab(title, address({"rows": "" if name == "difficulty" else name, "from": ""}),
+                 order == name)
+        for name, title in TITLES.items()
+    )  # fmt: skip

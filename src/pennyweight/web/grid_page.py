@@ -1,0 +1,97 @@
+"""The grid of a run: tasks by sides, on the run's page and on a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+
+from pennyweight.api.pages.task_grid import GridChoice, grid_of, grid_page
+from pennyweight.errors import UsageError
+from pennyweight.render.page.board import BoardChoice
+from pennyweight.render.page.grid import (
+    GridSide,
+    GridView,
+    filter_tabs,
+    grid_lines,
+    order_tabs,
+    rows_for,
+)
+from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.web.addresses import run_url
+from pennyweight.web.site import Shown, Site
+
+CHOICES = ("by", "rows", "only", "from")
+"""What an address says about the grid."""
+
+
+def grid_view(
+    site: Site, run: str, digest: Mapping[str, Any], query: Mapping[str, str]
+) -> GridView | None:
+    """Return the grid as it was asked for; None where there is nothing to show."""
+    board = board_of(digest, query.get("by", ""))
+    grid = grid_of(digest, board["by"] if board else ())
+    if grid is None or not grid["tasks"]:
+        return None
+    choice, size = GridChoice.of(query), rows_for(len(grid["sides"]))
+    rows = grid_page(site.store, run, grid, choice, size)
+    sides, columns = _columns(digest, grid)
+    given = {name: query[name] for name in CHOICES if query.get(name)}
+
+    def address(changed: Mapping[str, str]) -> str:
+        chosen = {**given, **changed}
+        return run_url(run, "grid", **{n: v for n, v in chosen.items() if v})
+
+    base = run_url(run, "task") + "?task="
+    total = grid[choice.only] if choice.only else grid["tasks"]
+    later = choice.start + size
+    return GridView(
+        sides=sides,
+        lines=grid_lines(rows, sides, columns, base, _quoted),
+        orders=order_tabs(choice.order, address),
+        filters=filter_tabs(grid, choice.only, address),
+        tasks=total,
+        every=grid["tasks"],
+        start=choice.start,
+        size=size,
+        columns=columns,
+        single=all(c is None or c.attempts <= 1 for row in rows for c in row.cells),
+        api="/api" + address({"from": ""}),
+        base=base,
+        earlier=address({"from": str(max(0, choice.start - size)) if choice.start > size else ""})
+        if choice.start
+        else "",
+        later=address({"from": str(later)}) if later < total else "",
+    )
+
+
+def _quoted(task: str) -> str:
+    return quote(task, safe="", errors="replace")
+
+
+def _columns(
+    digest: Mapping[str, Any], grid: Mapping[str, Any]
+) -> tuple[tuple[GridSide, ...], tuple[int, ...]]:
+    """Return the sides in the order of the leaderboard, with their places in a task's cells."""
+    name = " × ".join(grid["by"])
+    board = board_of(digest, name)
+    if board is None or list(board["by"]) != list(grid["by"]):
+        return (GridSide("", ""),), (0,)
+    view = leaderboard(digest, BoardChoice(by=name, every=True))
+    groups = {side["name"]: side["group"] for side in board["sides"]}
+    places = {side: place for place, side in enumerate(grid["sides"])}
+    order = [row.name for row in view.rows if row.name in places] if view else []
+    sides = tuple(GridSide(one, "&" + urlencode(groups[one], errors="replace")) for one in order)
+    return sides, tuple(places[one] for one in order)
+
+
+def grid(request: Request, site: Site) -> Shown:
+    """Show the grid of a run on a page of its own."""
+    run = site.run(request.path_params["run"])
+    cached = site.digests.get(run)
+    if cached.digest is None:
+        raise UsageError(cached.problem or "The metrics of this run are still being computed.")
+    view = grid_view(site, run.id, cached.digest, request.query_params)
+    return "grid_page.html", {"run": run, "grid": view}
