@@ -61,8 +61,8 @@ def test_a_list_of_runs_follows_one_to_its_end_and_shows_its_true_number(under_w
     row.locator(".tag", has_text="done").wait_for(timeout=120_000)
     row.get_by_text("so far").wait_for(state="detached")
     page.wait_for_function(
-        "run => /^\\d+\\.\\d %$/.test(document.querySelector(`tr[data-run='${run}'] .c-value`)"
-        ".lastChild.textContent.trim())", arg=run, timeout=60_000,
+        "run => /^\\d+\\.\\d %$/.test(document.querySelector(`tr[data-run='${run}'] .c-value .num`)"
+        "?.textContent.trim())", arg=run, timeout=60_000,
     )  # fmt: skip
     whole = listed(server, run)
     assert whole["records"] == 250

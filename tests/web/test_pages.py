@@ -221,7 +221,7 @@ def test_two_sides_are_compared_to_the_word(site, open_page):
     assert page.locator("#chart-differences .dot").count() == 2
     page.locator("#chart-differences a .hit").last.click()
     page.wait_for_url(re.compile("#pair$"))
-    page.locator("section", has_text="Better in T2").locator("a").first.click()
+    page.locator("section.panel", has_text="Better in T2").locator("a").first.click()
     page.wait_for_url(re.compile("/compare/task"))
     assert page.locator("mark.before").count() > 0
     assert page.locator("mark.after").count() > 0
@@ -286,7 +286,7 @@ def test_a_new_run_is_begun_watched_and_found(tmp_path, open_page):
         page.locator("svg.chart.wide .dot").nth(1).wait_for(timeout=60_000)
         for box in page.locator("input[type=checkbox][name=run]").all():
             box.check()
-        page.get_by_role("button", name="Compare selected").click()
+        page.locator("[data-to-compare]").click()
         page.wait_for_url(re.compile("run=.*run="))
         page.get_by_text("Tasks that changed").wait_for()
 
