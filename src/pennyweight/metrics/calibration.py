@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pennyweight.define import metric
 from pennyweight.errors import UsageError
@@ -130,6 +131,15 @@ def check_bins(bins: int) -> None:
         raise UsageError(f"bins is {bins}; it must be between 1 and 10,000.")
 
 
+def binned(columns: Sequence[pl.Series], bins: int) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """Return the probability, the hit and the bin of each record that has a probability."""
+    probability, hit = columns
+    used = probability.is_not_null() & hit.is_not_null()
+    stated, hits = (c.filter(used).cast(pl.Float64).to_numpy() for c in (probability, hit))
+    edges = np.array([k / bins for k in range(1, bins)])
+    return stated, hits, np.searchsorted(edges, stated, side="right")
+
+
 @metric(
     title="calibration error beyond chance",
     formula="λ · ece, with Σ_k E|N(λ·g_k, s_k²)| = Σ_k |g_k|, 0 ≤ λ ≤ 1",
@@ -155,13 +165,9 @@ def ece_debiased(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> 
     check_bins(bins)
 
     def debiased(columns: Sequence[pl.Series]) -> float | None:
-        probability, hit = columns
-        used = probability.is_not_null() & hit.is_not_null()
-        stated, hits = (c.filter(used).cast(pl.Float64).to_numpy() for c in (probability, hit))
+        stated, hits, bin_ = binned(columns, bins)
         if not len(stated):
             return None
-        edges = np.array([k / bins for k in range(1, bins)])
-        bin_ = np.searchsorted(edges, stated, side="right")
         gaps = np.abs(np.bincount(bin_, hits - stated, bins))
         sizes, right = np.bincount(bin_, minlength=bins), np.bincount(bin_, hits, bins)
         rate = (right + 1) / (sizes + 2)

@@ -7,14 +7,15 @@ that give the same answer, as far as the suite's matching sees a difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
-from pennyweight.metrics.calibration import confidence_auroc, ece
+from pennyweight.metrics.calibration import binned, check_bins, confidence_auroc, ece
 from pennyweight.stats.resample import Ends, Interval, Sample
 
 
@@ -54,6 +55,19 @@ def _mean(
 ) -> pl.Expr:
     agreement = _agreement(subject, tier, task_id, answer_class)
     return pl.mean_horizontal(stated_confidence, logprob_confidence, agreement)
+
+
+def _error_of(sure: pl.Expr, correct: pl.Expr, bins: int) -> pl.Expr:
+    """Return `ece` of a derived probability, which is computed once, not once for each bin."""
+    check_bins(bins)
+
+    def error(columns: Sequence[pl.Series]) -> float | None:
+        stated, hits, bin_ = binned(columns, bins)
+        if not len(stated):
+            return None
+        return round(float(np.abs(np.bincount(bin_, hits - stated, bins)).sum()) / len(hits), 15)
+
+    return pl.map_groups([sure, correct], error, return_dtype=pl.Float64, returns_scalar=True)
 
 
 assert ece.interval is not None
@@ -112,7 +126,7 @@ def ece_agreement(
     >>> evaluate(ece_agreement, task_id=["a", "a"], answer=["4", "4"], target=["4", "4"])
     0.0
     """
-    return ece(_agreement(subject, tier, task_id, answer_class), correct, bins=bins)
+    return _error_of(_agreement(subject, tier, task_id, answer_class), correct, bins)
 
 
 @_error(interval=OfDerived(_mean, ece.interval), needs=_NEEDED)
@@ -134,7 +148,7 @@ def ece_mean_confidence(
     0.25
     """
     sure = _mean(stated_confidence, logprob_confidence, subject, tier, task_id, answer_class)
-    return ece(sure, correct, bins=bins)
+    return _error_of(sure, correct, bins)
 
 
 @_area(interval=confidence_auroc.interval)
