@@ -168,8 +168,7 @@ def _known(columns: Sequence[pl.Series]) -> tuple[Floats, Floats]:
 def _selective_errors(stated: Floats, hits: Floats) -> Floats:
     """Return 1 for each error, the most confident first; equal confidence shares its errors."""
     _, place, counts = np.unique(-stated, return_inverse=True, return_counts=True)
-    shares = np.bincount(place, 1 - hits) / counts
-    return np.repeat(shares, counts)
+    return (np.bincount(place, 1 - hits) / counts)[np.sort(place)]
 
 
 def _aurc(columns: Sequence[pl.Series]) -> float | None:
@@ -186,12 +185,13 @@ def _aurc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
         columns = [rows.struct.field(name) for name in ("p", "y")]
         used = (columns[0].is_not_null() & columns[1].is_not_null()).to_numpy()
         stated, hits = _known(columns)
-        errors = _selective_errors(stated, hits)
-        ranks = np.arange(1, len(errors) + 1)
-        later, weights = ((x / ranks)[::-1].cumsum()[::-1] for x in (errors, np.ones(len(errors))))
-        order = np.argsort(-stated, kind="stable")
-        moved = np.empty(len(errors))
-        moved[order] = weights * (1 - hits)[order] - later
+        _, place, counts = np.unique(-stated, return_inverse=True, return_counts=True)
+        errors, ranks = _selective_errors(stated, hits), np.arange(1, len(stated) + 1)
+        later, weights = (
+            np.bincount(np.sort(place), (x / ranks)[::-1].cumsum()[::-1]) / counts
+            for x in (errors, np.ones(len(errors)))
+        )  # the means over records of equal confidence, whose order is arbitrary
+        moved = weights[place] * (1 - hits) - later[place]
         found = np.full(len(rows), np.nan)
         found[used] = moved
         return pl.Series(found).fill_nan(None)

@@ -55,9 +55,11 @@ class SmoothCalibration:
         """Return both ends, or None with one task."""
         stated, correct = (pl.col(name) for name in sample.inputs)
         rows = sample.frame.select(CLUSTER, p=stated, y=correct.cast(pl.Float64)).drop_nulls()
+        rows = rows.sort("p", "y")  # draws must not depend on the order of records
+        rows = rows.sort(pl.col("p", "y").sum().over(CLUSTER), maintain_order=True)
         p, y = rows["p"].to_numpy(), rows["y"].to_numpy()
-        task = rows[CLUSTER].rank("dense").to_numpy().astype(int) - 1
-        tasks = int(task.max(initial=-1)) + 1
+        _, first, place = np.unique(rows[CLUSTER].to_numpy(), return_index=True, return_inverse=True)
+        task, tasks = first.argsort().argsort()[place], len(first)
         if tasks < 2:
             return None
         rng = np.random.default_rng(sample.seed)
