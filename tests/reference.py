@@ -168,7 +168,9 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
     return out
 
 
-NAMED_STEP = re.compile(r"[ \t]*(?:(?:\d+[.)]|[-*•])[ \t\xa0]|[#*_ \t]*step\s+\d)", re.IGNORECASE)
+NAMED_STEP = re.compile(
+    rf"[{WHITE}]*(?:(?:\d+[.)]|[-*•])[{WHITE}]|[#*_ \t]*step[{WHITE}]+\d+\b)", re.IGNORECASE
+)
 DOUBTS = ("wait", "hold on", "hmm", "let me check", "actually", "i made a mistake", "correction")
 EQUATION = re.compile(r"(?<![\w./])(\d+) ?([-+*/]) ?(\d+) = (\d+(?:\.\d+)?)")
 
@@ -499,9 +501,7 @@ def _consistency(rows: list[Record]) -> tuple[dict[str, float | None], dict[str,
     names = ["task_sce_mean", "task_sce_corrected", "di_at_0", "mode_share", "mode_accuracy"]
     values: dict[str, list[float]] = {name: [] for name in [*names, "stability"]}
     used = dict.fromkeys(values, 0)
-    tasks = _same_task(rows)
-    decided = [len(_having(t, "passed") if _having(rows, "passed") else t) for t in tasks]
-    for task in tasks if max(decided, default=0) > 1 else []:
+    for task in _same_task(rows):
         classes = [row["answer_class"] for row in task]
         cold = [row["answer_class"] for row in task if row.get("temperature") == 0]
         judged = _having(task, "correct")

@@ -150,12 +150,26 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
 
 
 def _over_tasks(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
-    """Estimate metrics over tasks: without `k`, only in groups that tried a task several times."""
-    if not metrics:
-        return {}
-    attempts, rows = Attempts.of(grouped), grouped.rows
+    """Estimate metrics over tasks: without `k`, only in groups that tried a task several times.
+
+    Those that draw k attempts count the attempts that passed or did not; agreement counts all.
+    """
+    attempts = Attempts.of(grouped)
+    drawing = [m for m in metrics if "k" in m.options]
+    others = [m for m in metrics if "k" not in m.options]
+    every = [1 if grouped.clustered else None] * grouped.groups
     sizes = attempts.sizes(grouped.options, grouped.groups)
-    if not any(sizes):
+    return _of_tasks(grouped, drawing, attempts, sizes) | _of_tasks(
+        grouped, others, attempts, every
+    )
+
+
+def _of_tasks(
+    grouped: Grouped, metrics: Sequence[Metric], attempts: Attempts, sizes: Sequence[int | None]
+) -> dict[str, list[Estimate]]:
+    """Estimate metrics over the tasks of the groups that have a size."""
+    rows = grouped.rows
+    if not metrics or not any(sizes):
         return _nulls(grouped, metrics)
     tables = [by_task(rows.clear(), attempts.key, metrics, grouped.options)]
     for n in sorted({size for size in sizes if size}):

@@ -58,7 +58,9 @@ class SmoothCalibration:
         rows = rows.sort("p", "y")  # draws must not depend on the order of records
         rows = rows.sort(pl.col("p", "y").sum().over(CLUSTER), maintain_order=True)
         p, y = rows["p"].to_numpy(), rows["y"].to_numpy()
-        _, first, place = np.unique(rows[CLUSTER].to_numpy(), return_index=True, return_inverse=True)
+        _, first, place = np.unique(
+            rows[CLUSTER].to_numpy(), return_index=True, return_inverse=True
+        )
         task, tasks = first.argsort().argsort()[place], len(first)
         if tasks < 2:
             return None
