@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from typing import Any
 
 Record = dict[str, Any]
@@ -214,8 +214,8 @@ def _of_context(context: str | None, reply: str | None) -> Record:
         holding = {
             i for i, one in enumerate(plain, 1) if 2 * sum(g in one for g in grams) >= len(grams)
         }
-        numbers = re.findall(r"\d+", re.sub(r"\[\d+\]", "", sentence))
-        supported = bool(holding) and all(n in " ".join(plain).split() for n in numbers)
+        numbers = _numbers(re.sub(r"\[\d+\]", "", sentence))
+        supported = bool(holding) and numbers <= _numbers("\n".join(known))
         hits = [n in holding for n in cited]
         values = (1, not supported, len(hits), sum(hits), supported and any(hits))
         found = {key: found[key] + int(value) for key, value in zip(keys, values, strict=True)}
@@ -224,7 +224,12 @@ def _of_context(context: str | None, reply: str | None) -> Record:
 
 
 def _plain_words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
+    return " ".join(re.findall(r"\w+(?:[.,]\d+)*", text.lower()))
+
+
+def _numbers(text: str) -> set[Fraction]:
+    found = re.findall(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return {Fraction(number.replace(",", "")) for number in found}
 
 
 def _given_or_count(given: int | None, names: list[str] | None) -> int | None:
@@ -527,6 +532,21 @@ def _consistency(rows: list[Record]) -> tuple[dict[str, float | None], dict[str,
     return {name: _mean(found) for name, found in values.items()}, used
 
 
+def _area_over(rows: list[Record]) -> float | None:
+    """The area over the curve of answers that are those after the whole chain, by trapezoids."""
+    chains: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        key = (row.get("subject"), row["task_id"], row.get("attempt"))
+        chains.setdefault(key, {})[row["tier"]] = row["answer_class"]
+    areas = []
+    for found in chains.values():
+        points = [f"probe@{point}%" for point in (0, 25, 50, 75, 100)]
+        if all(point in found for point in points):
+            curve = [float(found[point] == found["probe@100%"]) for point in points]
+            areas.append(1 - sum((a + b) / 2 for a, b in pairwise(curve)) / 4)
+    return _mean(areas)
+
+
 def _with_agreement(rows: list[Record]) -> list[Record]:
     """Add the share of a task's attempts that give the same answer, and the mean of all sources."""
     out = []
@@ -705,6 +725,10 @@ def reference(
     beyond = [t - min(found) for found in by_task.values() if len(found) > 1 for t in found]
     metrics["overthinking_tokens"] = _mean(beyond)
     skipped["overthinking_tokens"] = len(rows) - len(priced)
+
+    metrics["truncation_aoc"] = _area_over(rows)
+    named = _having(rows, "tier", "task_id")
+    skipped["truncation_aoc"] = len(rows) - len(named)
 
     answers = [row["normalized_answer"] for row in rows]
     metrics["sce"], metrics["sce_normalized"] = _entropy(answers)

@@ -29,6 +29,7 @@ FAMILIES = {
     "confidence": "Confidence by source",
     "diversity": "Diversity",
     "reasoning": "Reasoning",
+    "probes": "Probes of reasoning",
     "efficiency": "Efficiency",
     "cost": "Runs and cost",
     "repeats": "Repeated attempts",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.garbage import rare_collection
@@ -20,7 +20,7 @@ from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import held, renew
-from pennyweight.errors import StoreError, UsageError
+from pennyweight.errors import StoreError, UsageError, unknown
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Store, StoredRun
@@ -35,6 +35,11 @@ from pennyweight.suite.values import LoadedSuite
 if TYPE_CHECKING:
     from pennyweight.gates.verdict import Verdict
     from pennyweight.judges.judging import JudgingResult
+
+
+Probe = Literal["truncation"]
+_SIDES = ("subjects", "tiers")
+"""The options that say which side of a run is probed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ def run(
     progress: ShowProgress = None,
     until: Until | None = None,
     otel: str | None = None,
+    probe: Probe | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Make the attempts of a suite, check and judge them, and store their records.
@@ -71,9 +77,12 @@ def run(
     before the first call. `otel` is the address of an OpenTelemetry endpoint that every attempt is
     sent to as a trace. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
     `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
-    this run; they are stored with it.
+    this run; they are stored with it. With `probe`, `suite` is a run, whose chains of thought are
+    cut: each of its tasks is answered again after 0, 25, … 100 % of its chain.
     """
     watch = watcher(watch, progress)
+    if probe:
+        suite, options = _probed(probe, suite, store, watch, options)
     chosen = open_suite(suite, text, by, Narrowing.of(**options))
     _check_whole(chosen, until)
     tape = None if record is None else Path(record)
@@ -144,19 +153,49 @@ def plan(
     store: str | Store | None = None,
     by: Sequence[str] = (),
     watch: Watcher | None = None,
+    probe: Probe | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> LoadedSuite:
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
-    watch, asked = watch or Watcher(), Narrowing.of(**options)
+    watch = watch or Watcher()
+    given: GivenSuite = suite or "suite.yaml"
+    if probe:
+        given, options = _probed(probe, given, store, watch, options)
+    asked = Narrowing.of(**options)
     if resume:
         from pennyweight.api.resumption import resumed  # noqa: PLC0415
 
         _, loaded = resumed(suite or "latest", open_store(store), by, watch, asked, file=file)
     else:
-        loaded = open_suite(suite or "suite.yaml", by=by, narrowing=asked)
+        loaded = open_suite(given, by=by, narrowing=asked)
     for note in warnings(loaded, model_of):
         watch.note(note)
     return loaded
+
+
+def _probed(
+    kind: Probe,
+    run: GivenSuite,
+    store: str | Store | None,
+    watch: Watcher,
+    options: NarrowingOptions,
+) -> tuple[GivenSuite, NarrowingOptions]:
+    """Write the suite that probes a run; return its file, and the options that hold for it."""
+    from pennyweight.api.stored_suites import open_stored  # noqa: PLC0415 - few runs are probes
+    from pennyweight.stored_runs.probe import written_probe  # noqa: PLC0415
+
+    if kind != "truncation":
+        raise UsageError(unknown("The probe", kind, ["truncation"]))
+    if not isinstance(run, str):
+        raise UsageError("A probe needs the id of a stored run, in place of a suite.")
+    at = open_store(store)
+    found = at.find(run)
+    loaded = open_stored(found, trust=watch.trust, as_stored=True)
+    side = Narrowing.of(**{n: options[n] for n in _SIDES if n in options})  # type: ignore[literal-required]
+    rest: Any = {name: value for name, value in options.items() if name not in _SIDES}
+    file = written_probe(found, side.selected(loaded), at)
+    watch.note(f"The suite of the probe is {file}.")
+    return file, rest
 
 
 def _check_whole(suite: LoadedSuite, until: Until | None) -> None:

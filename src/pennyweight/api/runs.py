@@ -25,7 +25,7 @@ from pennyweight.stored_runs.failures import Failure, failures
 from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.suite.narrowing import part_words
-from pennyweight.text.format import plural
+from pennyweight.text.format import estimate, plural, share
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -346,6 +346,21 @@ def replies_of_run(run: StoredRun, store: str | Store | None = None) -> list[Uns
     return replies(run, open_store(store))
 
 
+def _probe_notes(scores: Scores) -> list[str]:
+    """Say how long the answers of a probe still change, which takes all of its tiers."""
+    found = scores.groups[0].estimates["truncation_aoc"]
+    if not isinstance(found.value, float):
+        return []
+    low, high = found.low, found.high
+    value = share(found.value)
+    if low is not None and high is not None:
+        value = "{} ({})".format(*estimate(found.value, low, high, "share"))
+    return [
+        f"The area over the curve, truncation_aoc, is {value}: 0 % if the answers are "
+        "fixed before the chain of thought begins. Gates and tables show it with --by subject."
+    ]
+
+
 def scores_of_run(
     run: StoredRun, by: Sequence[str] = (), *, store: str | Store | None = None
 ) -> tuple[Scores | None, list[str]]:
@@ -361,6 +376,8 @@ def scores_of_run(
     source = RunSource(run, at)
     columns = list(by) or _sides(run)
     scores = score([source], by=columns)
+    if all(tier.startswith("probe@") for tier in run.sides["tier"]):
+        return scores, _probe_notes(score([source], by="subject", metrics="truncation_aoc"))
     right = [group.estimates["accuracy"].value for group in scores.groups]
     apart = len(run.sides["tier"]) == 1 or "tier" in columns
     if apart and all(isinstance(value, float) and value >= 0.5 for value in right):

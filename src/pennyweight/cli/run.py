@@ -49,6 +49,12 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
 @option("--version", "Evaluated version, for progressive thresholds.", "V")
 @option("--otel", "Send every attempt to this OTLP/HTTP endpoint.", "ADDRESS")
+@option(
+    "--probe",
+    "Cut the chains of thought of the run SUITE, and ask for the answers.",
+    "truncation",
+    type=click.Choice(["truncation"]),
+)
 @option("--watch", "Run again when the suite's files change.", is_flag=True)
 @store_option
 @format_option
@@ -65,6 +71,7 @@ def command(
     baseline: str | None,
     version: str | None,
     otel: str | None,
+    probe: Any,
     watch: bool,
     store: str | None,
     format: str,
@@ -95,10 +102,7 @@ def command(
             if file
             else "--force requires --resume: it takes over a run from another process."
         )
-    if suite is None and not resume:
-        raise click.UsageError(
-            "Name a suite: pennyweight run suite.yaml ('pennyweight init' writes one)."
-        )
+    _check_named(suite, resume=resume, probe=probe)
     from pennyweight.api import run as api
     from pennyweight.api.sources import open_store
     from pennyweight.cli.run_display import RunDisplay
@@ -115,7 +119,14 @@ def command(
 
         with contextlib.redirect_stdout(display):
             plan = api.plan(
-                suite, resume=resume, file=file, store=at, by=by, watch=display, **options
+                suite,
+                resume=resume,
+                file=file,
+                store=at,
+                by=by,
+                watch=display,
+                probe=probe,
+                **options,
             )
         click.echo(render(plan, format), nl=False)
         return
@@ -129,7 +140,7 @@ def command(
         else:
             result = api.run(
                 suite or "", store=at, record=record, by=by, watch=display, until=policy,
-                otel=otel, **options,
+                otel=otel, probe=probe, **options,
             )  # fmt: skip
     if not until:
         print_scores(result.stored, at, by, format)
@@ -140,6 +151,15 @@ def command(
         show(result.verdict, "table" if format == "csv" else format)
     if result.exit_code:
         raise click.exceptions.Exit(result.exit_code)
+
+
+def _check_named(suite: str | None, *, resume: bool, probe: str | None) -> None:
+    if probe and (resume or suite is None):
+        raise click.UsageError("--probe needs a run: pennyweight run RUN --probe truncation.")
+    if suite is None and not resume:
+        raise click.UsageError(
+            "Name a suite: pennyweight run suite.yaml ('pennyweight init' writes one)."
+        )
 
 
 def print_scores(run: StoredRun, store: Store, by: list[str], format: str) -> None:

@@ -17,6 +17,7 @@ from pennyweight.metrics import (  # noqa: F401
     diversity,
     efficiency,
     judge,
+    probes,
     reasoning,
     repeats,
     scenario,
