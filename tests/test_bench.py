@@ -38,15 +38,16 @@ def test_every_tool_can_be_imported(path):
 
 def test_the_docs_show_how_often_the_screens_of_reasoning_are_right():
     figures = reasoning.figures()
-    read, held = figures["equations"], figures["support"]
+    read, fresh, held = (figures[name] for name in ("equations", "held_out", "support"))
     page = (ROOT / "docs" / "reasoning-equations.md").read_text("utf-8")
-    for what, shown in (
-        ("equations read in chains without mistakes", f"{read['equations']:,}"),
-        ("of them flagged", f"{100 * read['false_flags']:.1f} %"),
-        ("planted mistakes", f"{read['planted']:,}"),
-        ("of them found", f"{100 * read['found']:.1f} %"),
+    for what, name, form in (
+        ("equations read in chains without mistakes", "equations", "{:,}"),
+        ("of them flagged", "false_flags", "{:.1%}"),
+        ("planted mistakes", "planted", "{:,}"),
+        ("of them found", "found", "{:.1%}"),
     ):
-        assert f"| {what} | {shown} |" in page
+        cells = (form.format(one[name]).replace("%", " %") for one in (read, fresh))
+        assert f"| {what} | {' | '.join(cells)} |" in page
     page = (ROOT / "docs" / "reasoning-support.md").read_text("utf-8")
     copied, reworded = (
         f"{100 * held[f'flagged_{kind}']:.1f} % | {held[f'auroc_{kind}']:.3f}"

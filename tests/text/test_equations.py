@@ -118,3 +118,24 @@ def test_hostile_text_ends_soon_and_gives_nothing(text):
 def test_answers_of_one_value_are_written_alike():
     assert {canonical(text) for text in ("0.5", "1/2", "2/4", r"\frac{1}{2}", "$0.50")} == {"1/2"}
     assert [canonical(text) for text in ("x", "50%", "", "1/0", "5 apples and 3")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Solving 4x - 31 = 13 gives x = 11.", []),
+        ("The slope is m = (10 - 14) / 2 and b = 37.", []),
+        ("Here a_1 = 30 and a_2 = a_1 + 26 = 56.", []),
+        ("7 hours * $12.50/hour = $87.50", [True]),
+        ("The balance is -$9 + $37 = $28.", [True]),
+        ("$20 - $24 = $-5", [False]),
+        ("11¢ + 17¢ = 28¢", [True]),
+        ("$1 - 25¢ = 75¢", []),
+        ("(iv) 8 × 13 = 104", [True]),
+        ("30 x 37 = 1111 (square feet)", [False]),
+        ("2 × (16 + 23) = 78 m", [True]),
+        ("12 / x = 4", []),
+    ],
+)
+def test_what_was_read_wrongly_once(text: str, read: list[bool]) -> None:
+    assert [one.holds for one in equations(text)] == read

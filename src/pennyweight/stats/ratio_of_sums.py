@@ -7,6 +7,7 @@ the interval of a skewed mean.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,9 +49,9 @@ class RatioOfSums:
         records = sizes.sum()
         kish = max(records**2 / np.square(sizes).sum(), 2.0)
         means = rows["x"].sum() / records, rows["y"].sum() / records
-        if means[1] <= 0:
+        if means[1] <= _NOTHING:
             return self._without_bottom(means[0], kish, sample.confidence)
-        if means[0] <= 0:
+        if means[0] <= _NOTHING:
             return (0.0, 0.0) if self.share == "bottom" else self._flat(means[1], kish, sample)
         change = rows.select(
             x=clustered_change(pl.col("x"), pl.col("n")) / means[0],
@@ -72,6 +73,10 @@ class RatioOfSums:
     def _flat(self, bottom: float, tasks: float, sample: Sample) -> Ends:
         """Return the interval of a share of 0, per unit of the bottom."""
         return 0.0, _most(tasks, sample.confidence) / bottom
+
+
+_NOTHING = sys.float_info.min
+"""A mean this small has no reciprocal."""
 
 
 def _most(tasks: float, confidence: float) -> float:

@@ -15,7 +15,10 @@ from pennyweight.text.arithmetic_tokens import (
     ARTICLES,
     BEFORE,
     DIMENSIONS,
+    GO_ON,
+    STARTS,
     TOTALS,
+    UNIT_LETTERS,
     Token,
     tokens_of,
 )
@@ -107,13 +110,14 @@ class Reader:
         kind = self.kinds[self.at]
         dash = kind == "minus" and self.kinds[self.at + 1] in {"word", "end"}
         ended = kind in {"end", "word", "closed", "unit", "opened"} or dash
-        return value if ended else None
+        remark = kind == "open" and self.kinds[self.at + 1] == "word"  # 20 (square feet)
+        return value if ended or (remark and not self.tokens[self.at].attached) else None
 
     def end(self) -> Value | None:
         """Read the expression that the side ends with; prose may precede it."""
         start = 0
         while start < len(self.tokens):
-            if self.kinds[start] in _STARTS or (start == 0 and self.kinds[0] == "minus"):
+            if self.kinds[start] in STARTS or self._is_sign(start):
                 try:
                     value = self._whole(start)
                 except Unreadable as error:
@@ -125,6 +129,13 @@ class Reader:
             start += 1
         return None
 
+    def _is_sign(self, at: int) -> bool:
+        """Whether a minus belongs to the number after it, as in «is -5 + 7»; not a dash."""
+        if self.kinds[at] != "minus" or at == 0:
+            return self.kinds[at] == "minus"
+        word = self.kinds[at - 1] == "word" and not self.tokens[at].attached
+        return word and at + 1 < len(self.tokens) and self.tokens[at + 1].attached
+
     def _begins(self, start: int) -> bool:
         """Whether an expression begins here and is not a part of what precedes it."""
         if start == 0:
@@ -135,6 +146,8 @@ class Reader:
             if word == "of" and start > 1:
                 return self.tokens[start - 2].text.lower() in TOTALS
             return not first.attached and word not in BEFORE and not _is_variable(before.text)
+        if self.kinds[max(0, start - 3) : start] == ["open", "word", "close"]:  # (iv) 2 + 3
+            return start == 3 or not _is_variable(self.tokens[start - 2].text)
         return self.kinds[start - 1] in {"opened", "closed", "unit"}
 
     def _whole(self, start: int) -> Value:
@@ -214,6 +227,8 @@ class Reader:
         if kind == "money":
             self.at += 1
             kind = self.kinds[self.at]
+            if kind == "minus" and self.kinds[self.at + 1] == "number":  # $-5
+                return self._factor()
             if kind not in {"number", "frac"}:
                 raise Unreadable(self.at)
         if kind == "number":
@@ -290,14 +305,17 @@ class Reader:
 
     def _units(self, value: Value) -> None:
         """Pass over the words after a number that say of what it is."""
-        at = self.at
-        if self.kinds[at] == "money":
-            self.at = at = at + 1
-        last = at
+        if self.kinds[self.at] == "money":
+            value.unit = DIMENSIONS["cent"] if self.tokens[self.at].text == "¢" else value.unit
+            self.at += 1
+        at, last = self.at, self.at + 2 * self._is_rate()
         while self.kinds[last] in {"word", "unit"} and last - at < 4 and not self._is_cross(last):
-            word = self.tokens[last].text
-            if last == at and (_is_variable(word) or word.lower() in AFTER):
+            word, spaced = self.tokens[last].text, not self.tokens[last].attached
+            variable = _is_variable(word) and not (spaced and word in UNIT_LETTERS)
+            if last == at and (variable or word.lower() in AFTER):
                 raise Unreadable(at)
+            if variable:
+                return  # (8 - 2) / 2 and b = 5
             if word.lower() == "of":
                 break
             value.unit = value.unit or DIMENSIONS.get(word.lower())
@@ -305,8 +323,16 @@ class Reader:
             if self.kinds[last] == "over" and self.kinds[last + 1] in {"word", "unit"}:
                 last += 2  # miles/hour
                 break
-        if self.kinds[last] in _GO_ON or self._is_cross(last):
+        if self.kinds[last] in GO_ON or self._is_cross(last):
             self.at = last
+
+    def _is_rate(self) -> bool:
+        """Whether a unit follows without a number, as in $12.50/hour."""
+        if self.kinds[self.at : self.at + 2] != ["over", "word"]:
+            return False
+        if _is_variable(self.tokens[self.at + 1].text):
+            raise Unreadable(self.at)
+        return True
 
     def _operator(self, kinds: set[str]) -> bool:
         """Whether an operator of these kinds follows, with something to its right."""
@@ -320,13 +346,13 @@ class Reader:
         return True
 
     def _starts(self, at: int) -> bool:
-        return self.kinds[at] in _STARTS or self.kinds[at] == "minus"
+        return self.kinds[at] in STARTS or self.kinds[at] == "minus"
 
     def _is_cross(self, at: int | None = None) -> bool:
         """Whether the letter x stands for a multiplication here."""
         at = self.at if at is None else at
         letter = self.kinds[at] == "word" and self.tokens[at].text in {"x", "X"}
-        return letter and self._starts(at + 1)
+        return letter and self.kinds[at + 1] in STARTS  # 4x - 31 has a variable
 
     def _is_share(self, value: Value) -> bool:
         """Whether «of» follows a share, as in 20% of 50 or 1/2 of the 10; passes over it."""
@@ -336,21 +362,14 @@ class Reader:
         if self.kinds[at] == "word" and self.tokens[at].text.lower() in ARTICLES:
             at += 1
         share = value.percent or (value.places is None and 0 < value.ratio[0] < value.ratio[1])
-        if not (share and self.kinds[at] in _STARTS):
+        if not (share and self.kinds[at] in STARTS):
             return False
         self.at = at
         return True
 
 
-_STARTS = frozenset({"number", "money", "open", "frac", "root"})
-"""The kinds of tokens that an operand begins with."""
-
-_GO_ON = frozenset({"plus", "minus", "times", "over", "end", "close"})
-"""The kinds of tokens that may follow the words after a number of a calculation."""
-
-
 def _is_variable(word: str) -> bool:
-    return len(word) == 1 and word not in {"a", "A", "I"}
+    return (len(word) == 1 and word not in {"a", "A", "I"}) or "_" in word
 
 
 def _mixed(a: Value, b: Value) -> bool:

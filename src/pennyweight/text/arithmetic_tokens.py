@@ -14,7 +14,7 @@ _TOKENS = re.compile(
     | (?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?(?!,?\d)|(?<![\d.])\.\d+)
     | (?P<badnumber>\d[\d,.]*)
     | (?P<equals>=(?!=))
-    | (?P<money>\\?[$€£¥₹])
+    | (?P<money>\\?[$€£¥₹¢])
     | (?P<percent>\\?%|percent\b)
     | (?P<power>\^|\*\*)
     | (?P<times>[*×·⋅∗]|\\times|\\cdot|(?:times|multiplied[ ]by)\b)
@@ -25,7 +25,7 @@ _TOKENS = re.compile(
     | (?P<frac>\\[dt]?frac(?![a-z]))
     | (?P<open>[(\[{]) | (?P<close>[)\]}])
     | (?P<square>[²³])
-    | (?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*)
+    | (?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*(?:_\{?\w+\}?)?)
     | (?P<stop>.)
     """,
     re.VERBOSE,
@@ -72,6 +72,15 @@ DIMENSIONS = {
     for unit in [names.partition("/")[0]]
     for word in [unit, unit + "s", names.partition("/")[2] or unit]
 }
+
+UNIT_LETTERS = frozenset("mghslLVWNJ")
+"""Letters that are units after a space, as in 20 m."""
+
+STARTS = frozenset({"number", "money", "open", "frac", "root"})
+"""The kinds of tokens that an operand begins with."""
+
+GO_ON = frozenset({"plus", "minus", "times", "over", "end", "close"})
+"""The kinds of tokens that may follow the words after a number of a calculation."""
 
 
 class Token(NamedTuple):
