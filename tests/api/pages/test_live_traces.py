@@ -50,7 +50,8 @@ def test_a_span_after_the_end_completes_its_attempt_once(store: Store) -> None:
     assert sent(inbox, span("02", "01", CHAT)) == 1
     (frame,) = store.records("live")
     assert frame["prompt_tokens"].to_list() == [10]
-    assert [sent(inbox, again) for again in (span("01", "", AGENT), span("02", "01", CHAT))] == [0, 0]
+    again = (span("01", "", AGENT), span("02", "01", CHAT))
+    assert [sent(inbox, one) for one in again] == [0, 0]
     assert store.runs()[0].attempts == 1
 
 
