@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Iterable, Sequence
 
 from pennyweight import measures as _measures  # noqa: F401
 from pennyweight import metrics as _metrics  # noqa: F401
-from pennyweight.define import MEASURES, METRICS, Metric, load_installed, metric_named
+from pennyweight.define import MEASURES, METRICS, Declaration, Metric, load_installed, metric_named
 from pennyweight.metrics.scores import FAMILY, declare_scores
 from pennyweight.record import COLUMNS
 
@@ -18,6 +20,7 @@ __all__ = [
     "columns_behind",
     "declare_scores",
     "metric_named",
+    "own_mark",
     "standard",
 ]
 
@@ -62,6 +65,24 @@ def chosen(names: list[str] | None, scores: Sequence[str] = ()) -> list[Metric]:
 def standard() -> list[str]:
     """Return the names of the metrics that any records have, which are all but those of scores."""
     return [name for name, metric in METRICS.items() if metric.family != FAMILY]
+
+
+def own_mark() -> str:
+    """Return a hash of the user's metrics and measures that are loaded; empty without any.
+
+    >>> own_mark()
+    ''
+    """
+    declared: list[Declaration] = [*MEASURES.values(), *METRICS.values()]
+    own = [(one.name, _source(one)) for one in declared if one.is_users]
+    return hashlib.blake2b(repr(own).encode(), digest_size=8).hexdigest() if own else ""
+
+
+def _source(declared: Declaration) -> str:
+    try:
+        return inspect.getsource(declared.function)
+    except OSError:  # it was typed in
+        return ""
 
 
 def columns_behind(names: Iterable[str]) -> list[str]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Better = Literal["higher", "lower"]
 Over = Literal["scored", "all", "tasks"]
 
+STORED = "scores"
+"""The family of measures and metrics that stand for what a run stores about each record."""
 _PARTS = inspect.Parameter.VAR_KEYWORD
 
 
@@ -49,6 +51,12 @@ class Declaration:
     def __call__(self, *args: pl.Expr, **options: Any) -> pl.Expr:
         """Call the function with expressions."""
         return self.function(*args, **options)
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is code of a user or of another package."""
+        package = self.function.__module__.partition(".")[0]
+        return package != "pennyweight" and self.family != STORED
 
     def own(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return this declaration's options: the given values, else their defaults."""
@@ -222,7 +230,8 @@ def load_installed(group: str) -> None:
 def metric_named(name: str) -> Metric:
     """Return a metric by its name."""
     if name not in METRICS:
-        raise UsageError(unknown("Metric", name, METRICS, "'pennyweight metrics' lists them all."))
+        hint = "'pennyweight metrics' lists them all; --scorers FILE.py adds your own."
+        raise UsageError(unknown("Metric", name, METRICS, hint))
     return METRICS[name]
 
 
@@ -379,6 +388,8 @@ def _read(function: Callable[..., pl.Expr], unit: str, spec: str) -> dict[str, A
 
 def _register(where: dict[str, D], declaration: D) -> D:
     known = where.get(declaration.name)
+    if known and known.family == STORED:  # its values were read before its code was loaded
+        known = None
     if known and known.function.__module__ != declaration.function.__module__:
         _refuse(declaration.function, f"Another {type(declaration).__name__.lower()} has its name.")
     where[declaration.name] = declaration

@@ -1,11 +1,13 @@
 """Scorers are found beside the suite, by name, or in installed packages."""
 
+import json
 from importlib import metadata
 
 import pytest
 
 from pennyweight.errors import UsageError
 from pennyweight.scorers.loader import find_scorers
+from web.serving import command
 
 FILE = "from pennyweight import scorer\n\n\n@scorer\ndef words(response):\n    return %s\n"
 
@@ -67,3 +69,87 @@ def test_installed_packages_offer_scorers(tmp_path, monkeypatch):
     for name in ("seven", "words"):
         (found,) = find_scorers([name])
         assert found.score({"response": "x"}) == {"words": 7.0}
+
+
+RULES = '''
+import polars as pl
+
+from pennyweight import CheckResult, check, measure, metric, scorer
+
+
+@scorer(better="lower")
+def words(response):
+    return len(response.split())
+
+
+@measure(unit="characters")
+def reply_chars(response: pl.Expr) -> pl.Expr:
+    """How many characters the reply has."""
+    return response.str.len_chars()
+
+
+@metric(formula="max reply_chars", unit="characters", range=(0, None), better="lower")
+def longest_reply(reply_chars: pl.Expr, *, most: int = 100) -> pl.Expr:
+    """The longest reply."""
+    return reply_chars.max().clip(upper_bound=most)
+
+
+@check()
+def shouts(attempt) -> CheckResult:
+    """Whether the reply is in capitals.
+
+    >>> shouts("HELLO").holds
+    True
+    """
+    return CheckResult(attempt.text.isupper(), "by its case")
+'''
+SUITE = """
+suite: own
+scorers: [rules.py]
+tasks:
+  - {id: a, input: "Hello there", expected_behaviors: [shouts]}
+  - {id: b, input: "HELLO", expected_behaviors: [shouts], must_not: [not_shouts]}
+subjects: ["python:builtins:str"]
+"""
+POLICY = """
+gates:
+  - {metric: longest_reply, threshold: "<= 11"}
+  - {metric: reply_chars, threshold: "<= 100"}
+"""
+
+
+def test_what_a_file_beside_a_suite_declares_is_in_every_command(tmp_path):
+    for name, text in (("rules.py", RULES), ("suite.yaml", SUITE), ("policy.yaml", POLICY)):
+        tmp_path.joinpath(name).write_text(text)
+    gate = ("gate", "latest", "--policy", "policy.yaml")
+    own = ("--scorers", "rules.py")
+
+    def metrics(*arguments):
+        done = command(*arguments, "--format", "json", folder=tmp_path)
+        return json.loads(done.stdout)["groups"][0]["metrics"]
+
+    ran = metrics("run", "suite.yaml")
+    values = ("longest_reply", "reply_chars", "words", "pass_rate")
+    assert [ran[name] for name in values] == [11.0, 8.0, 1.5, 0.5]
+    assert metrics("score", "latest", *own, "--set", "most=7")["longest_reply"] == 7.0
+    refused = command(*gate, folder=tmp_path, check=False)
+    assert "--scorers FILE.py adds your own" in refused.stderr
+    assert "longest_reply" in command(*gate, *own, folder=tmp_path).stdout
+    command("report", "latest", *own, "-o", "report.md", folder=tmp_path)
+    assert "longest" in tmp_path.joinpath("report.md").read_text()
+    command("export", "latest", "-o", "old.jsonl", folder=tmp_path)
+    compared = ("compare", "old.jsonl", "latest", *own, "--metric", "longest_reply,words")
+    sides = json.loads(command(*compared, "--format", "json", folder=tmp_path).stdout)["sides"]
+    assert [side["metrics"]["longest_reply"] for side in sides] == [11.0, 11.0]
+    both = command(*gate, *own, "--baseline", "old.jsonl", folder=tmp_path)
+    assert both.returncode == 0
+
+    tmp_path.joinpath("rules.py").unlink()  # what the run stored needs no code
+    stored = metrics("score", "latest")
+    assert "longest_reply" not in stored
+    assert [stored[name] for name in values[1:]] == [8.0, 1.5, 0.5]
+    shown = command("show", "latest", "a", folder=tmp_path).stdout
+    assert "✗ expected: shouts" in shown
+    assert "by its case" in shown
+    loaded = command("report", "latest", *own, folder=tmp_path, check=False)
+    assert (loaded.returncode, "no such file" in loaded.stderr) == (2, True)

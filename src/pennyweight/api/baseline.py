@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.api.score import scored
 from pennyweight.api.sources import Given, resolve, runs_of, unmixed
 from pennyweight.errors import InputError, unknown
 from pennyweight.gates.baseline import (
@@ -21,10 +22,12 @@ from pennyweight.gates.baseline import (
     save,
 )
 from pennyweight.gates.records import GateRecords, narrowed, one_side, read_records
+from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
+    from pennyweight.api.score import Scorers
     from pennyweight.store.store import Store
 
 __all__ = ["SetBaseline", "baseline_records", "baselines", "remove", "set_baseline"]
@@ -55,12 +58,13 @@ def baseline_records(
     side: Mapping[str, str] | None = None,
     run: str | None = None,
     store: str | Store | None = None,
+    scorers: Scorers = (),
 ) -> GateRecords:
     """Read what a gate compares with: a file, a baseline by its name, or a run.
 
     `where` picks records. Without it, they are of the subject and the tier that is decided on
     (`side`), where the baseline has several; but not of `run`, which would be compared with
-    itself.
+    itself. `scorers` score the records of a file or a run.
     """
     where = where or {}
     same_side = {} if where else side or {}
@@ -73,10 +77,11 @@ def baseline_records(
             raise InputError([f"The baseline {baseline.name} has no such records."])
         one_side(chosen.frame)
         return chosen
-    sources = _source(baseline, store) if isinstance(baseline, str) else [baseline]
+    sources: list[Source] = _source(baseline, store) if isinstance(baseline, str) else [baseline]
     name = baseline if isinstance(baseline, str) else baseline.run.id
     if run is not None and any(source.run_id == run for source in sources):
         same_side = {}
+    sources, _ = scored(sources, scorers, ScoreRequest())
     return read_records(sources, metrics, options, where=where, same_side=same_side, name=name)
 
 

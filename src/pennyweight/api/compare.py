@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.api.score import rescored, rules
+from pennyweight.api.score import named_scorers, rescored, rules, scored
 from pennyweight.api.sources import Given, matched_anew, resolve
 from pennyweight.errors import UsageError
 from pennyweight.scoring import comparison
@@ -17,6 +17,7 @@ from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.pipeline import ScoreRequest
 
 if TYPE_CHECKING:
+    from pennyweight.api.score import Scorers
     from pennyweight.store.store import Store
 
 
@@ -36,6 +37,7 @@ def compare(
     prices: str | Path | None = None,
     answer: str | None = None,
     match: str | None = None,
+    scorers: Scorers = (),
     scorer: str | None = None,
     filter: str | None = None,  # noqa: A002
     store: str | Store | None = None,
@@ -50,13 +52,14 @@ def compare(
     `metrics` names metrics to report; those that are means are tested too. With a `margin` such as
     `"2%"`, each is also tested for being no worse by more than that, and for being equivalent
     within it: points for rates and scores, a share of the baseline's mean for costs and times.
-    `where` leaves out records with other values, as in `score`.
+    `where` leaves out records with other values, and `scorers` score them now, as in `score`.
 
     >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
     >>> (pair,) = compare(rows).pairs
     >>> pair.difference, pair.p, pair.method
     (1.0, 0.0078125, 'exact McNemar')
     """
+    scorers = named_scorers(scorers)
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
     found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
     sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
@@ -64,11 +67,12 @@ def compare(
     request = ScoreRequest(
         metrics, confidence, seed, map, skip_bad, progress, options, where=where or {}
     )
+    sources, failed = scored(sources, scorers, request)
     allowed = None if margin is None else _margin(margin)
     compared = comparison.compare(
         sources, request, columns, baseline, all_pairs=all_pairs, margin=allowed
     )
-    return replace(compared, unpriced=unpriced)
+    return replace(compared, unpriced=unpriced, score_errors=failed)
 
 
 def _margin(written: str | float) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.baseline import baseline_records
+from pennyweight.api.score import named_scorers, scored
 from pennyweight.api.sources import Given, open_store, resolve, runs_of, unmixed
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.gates.baseline import Baseline, described, is_baseline, names
@@ -20,11 +21,14 @@ from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.sides import joined, sides_of
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import SideVerdict, Verdict, VerdictEvidence
+from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.plan import early_stop_plan
 from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
+    from pennyweight.api.score import Scorers
+    from pennyweight.scorers.declaration import Scorer
     from pennyweight.store.store import Store, StoredRun
 
 MAX_SHOWN_ATTEMPTS = 200_000
@@ -44,6 +48,7 @@ def gate(
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     each: str | Sequence[str] = (),
+    scorers: Scorers = (),
     store: str | Store | None = None,
 ) -> Verdict:
     """Decide whether records are good enough: pass, fail or inconclusive.
@@ -52,15 +57,19 @@ def gate(
     one tier; `where` picks them. `baseline` names a file, a run, or a baseline that was set; its
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds. A run that was stopped early is tested by its plan.
+    `scorers` score the records now, also those of a baseline, as in `score`; their files may
+    declare metrics that the policy names.
 
     `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
     they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
     """
-    chosen = dict(where or {})
-    sources = _sources(source, chosen, store)  # before the policy, which may name their scores
-    loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
-    versus = _Versus(baseline, baseline_where, store)
+    chosen, scorers = dict(where or {}), named_scorers(scorers)
     reading: dict[str, Any] = {"map": map, "skip_bad": skip_bad}
+    request = ScoreRequest(**reading)
+    # Before the policy, which may name their scores:
+    sources, failed = scored(_sources(source, chosen, store), scorers, request)
+    loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
+    versus = _Versus(baseline, baseline_where, store, scorers, failed)
     columns = [each] if isinstance(each, str) else list(each)
     if not columns:
         return _decided(sources, loaded, chosen, versus, reading)
@@ -84,6 +93,10 @@ class _Versus:
     baseline: str | Baseline | RunSource | GateRecords | None
     where: Mapping[str, str] | None
     store: str | Store | None
+    scorers: tuple[Scorer, ...] = ()
+    """They score the records of both."""
+    failed: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed on the records that are decided on."""
 
 
 def _decided(
@@ -105,6 +118,7 @@ def _decided(
         before = baseline_records(
             before, metrics, loaded.options, where=versus.where, side=where,
             run=run.run.id if run else None, store=run.store if run else versus.store,
+            scorers=versus.scorers,
         )  # fmt: skip
     evidence = VerdictEvidence(
         run=run.run.id if run else None,
@@ -114,6 +128,7 @@ def _decided(
         left_out=records.left_out,
         baseline_planned=before.planned if before else None,
         baseline_missing=before.remaining if before else 0,
+        score_errors=versus.failed,
     )
     return replace(decide(loaded, records, before, plan, sides), evidence=evidence)
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.measured_records import SIDE_COLUMNS
-from pennyweight.api.score import rescored
+from pennyweight.api.score import named_scorers, rescored, scored
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.render import files
@@ -23,6 +23,9 @@ from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.sources.source import Source
 from pennyweight.store.store import Store
 from pennyweight.suite.narrowing import part_words
+
+if TYPE_CHECKING:
+    from pennyweight.api.score import Scorers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ def report(
     baseline_where: Mapping[str, str] | None = None,
     version: str | None = None,
     title: str | None = None,
+    scorers: Scorers = (),
     confidence: float = 0.95,
     store: str | Store | None = None,
 ) -> Report:
@@ -53,20 +57,23 @@ def report(
     `by` names the columns whose values stand side by side (default: runs, subjects and tiers).
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
     `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
-    records, as in `score`.
+    records, and `scorers` score them now, as in `score`.
     """
+    scorers = named_scorers(scorers)
     if not policy and (baseline or baseline_where or version):
         raise UsageError("--baseline, --baseline-where and --version require --policy.")
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    sources, _ = rescored(resolve(source, store), [*columns, *(where or ())])
+    resolved, _ = rescored(resolve(source, store), [*columns, *(where or ())])
+    sources, failed = scored(resolved, scorers, ScoreRequest())
     digested = digest(sources, confidence=confidence, by=columns, where=where)
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
+    versus |= {"scorers": scorers}
     if policy:
         loaded = read_policy(policy, version)
         sides = _told_apart(sources, where or {}) if columns else _groups(digested)
         for side in _sides(sides, where or {}):
-            verdict = gate(sources, loaded, where=side, store=store, **versus)
+            verdict = gate(resolved, loaded, where=side, store=store, **versus)
             verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]
@@ -80,6 +87,7 @@ def report(
         " ".join([*dict.fromkeys(s.origin or s.name for s in sources), *chosen]),
         verdicts,
         [words for r in runs if (words := part_words(r.run.settings))],
+        failed,
     )
     if output is not None:
         write(found, Path(output))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pennyweight.api.sources import Given, is_matched_anew, matched_anew, resolve, runs_of
-from pennyweight.catalogue import MEASURES, METRICS
+from pennyweight.catalogue import MEASURES, METRICS, declare_scores
 from pennyweight.errors import UsageError
 from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
@@ -26,6 +26,7 @@ from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
+    from pennyweight.scorers.declaration import Scorer
     from pennyweight.scorers.loader import Named
     from pennyweight.scoring.comparison import Comparison
     from pennyweight.store.store import Store
@@ -95,7 +96,8 @@ def score(
     `where` leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `scorers`
-    are functions, names or files (`scorers.py`) that score the records now. `answer`
+    are functions, names or files (`scorers.py`) that score the records now; their files may also
+    declare metrics and measures. `answer`
     and `match` are rules such as `last_number` and `numeric=0.01`, in place of those of a run's
     suite, or of the verdict in another tool's log; `scorer` and `filter` choose among the scores of
     such a log. With `weight="tasks"`, means count each task once, however often it was attempted.
@@ -105,6 +107,7 @@ def score(
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
     """
+    scorers = named_scorers(scorers)
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
     sources, unpriced = rescored(found, [*by, *(where or ())], prices=prices, checks=checks)
@@ -250,21 +253,37 @@ def scored(
 
     Also return how often each scorer failed, and with which error first.
     """
-    named = [scorers] if isinstance(scorers, str | Path) or callable(scorers) else list(scorers)
+    named = named_scorers(scorers)
     suite = runs_of(sources)[0].checks if checks is not None else None
-    if not named and not (suite and suite.scorers):
+    own = suite.scorers if suite else ()
+    if not named and not own:
         return sources, {}
     from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
     from pennyweight.stored_runs.scores import scored_now  # noqa: PLC0415
 
-    for one in find_scorers(named):
+    found, errors = scored_now(sources, find_scorers([*own, *named]), request)
+    declare_scores(column for source in found for column in source.score_columns())
+    return found, errors
+
+
+def named_scorers(scorers: Scorers) -> tuple[Scorer, ...]:
+    """Find the scorers that a person names, and load the metrics and checks in their files.
+
+    It is called before anything names a metric.
+    """
+    named = [scorers] if isinstance(scorers, str | Path) or callable(scorers) else list(scorers)
+    if not named:
+        return ()
+    from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
+
+    found = find_scorers(named)
+    for one in found:
         if one.question:
             raise UsageError(
                 f"{one.name} asks a judge, which only a run does: add it to 'scorers:' of its "
                 "suite, then 'pennyweight run --resume RUN'."
             )
-    own = suite.scorers if suite else ()
-    return scored_now(sources, find_scorers([*own, *named]), request)
+    return found
 
 
 def doubtful(sources: Sequence[Source], map: Mapping[str, str]) -> Iterator[str]:  # noqa: A002

@@ -19,6 +19,7 @@ from pennyweight.models.gguf import KNOWN
 from pennyweight.models.providers import PROVIDERS
 from pennyweight.schema.user_code import functions_forbidden
 from pennyweight.suite.loader import load_suite
+from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.values import Agent, LoadedSuite, Subject, Task
 
 FORBIDDEN_KEYS = {
@@ -31,7 +32,9 @@ UNCHECKED_KEYS = {"tasks", "settings", "tools", "response_format", "prices"}
 INSTEAD = "put the suite on the server's disk and pass its folder: pennyweight serve FOLDER."
 
 
-def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -> LoadedSuite:
+def open_upload(
+    path: Path, tree: Mapping[str, Any], text: str, narrowing: Narrowing, *, data: bool
+) -> LoadedSuite:
     """Read an uploaded suite; `data` says that it was made here for a data set next to it."""
     refuse(tree)
     if not data and not isinstance(tree.get("tasks"), list):
@@ -40,7 +43,7 @@ def open_upload(path: Path, tree: Mapping[str, Any], text: str, *, data: bool) -
             "instead of the suite."
         )
     with functions_forbidden():
-        suite = load_suite(path, text, _problem)
+        suite = load_suite(path, text, _problem, narrowing=narrowing)
     for task in suite.tasks:
         if task.work or next(_uses_of_checks(task), None):
             raise UsageError(f"{task.id}: an uploaded task must not run commands or code.")

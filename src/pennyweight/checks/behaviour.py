@@ -87,8 +87,10 @@ class Behaviour:
         What must not be found (it is `forbidden`, or has `not_`) is also looked for in thoughts.
         A check that raises an exception decides nothing, and its result is marked as an error.
         """
-        if self.problem:
-            return CheckResult(None, f"{self.key}: {self.problem}", error=True)
+        if self.problem:  # of a check of the user, results are stored that need no code
+            undecided = CheckResult(None, f"{self.key}: {self.problem}", error=True)
+            found = given.get(self.mark, undecided)
+            return found.negated() if self.key.startswith(NOT) else found
         negated = self.key not in CHECKS
         if self.check.by == "record":
             found = self.run(attempt)
@@ -220,7 +222,8 @@ def stored_behaviour(given: Any) -> Behaviour:
         table = given if isinstance(given, Mapping) else {}
         keys = [str(k) for k in table if k not in _OWN] or ["?"]
         name = str(table.get("name") or keys[0])
-        return Behaviour(name, keys[0], table.get(keys[0]), problem=str(error))
+        of = str(table.get("of", "response"))
+        return Behaviour(name, keys[0], table.get(keys[0]), of, str(error))
 
 
 _LIST = f"Known checks: {', '.join(CHECKS)}; each also with {NOT} before it."

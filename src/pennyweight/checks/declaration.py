@@ -8,6 +8,7 @@ example, is the reference page. Reading suites and the JSON schema follow from t
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pennyweight.checks import parameters
 from pennyweight.checks.attempt import AttemptView
+from pennyweight.define import points
 from pennyweight.errors import DeclarationError, UsageError
 from pennyweight.schema.kinds import Kind
 from pennyweight.schema.structs import Field, Struct
@@ -156,7 +158,8 @@ def check(
     """Declare a check.
 
     `one_of` names parameters of which exactly one is needed, `some_of` those of which at least
-    one is.
+    one is. A check that is neither of Pennyweight nor of an installed package is code of the user:
+    it runs while a run is carried out, and its results are stored.
     """
 
     def declare(function: Callable[..., CheckResult]) -> Check:
@@ -171,7 +174,7 @@ def check(
             function=function,
             struct=Struct(name, tuple(arguments.values()), either=some_of, exactly_one=one_of),
             arguments={field.name: argument for argument, field in arguments.items()},
-            by=by,
+            by="code" if by == "record" and _is_users(function) else by,
             of_text=of_text,
             family=function.__module__.rpartition(".")[2],
             summary=summary,
@@ -185,6 +188,13 @@ def check(
         return declared
 
     return declare
+
+
+def _is_users(function: Callable[..., Any]) -> bool:
+    """Whether other processes may lack the code of a function: it is in no installed package."""
+    package = function.__module__.partition(".")[0]
+    installed = {re.split(r"[.:]", point.value)[0] for point in points("pennyweight.checks")}
+    return package not in {"pennyweight", *installed}
 
 
 _NAMES = {**vars(parameters), "AttemptView": AttemptView}

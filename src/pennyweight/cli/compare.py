@@ -6,7 +6,12 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.notes import note_reading, note_sources, note_unfinished
+from pennyweight.cli.notes import (
+    note_reading,
+    note_score_errors,
+    note_sources,
+    note_unfinished,
+)
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import UsageError
 
@@ -71,3 +76,4 @@ def command(
     click.echo(text, nl=False)
     note_sources(resolved, options["map"])
     note_unfinished(resolved)
+    note_score_errors(compared.score_errors)

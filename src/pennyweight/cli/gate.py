@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pennyweight.cli.notes import note_sources
+from pennyweight.cli.notes import note_score_errors, note_sources
 from pennyweight.cli.options import (
     FILE,
     baseline_options,
@@ -17,6 +17,7 @@ from pennyweight.cli.options import (
     map_option,
     names_option,
     option,
+    scorers_option,
     skip_bad_option,
     store_option,
 )
@@ -47,6 +48,7 @@ Examples:
 @option("--ratchet", "Raise the thresholds that passed, in the policy's file.", is_flag=True)
 @option("--margin", "How far below the value --ratchet stays.", "SHARE", default="1%")
 @map_option
+@scorers_option
 @log_options
 @skip_bad_option
 @store_option
@@ -90,7 +92,8 @@ def command(
 
 def note_evidence(verdict: Verdict, baseline: str | None) -> None:
     """Print which records the verdict leaves out, and whether the baseline is incomplete."""
-    about = verdict.evidence
+    about = (verdict.sides[0].verdict if verdict.sides else verdict).evidence
+    note_score_errors(about.score_errors)
     if about.left_out:
         were = "1 bad record was" if about.left_out == 1 else f"{about.left_out:,} bad records were"
         click.echo(f"{were} left out and not decided on.", err=True)

@@ -51,6 +51,15 @@ def note_reading(result: Scores | Comparison, prices: str | None) -> None:
         click.echo(f"Not used: {names}{more}. Read one with --map COLUMN=THEIRS.", err=True)
 
 
+def note_score_errors(errors: Mapping[str, tuple[int, str]]) -> None:
+    """Print how often each scorer failed."""
+    if errors:
+        from pennyweight.render.scores import score_error_lines
+
+        for line in score_error_lines(errors):
+            click.echo(line, err=True)
+
+
 def note_sources(sources: Iterable[Source], map: Mapping[str, str] | None = None) -> None:
     """Print what people should know about records: logs whose numbers differ, doubtful columns."""
     from pennyweight.api.score import doubtful

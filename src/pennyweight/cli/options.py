@@ -93,6 +93,10 @@ where_option = pairs_option(
     "--where", "Use only records with this value in a column or measure.", "COLUMN=VALUE"
 )
 
+scorers_option = names_option(
+    "--scorers", "Score the records now. FILE.py has your scorers, metrics and measures.", "FILES"
+)
+
 skip_bad_option = option("--skip-bad", "Leave out bad records, and count them.", is_flag=True)
 
 WEIGHTS = ("records", "tasks")
@@ -110,6 +114,7 @@ SCORING = (
     option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
     map_option,
     where_option,
+    scorers_option,
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
     option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),
@@ -155,6 +160,7 @@ def baseline_options(command: Command) -> Command:
 
 
 def scoring_options(
+    scorers: Sequence[str],
     set: Sequence[str],
     positive: str | None,
     k: int | None,
@@ -162,7 +168,10 @@ def scoring_options(
     **keywords: Any,
 ) -> dict[str, Any]:
     """Return the keywords that `score` and `compare` take for the values of `record_options`."""
-    options = keywords | settings(set)
+    from pennyweight.api.score import named_scorers
+
+    own = named_scorers(scorers)  # their files may declare metrics, which have settings
+    options = keywords | {"scorers": own} | settings(set)
     options |= {n: v for n, v in (("positive", positive), ("k", k)) if v is not None}
     if weighted := [w for w in weight if w not in WEIGHTS]:
         options["weights"] = numbers("--weight", weighted)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.notes import note_sources
+from pennyweight.cli.notes import note_score_errors, note_sources
 from pennyweight.cli.options import (
     FILE,
     baseline_options,
@@ -15,6 +15,7 @@ from pennyweight.cli.options import (
     log_options,
     names_option,
     option,
+    scorers_option,
     store_option,
 )
 
@@ -36,6 +37,7 @@ Examples:
 @option("--policy", "Decide this policy, as 'pennyweight gate' does.", "FILE", multiple=True)
 @baseline_options
 @click.option("--title", help="Title of the report (default: the suite or the file).")
+@scorers_option
 @confidence_option
 @log_options
 @store_option
@@ -59,6 +61,7 @@ def command(
     resolved = resolve(sources or ("latest",), options["store"], **logs)
     made = report(resolved, **options)
     note_sources(resolved)
+    note_score_errors(made.score_errors)
     written = write(made, output, charts=charts, tables=tables)
     click.echo(f"Wrote {output} ({output.stat().st_size / 1e3:,.0f} kB).", err=True)
     if charts:

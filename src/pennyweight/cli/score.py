@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from pennyweight.api import ALIASES
-from pennyweight.cli.notes import note_reading, note_sources, note_unanswered, note_unfinished
+from pennyweight.cli.notes import (
+    note_reading,
+    note_score_errors,
+    note_sources,
+    note_unanswered,
+    note_unfinished,
+)
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import InputError
 
@@ -37,7 +43,6 @@ Other column names that are recognized: {KNOWN_NAMES}.
 )
 @record_options
 @option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
-@names_option("--scorers", "Score the records now by these scorers; FILE.py has your own.")
 @option("--per-task", "Also write each record with its measures to FILE.", "FILE")
 def command(
     sources: tuple[str, ...],
@@ -47,7 +52,6 @@ def command(
     sort: str | None,
     estimand: str,
     checks: str | None,
-    scorers: list[str],
     per_task: str | None,
     store: str | None,
     format: str,
@@ -62,14 +66,14 @@ def command(
     """
     from pennyweight.api.score import score
     from pennyweight.api.sources import resolve
-    from pennyweight.render.scores import render, score_error_lines
+    from pennyweight.render.scores import render
 
     options = scoring_options(**scoring)
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources, store, **logs)
     if sort and metric:
         metric = [*metric, sort]
-    files: dict[str, Any] = {"per_task": per_task, "checks": checks, "scorers": scorers}
+    files: dict[str, Any] = {"per_task": per_task, "checks": checks}
     scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
@@ -81,7 +85,6 @@ def command(
     note_unfinished(resolved)
     if "accuracy" in scores.groups[0].estimates:
         note_unanswered(resolved, options["answer"])
-    for line in score_error_lines(scores.score_errors):
-        click.echo(line, err=True)
+    note_score_errors(scores.score_errors)
     if per_task:
         click.echo(f"Wrote every record with its measures to {per_task}.", err=True)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from pennyweight.cli.options import option, store_option
+from pennyweight.cli.options import names_option, option, store_option
 from pennyweight.errors import UsageError
 
 MAX_HEAD_BYTES = 262_144
@@ -29,6 +29,7 @@ OPENED = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 @option("--host", "Address to bind. A non-loopback address requires a token.", default="127.0.0.1")
 @option("--allow-host", "Another host name that the server answers to.", "NAME", multiple=True)
 @click.option("--no-token", is_flag=True, help="Let everyone on this machine use the page.")
+@names_option("--scorers", "Show the metrics and measures that FILE.py declares, too.", "FILES")
 @store_option
 def command(
     folders: tuple[Path, ...],
@@ -36,6 +37,7 @@ def command(
     host: str,
     allow_host: tuple[str, ...],
     no_token: bool,
+    scorers: list[str],
     store: str | None,
 ) -> None:
     """View, start and compare runs in the browser.
@@ -64,7 +66,10 @@ def command(
     token = secrets.token_urlsafe(18) if access.open and not no_token else ""
     if token:
         access = Access.of(host, os.environ, token)
-    app = make_app(at, host=host, folders=folders or (Path(),), allow=allow_host, access=access)
+    app = make_app(
+        at, host=host, folders=folders or (Path(),), allow=allow_host, access=access,
+        scorers=scorers,
+    )  # fmt: skip
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
         timeout_graceful_shutdown=2, h11_max_incomplete_event_size=MAX_HEAD_BYTES,

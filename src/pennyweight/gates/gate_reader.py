@@ -51,10 +51,10 @@ class GateReader:
             return name
         if name not in METRICS:
             known = [*METRICS, *ALIASES, *self.composites, *others]
-            hint = "'pennyweight metrics' lists all metrics."
+            hint = "'pennyweight metrics' lists all metrics; --scorers FILE.py adds your own."
             self.problems.add(line, unknown("Key" if others else "Metric", name, known, hint))
             return None
-        if METRICS[name].range is None and METRICS[name].better is None:
+        if METRICS[name].unit == "letter":
             self.problems.add(line, f"{name} is not a number, so it cannot have a threshold.")
             return None
         return name

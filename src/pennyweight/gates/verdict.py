@@ -98,6 +98,8 @@ class VerdictEvidence:
     left_out: int = 0
     baseline_planned: int | None = None
     baseline_missing: int = 0
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed, and with which error first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,7 @@ def composite_median(composite_score: pl.Expr) -> pl.Expr:
 
 @metric(
     formula="A ≥ .95, B ≥ .85, C ≥ .75, D ≥ .65, else F",
+    unit="letter",
     spec="ProjectScylla, letter grade assignment",
 )
 def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) -> pl.Expr:

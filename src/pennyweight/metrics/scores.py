@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import polars as pl
 
-from pennyweight.define import MEASURES, METRICS, Better, Declaration, Measure, Metric
+from pennyweight.define import MEASURES, METRICS, STORED, Better, Declaration, Measure, Metric
 from pennyweight.errors import UsageError
 from pennyweight.record import BY_NAME, EXPORTED
 from pennyweight.stats.skewness import Range
 
-FAMILY = "scores"
+FAMILY = STORED
 COLUMN = "scores"
 """The column of the record that holds the scores by name, as JSON."""
 MAX_LABELS = 20
@@ -138,16 +138,21 @@ def _value(column: ScoreColumn) -> Any:
 def declare_scores(columns: Iterable[ScoreColumn]) -> list[str]:
     """Declare scores as measures and metrics; return the names of the metrics.
 
-    A name that belongs to something else, which only a foreign store can contain, is left out.
+    A measure of the user whose code is loaded stays as it is; stored values stand for it where it
+    is not. A name that belongs to something else, which only a foreign store can contain, is left
+    out.
     """
     names: list[str] = []
     for column in joined(columns):
-        if name_problem(column.name):
-            continue
-        MEASURES[column.name] = column.measure()
+        loaded = MEASURES.get(column.name)
+        if loaded is None or not loaded.is_users:
+            if name_problem(column.name):
+                continue
+            MEASURES[column.name] = column.measure()
         for metric in column.metrics():
-            METRICS[metric.name] = metric
-            names.append(metric.name)
+            if METRICS.get(metric.name, metric).family == FAMILY:
+                METRICS[metric.name] = metric
+                names.append(metric.name)
     return names
 
 

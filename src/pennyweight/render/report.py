@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,8 @@ class Report:
     """The verdict of a policy, for each side."""
     narrowed: Sequence[str] = ()
     """What part of its suite each narrowed run has, in words."""
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How often each scorer failed, and with which error first."""
 
 
 def html(report: Report) -> str:

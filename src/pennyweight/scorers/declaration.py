@@ -13,12 +13,13 @@ import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from pennyweight.define import Better
+from pennyweight.define import Better, Measure
 from pennyweight.errors import DeclarationError
 from pennyweight.metrics.scores import MAX_LABELS, ScoreColumn, ScoreKind, name_problem
 from pennyweight.scorers.questions import Question
@@ -185,9 +186,34 @@ def as_scorer(function: Callable[..., Any], **declared: Any) -> Scorer:
 
 
 def scorers_in(module: Any) -> Iterator[Scorer]:
-    """Yield the scorers that a module declares, in their order."""
-    found = (one for one in vars(module).values() if isinstance(one, Scorer))
-    yield from dict.fromkeys(found)
+    """Yield the scorers that a module declares, in their order.
+
+    Its measures are among them: a run stores their values, which then need no code to be read.
+    """
+    for one in dict.fromkeys(one for one in vars(module).values() if _is_declared(one)):
+        if isinstance(one, Scorer):
+            yield one
+        elif one.function.__module__ == module.__name__:
+            yield _measured(one)
+
+
+def _is_declared(one: Any) -> bool:
+    return isinstance(one, Scorer | Measure)
+
+
+def _measured(measure: Measure) -> Scorer:
+    """Return the scorer that gives a record the value of a measure, if that can be a score."""
+
+    @wraps(measure.function)
+    def value(**given: Any) -> Any:
+        found = given[measure.name]
+        try:
+            return _value(found)
+        except TypeError:
+            return {}
+
+    name, summary = measure.name, measure.summary
+    return Scorer(name, value, (name,), summary, unit=measure.unit, better=None)
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from pennyweight.catalogue import MEASURES
+from pennyweight.checks import Check
+from pennyweight.define import Declaration
 from pennyweight.errors import DeclarationError, UsageError, unknown
 from pennyweight.record import BY_NAME, EXPORTED
 from pennyweight.schema.audit import is_audited
@@ -59,8 +61,12 @@ def _in_file(path: Path) -> Sequence[Scorer]:
     if module is None:  # it is only read what the suite would use
         return ()
     scorers = list(scorers_in(module))
-    if not scorers:
-        raise UsageError(f"{path.name} has no scorer: write @scorer before a function.")
+    declared = vars(module).values()
+    if not scorers and not any(isinstance(one, Declaration | Check) for one in declared):
+        raise UsageError(
+            f"{path.name} has no scorer: write @scorer before a function, or @measure, @metric or "
+            "@check."
+        )
     return scorers
 
 

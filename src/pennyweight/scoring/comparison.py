@@ -82,6 +82,8 @@ class Comparison(Result):
     problems: tuple[str, ...] = field(default=(), repr=False)
     unused: tuple[str, ...] = field(default=(), repr=False)
     unpriced: tuple[str, ...] = ()
+    score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False)
+    """How often each scorer failed, and with which error first."""
     ranking: Ranking | None = None
     """The ranks of three or more sides."""
     common: CommonTasks | None = field(default=None, repr=False)

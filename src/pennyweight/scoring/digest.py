@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 8
+VERSION = 9
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""

@@ -90,10 +90,9 @@ def record_scores(store: Store, key: AttemptKey, request: str) -> list[StoredSco
         return [StoredScore(key, *row) for row in rows]
 
 
-def stored_scores(store: Store, run: str, scorers: Sequence[str]) -> Iterator[StoredScore]:
-    """Yield what these scorers gave the attempts of a run."""
-    query = select(*(SCORE.c[name] for name in (*KEY, *_REST)))
-    query = query.where(SCORE.c.run == run, SCORE.c.scorer.in_(scorers))
+def stored_scores(store: Store, run: str) -> Iterator[StoredScore]:
+    """Yield what scorers gave the attempts of a run."""
+    query = select(*(SCORE.c[name] for name in (*KEY, *_REST))).where(SCORE.c.run == run)
     with guarded(store.address), store.engine.connect() as connection:
         for row in connection.execute(query):
             yield StoredScore(AttemptKey(*row[:5]), *row[5:])

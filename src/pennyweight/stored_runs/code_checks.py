@@ -6,6 +6,7 @@ results: a store may be shared, so no code is ever run because of what is in it.
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def changed_at(behaviour: Behaviour) -> float:
     if behaviour.check.name == "python":
         name = str(value.get("function") if isinstance(value, dict) else value)
         files = [module_file(name.rpartition(":")[0], one) for one in (folder, Path.cwd())]
+    elif behaviour.check.name != "command":  # declared with @check
+        files = [Path(inspect.getsourcefile(behaviour.check.function) or "")]
     else:
         run = value.get("run") if isinstance(value, dict) else value
         words = run if isinstance(run, list) else re.split(r"[\s;|&<>()'\"]+", str(run))

@@ -113,15 +113,16 @@ def rescored_run(
 ) -> tuple[RunSource, ScoreTally]:
     """Return a run with scores that are computed now, and stored nowhere.
 
-    Scorers that ask judges keep what these gave to the same question.
+    Stored scores of other names stay. Scorers that ask judges keep what these gave to the same
+    question.
     """
     tally = ScoreTally(scorers)
     own = [one for one in scorers if not one.question]
-    judged = _judged(source, [one for one in scorers if one.question])
+    stored = _stored(source, scorers)
     rows: list[tuple[Any, ...]] = []
 
     def take(row: Mapping[str, Any]) -> None:
-        values = dict(judged.get((AttemptKey.of(row), row[REQUEST]), {}))
+        values = dict(stored.get((AttemptKey.of(row), row[REQUEST]), {}))
         for scorer in own:
             given = give(scorer, of_record(row, scorer))
             tally.add(scorer, given)
@@ -133,17 +134,19 @@ def rescored_run(
     names = [*KEY_IN_RUN, REQUEST, "scores"]
     types = {**dict.fromkeys(names, pl.String), "attempt": pl.Int64}
     frame = pl.DataFrame(rows, schema=types, orient="row")
-    return replace(source, scored=RunScores(frame, tuple(tally.columns()))), tally
+    columns = {one.name: one for one in (*source.score_columns(), *tally.columns())}
+    return replace(source, scored=RunScores(frame, tuple(columns.values()))), tally
 
 
-def _judged(
+def _stored(
     source: RunSource, scorers: Sequence[Scorer]
 ) -> dict[tuple[AttemptKey, str], dict[str, Value]]:
-    """Return the stored scores by judges of each attempt and request."""
+    """Return the stored scores of each attempt and request that are not computed now."""
     found: dict[tuple[AttemptKey, str], dict[str, Value]] = {}
-    marks = {one.name: one.mark for one in scorers}
-    for one in stored_scores(source.store, source.run.id, list(marks)):
-        if one.mark == marks[one.scorer]:
+    now = {one.name for one in scorers if not one.question}
+    marks = {one.name: one.mark for one in scorers if one.question}
+    for one in stored_scores(source.store, source.run.id):
+        if one.scorer not in now and marks.get(one.scorer, one.mark) == one.mark:
             found.setdefault((one.key, one.request), {}).update(json.loads(one.given))
     return found
 

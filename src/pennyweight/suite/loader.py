@@ -21,7 +21,7 @@ from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.implied import is_implied, open_document, with_rules
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.rubric import for_tasks, read_judging
-from pennyweight.suite.scorers import read_scorers
+from pennyweight.suite.scorers import check_scorers, read_scorers
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
 from pennyweight.suite.tiers import finish_tiers, resolve_tiers
@@ -166,11 +166,12 @@ class SuiteReader:
         }
         rules["answer"] = rules.get("answer", AnswerRule()).with_confidence(rules.get("confidence"))
         worker = WorkspaceReader(self.folder) if has_work(given) else None
+        named = given.get("scorers", [])
+        scorers = read_scorers(named, self)  # before the tasks, which may name its checks
         tasks = self._tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
-        named = given.get("scorers", [])
-        scorers = read_scorers(named, self, tasks, judged="judge" in given)
+        check_scorers(scorers, self, tasks, judged="judge" in given)
         judging = for_tasks(judging, tasks, scorers) if judging else None
         texts = self._texts(given, ())
         if worker:

@@ -13,20 +13,28 @@ if TYPE_CHECKING:
     from pennyweight.suite.loader import SuiteReader
 
 
-def read_scorers(
-    named: list[Any], reader: SuiteReader, tasks: tuple[Task, ...], *, judged: bool
-) -> tuple[Scorer, ...]:
-    """Find the scorers, and check that the columns they read exist, and the judge they ask."""
+def read_scorers(named: list[Any], reader: SuiteReader) -> tuple[Scorer, ...]:
+    """Find the scorers; their files may also declare measures, metrics and checks."""
     if not named:
         return ()
-    problems, line = reader.problems, reader.root.line_at("scorers")
-    from pennyweight.scorers.loader import find_scorers, unknown_input  # noqa: PLC0415
+    from pennyweight.scorers.loader import find_scorers  # noqa: PLC0415
 
     try:
-        found = find_scorers(named, reader.folder)
+        return find_scorers(named, reader.folder)
     except UsageError as error:
-        problems.add(line, f"scorers: {error}")
+        reader.problems.add(reader.root.line_at("scorers"), f"scorers: {error}")
         return ()
+
+
+def check_scorers(
+    found: tuple[Scorer, ...], reader: SuiteReader, tasks: tuple[Task, ...], *, judged: bool
+) -> None:
+    """Check that the columns that scorers read exist, and the judge that they ask."""
+    if not found:
+        return
+    from pennyweight.scorers.loader import unknown_input  # noqa: PLC0415
+
+    problems, line = reader.problems, reader.root.line_at("scorers")
     columns = {"context", *(name for task in tasks for name in task.extra)}
     for scorer in found if tasks else ():
         if wrong := unknown_input(scorer, columns):
@@ -34,7 +42,6 @@ def read_scorers(
     if asking := [one.name for one in found if one.question and not judged]:
         what = f"{', '.join(asking)}: a judge is asked, but the suite has none. Add 'judge:'."
         problems.add(line, f"scorers: {what}")
-    return found
 
 
 def confirmed_scorers(suite: LoadedSuite) -> tuple[Scorer, ...]:

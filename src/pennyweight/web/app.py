@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,15 @@ def make_app(
     folders: Iterable[Path] = (),
     allow: Iterable[str] = (),
     access: Access | None = None,
+    scorers: Sequence[str] = (),
 ) -> ASGIApp:
-    """Make the application for a store; by default the tokens are read from the environment."""
+    """Make the application for a store; by default the tokens are read from the environment.
+
+    `scorers` are files that declare metrics of the user's.
+    """
     access = access or Access.of(host, os.environ)
     uploads = Path(".pennyweight") if "://" in store.address else Path(store.address).parent
-    digests = DigestCache(store)
+    digests = DigestCache(store, scorers)
     site = Site(
         store,
         digests,

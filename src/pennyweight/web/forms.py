@@ -20,11 +20,12 @@ class RequestForm(BaseModel):
 
 
 class RunForm(RequestForm):
-    """A suite, and how to run it: subjects, tiers, attempts per task, a cost limit."""
+    """A suite, and how to run it: subjects, tiers, first tasks, attempts per task, a cost limit."""
 
     suite: Annotated[str, StringConstraints(max_length=80)]
     subjects: Annotated[list[Name], Field(max_length=100)] = []
     tiers: Annotated[list[Name], Field(max_length=100)] = []
+    limit: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     runs: Annotated[int, Field(ge=1, le=10_000)] | None = None
     usd: Annotated[float, Field(gt=0, le=1e9)] | None = None
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -66,9 +67,9 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
 
-    def start(self, path: Path, text: str) -> str:
-        """Start a new run of a suite; return its id."""
-        return self._start({"path": str(path), "text": text})
+    def start(self, path: Path, text: str, options: Mapping[str, Any]) -> str:
+        """Start a new run of a suite, narrowed or changed by keywords of `run`; return its id."""
+        return self._start({"path": str(path), "text": text, "options": dict(options)})
 
     def resume(self, run: str, trust: str = "") -> str:
         """Continue a run; `trust` is the mark of what its suite in the store may do."""

@@ -257,11 +257,12 @@ def plan(site: Here, form: forms.RunForm) -> forms.PlanAnswer:
 def start(site: Here, form: forms.RunForm) -> forms.StartedAnswer:
     """Start a run in a separate process; it continues when the page is closed."""
     preview = site.suites.preview(_choice(form), site.store.runs())
-    return forms.StartedAnswer(run=site.jobs.start(preview.path, preview.text))
+    return forms.StartedAnswer(run=site.jobs.start(preview.path, preview.text, preview.options))
 
 
 def _choice(form: forms.RunForm) -> SuiteChoice:
-    return SuiteChoice(form.suite, tuple(form.subjects), tuple(form.tiers), form.runs, form.usd)
+    sides = tuple(form.subjects), tuple(form.tiers)
+    return SuiteChoice(form.suite, *sides, form.limit, form.runs, form.usd)
 
 
 @api.post("/runs/{run}/stop", summary="Stop a run", status_code=202, tags=["new runs"])

@@ -1,4 +1,4 @@
-"""A run in a separate process: `pennyweight run` for a suite that a page may have changed."""
+"""A run in a separate process: `pennyweight run` with the options that a page offers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pennyweight.render.run_end import summary_sentences
 
 if TYPE_CHECKING:
     from pennyweight.store.store import StoredRun
+    from pennyweight.suite.narrowing import NarrowingOptions
 
 
 class Order(TypedDict, total=False):
@@ -25,6 +26,8 @@ class Order(TypedDict, total=False):
     """The mark of what a person lets the stored suite do."""
     path: str
     text: str
+    options: NarrowingOptions
+    """What the run changes in the suite."""
 
 
 def main() -> None:
@@ -66,7 +69,8 @@ def carry_out(order: Order, page: IO[str]) -> int:
     if resumed := order.get("run"):
         result = resume(resumed, store=store, watch=watch, as_stored=True)
     else:
-        result = run(order["path"], text=order["text"], store=store, watch=watch)
+        text, options = order["text"], order["options"]
+        result = run(order["path"], text=text, store=store, watch=watch, **options)
     for sentence in summary_sentences(result.ended, result.errors, result.judgings):
         print(sentence, file=sys.stderr)
     return result.exit_code

@@ -37,9 +37,13 @@ def test_a_suite_is_taken_as_its_file_says(path):
 
 
 def test_a_choice_narrows_the_suite(path):
-    chosen = read_tree(preview(path, SuiteChoice("id", tiers=("T0",), runs=3, usd=0.5)).text)
-    assert (chosen["tiers"], chosen["runs"], chosen["limits"]) == ({"T0": {}}, 3, {"usd": 0.5})
-    with pytest.raises(UsageError, match="Also choose T1"):
-        preview(path, SuiteChoice("id", tiers=("T2",)))
-    with pytest.raises(UsageError, match="no subject 'x'"):
+    choice = SuiteChoice("id", tiers=("T0",), limit=1, runs=3, usd=0.5)
+    found = preview(path, choice, plan=True)
+    assert found.text == SUITE
+    assert found.options == {"tiers": ["T0"], "limit": 1, "runs": 3, "set": {"limits.usd": 0.5}}
+    assert (found.plan["tiers_named"], found.plan["runs"]) == (["T0"], 3)
+    assert found.plan["narrowed"] == "only tier T0"
+    extended = preview(path, SuiteChoice("id", tiers=("T2",)), plan=True)
+    assert extended.plan["tiers_named"] == ["T2"]
+    with pytest.raises(UsageError, match="Subject 'x' is not known"):
         preview(path, SuiteChoice("id", subjects=("x",)))

@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,7 +20,8 @@ import polars as pl
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.headlines import pack, side_headlines
 from pennyweight.api.pages.task_grid import save_grids
-from pennyweight.catalogue import declare_scores
+from pennyweight.api.score import named_scorers
+from pennyweight.catalogue import declare_scores, own_mark
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.schema.typed_values import fits
 from pennyweight.scoring.digest import VERSION, GridDigest, RecordsDigest
@@ -48,6 +50,8 @@ PAUSE_FACTOR = 10
 class StoredDigest(RecordsDigest):
     """The digest of a run as it is stored; one of another form is computed again."""
 
+    own: str
+    """A hash of the user's metrics in it; empty without any."""
     categories: list[str]
     grids: list[GridDigest]
     statuses: dict[str, int]
@@ -77,6 +81,7 @@ def compute(
     found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
     found["grids"] = grids
     cache.analyze(store)
+    found["own"] = own_mark()
     found["categories"] = queries.distinct(store, run.id, "category")
     found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
     found["seconds"] = time.monotonic() - began
@@ -108,10 +113,15 @@ class CachedDigest:
 
 
 class DigestCache:
-    """Returns digests at once where they are stored, and computes the others one by one."""
+    """Returns digests at once where they are stored, and computes the others one by one.
 
-    def __init__(self, store: Store) -> None:
+    The metrics that the files `scorers` declare are computed too.
+    """
+
+    def __init__(self, store: Store, scorers: Sequence[str] = ()) -> None:
         self.store = store
+        self._scorers = [str(Path(one).resolve()) for one in scorers]
+        named_scorers(self._scorers)
         self._memory: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
         self._waiting: dict[str, StoredRun] = {}
         self._problems: dict[tuple[str, str], str] = {}
@@ -157,6 +167,8 @@ class DigestCache:
         with suppress(ValueError, RecursionError):
             data = json.loads(cache.digest(self.store, run) or "{}")
         if not fits(data, StoredDigest) or data["version"] != VERSION:
+            return None
+        if (own := own_mark()) and data["own"] != own:  # it lacks metrics that are loaded here
             return None
         with self._lock:
             self._memory[place] = data
@@ -225,6 +237,7 @@ class DigestCache:
 
     def _by_process(self, run: StoredRun) -> None:
         command = [sys.executable, "-m", "pennyweight.api.pages.digest_cache", run.id]
+        command += self._scorers
         environment = {**os.environ, "PENNYWEIGHT_STORE": self.store.address}
         self._process = subprocess.Popen(  # noqa: S603
             command,
@@ -258,8 +271,12 @@ class DigestCache:
 
 
 def main() -> None:
-    """Compute the digest of the named run, in the store that the environment names."""
+    """Compute the digest of the named run, in the store that the environment names.
+
+    Further arguments are files that declare metrics.
+    """
     store = Store()
+    named_scorers(sys.argv[2:])
     run = store.find(sys.argv[1])
     if run.status == "running" and hasattr(os, "nice"):  # leave the CPU to the run
         os.nice(10)

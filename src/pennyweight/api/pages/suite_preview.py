@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,19 +30,27 @@ _PROCESSES = threading.BoundedSemaphore(2)
 
 @dataclass(frozen=True, slots=True)
 class SuiteChoice:
-    """A suite as a person wants it run: fewer subjects or tiers, other attempts, a cost limit."""
+    """A suite as a person wants it run: only some of it, other attempts, a cost limit."""
 
     suite: str
     """The id of its file."""
     subjects: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
+    limit: int | None = None
+    """Only the first tasks."""
     runs: int | None = None
     usd: float | None = None
 
     @property
-    def changes(self) -> bool:
-        """Whether the suite is not run as its file says."""
-        return bool(self.subjects or self.tiers or self.runs or self.usd)
+    def options(self) -> dict[str, Any]:
+        """What differs from its file, as keywords of `run`, which stores them with the run."""
+        return {
+            **({"subjects": list(self.subjects)} if self.subjects else {}),
+            **({"tiers": list(self.tiers)} if self.tiers else {}),
+            **({"limit": self.limit} if self.limit else {}),
+            **({"runs": self.runs} if self.runs else {}),
+            **({"set": {"limits.usd": self.usd}} if self.usd else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,8 @@ class SuitePreview:
 
     path: Path
     text: str
+    options: dict[str, Any]
+    """What the run changes, as keywords of `run`."""
     plan: dict[str, Any] | None = None
 
 
@@ -67,20 +76,19 @@ def preview(
 
     Stricter rules hold for an `uploaded` suite; `data` says that a data set lies next to it.
     """
-    is_json = path.suffix.lower() == ".json"
+    from pennyweight.suite.narrowing import Narrowing  # noqa: PLC0415
+
     text = path.read_bytes().decode("utf-8-sig", "replace")
-    if choice.changes:
-        tree = _changed(read_tree(text, is_json=is_json), choice)
-        text = json.dumps(tree, ensure_ascii=False) if is_json else write_tree(tree)
+    narrowing = Narrowing.of(**choice.options)
     if uploaded:
         from pennyweight.api.suite_rules import open_upload  # noqa: PLC0415
 
-        suite = open_upload(path, read_tree(text), text, data=data)
+        suite = open_upload(path, read_tree(text), text, narrowing, data=data)
     else:
         from pennyweight.engine.execution import open_suite  # noqa: PLC0415
 
-        suite = open_suite(path, text)
-    return SuitePreview(path, text, _plan(suite) if plan else None)
+        suite = open_suite(path, text, (), narrowing)
+    return SuitePreview(path, text, choice.options, _plan(suite) if plan else None)
 
 
 def _plan(suite: LoadedSuite) -> dict[str, Any]:
@@ -125,25 +133,7 @@ def preview_in_process(
         raise UsageError("This suite cannot be read: it takes too much time or memory.") from None
     if "error" in answer:
         raise UsageError(answer["error"].replace(str(path.parent), "upload"))
-    return SuitePreview(path, answer["text"], answer["plan"])
-
-
-def _changed(tree: dict[str, Any], choice: SuiteChoice) -> dict[str, Any]:
-    """Narrow a suite to what was chosen."""
-    changed = dict(tree)
-    if choice.subjects:
-        given = tree.get("subjects")
-        known = {_subject(s): s for s in given} if isinstance(given, list) else {}
-        _check_known("subject", choice.subjects, known)
-        changed["subjects"] = [s for name, s in known.items() if name in choice.subjects]
-    if choice.tiers:
-        changed["tiers"] = _with_bases(tree.get("tiers") or {"T0": {}}, choice.tiers)
-    if choice.runs:
-        changed["runs"] = choice.runs
-    if choice.usd:
-        limits = tree.get("limits")
-        changed["limits"] = {**(limits if isinstance(limits, dict) else {}), "usd": choice.usd}
-    return changed
+    return SuitePreview(path, answer["text"], choice.options, answer["plan"])
 
 
 def read_tree(text: str, *, is_json: bool = False) -> dict[str, Any]:
@@ -177,33 +167,6 @@ def write_tree(tree: Any) -> str:
         TreeDumper.add_representer(kind, bare)
     TreeDumper.add_representer(str, text)
     return yaml.dump(tree, Dumper=TreeDumper, sort_keys=False, allow_unicode=True)
-
-
-def _subject(given: Any) -> str:
-    if isinstance(given, dict):
-        return str(given.get("name") or given.get("model"))
-    return str(given)
-
-
-def _check_known(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
-    names = list(known)
-    missing = [repr(name[:80]) for name in wanted if name not in names]
-    if missing:
-        raise UsageError(
-            f"This suite has no {what} {', '.join(missing)}; it has {', '.join(names)[:400]}."
-        )
-
-
-def _with_bases(tiers: Any, chosen: Iterable[str]) -> dict[str, Any]:
-    """Select tiers; a tier that extends another one requires it."""
-    given: dict[str, Any] = tiers if isinstance(tiers, dict) else {}
-    _check_known("tier", chosen, given)
-    wanted = set(chosen)
-    extended = (given[name] for name in wanted if isinstance(given[name], dict))
-    missing = {str(tier["extends"]) for tier in extended if "extends" in tier} - wanted
-    if missing:
-        raise UsageError(f"Also choose {', '.join(sorted(missing))}: another tier extends it.")
-    return {name: tier for name, tier in given.items() if name in wanted}
 
 
 def main() -> None:

@@ -25,7 +25,8 @@ if (form) {
       const on = inputs.filter((input) => input.checked).map((input) => input.value);
       if (on.length && on.length < inputs.length) body[name] = on;
     }
-    const { runs, usd } = form.elements;
+    const { limit, runs, usd } = form.elements;
+    if (limit.value) body.limit = Number(limit.value);
     if (runs.value) body.runs = Number(runs.value);
     if (usd.value) body.usd = Number(usd.value);
     return body;
@@ -34,7 +35,7 @@ if (form) {
   // Return why no plan can be requested.
   const nothing = () => {
     if (file.files.length) return "The chosen file is not uploaded yet.";
-    for (const name of ["runs", "usd"]) {
+    for (const name of ["limit", "runs", "usd"]) {
       const field = form.elements[name];
       if (!field.checkValidity()) return `${titleOf(field)}: ${field.validationMessage}`;
     }
@@ -73,6 +74,7 @@ if (form) {
       make("h2", "Plan"),
       make("p", `${many(plan.attempts, "attempt")}: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")} per task. ${cost}.`),
       rows,
+      ...(plan.narrowed ? [make("p", `The run will have ${plan.narrowed}. Its numbers are not those of the whole suite.`)] : []),
       ...plan.warnings.map((text) => make("p", text, "bad")),
     );
     const example = plan.plan[0]?.example || [];
@@ -134,7 +136,7 @@ if (form) {
     plan(true);
   });
   form.addEventListener("change", (event) => {
-    if (event.target.closest("[data-subjects], [data-tiers], [name=runs], [name=usd]")) plan(false);
+    if (event.target.closest("[data-subjects], [data-tiers], [name=limit], [name=runs], [name=usd]")) plan(false);
   });
 
   const SUITES = ["yaml", "yml"];
