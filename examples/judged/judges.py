@@ -52,3 +52,11 @@ def friendly(request):
     score = 5 if re.search(r"\b(gladly|please|sorry|thank|welcome)", request.text) else 2
     mark = {"evidence": "It has friendly words, or none.", "score": score}
     return json.dumps({"items": {"tone": mark}, "confidence": 0.8})
+
+
+def thorough(request):
+    """Prefer the longer of two replies."""
+    first, second = DATA.findall(request.text)[-2:]
+    score = 3 if len(first) == len(second) else 1 if len(first) > len(second) else 2
+    mark = {"evidence": "The longer one says more.", "score": score}
+    return json.dumps({"items": {"preference": mark}, "confidence": 0.8})

@@ -194,3 +194,72 @@ def test_what_is_judged_gives_no_instructions_and_no_verdict():
     assert "</data-1>" not in user.content
     with pytest.raises(UnreadableError):
         read(REPLY % "4", question_rubric(TONE), user.content, higher_is_better=False)
+
+
+PAIRS = """\
+suite: pairs
+subjects: [{name: me, model: "python:pairer:answer"}]
+judge: "python:pairer:judge"
+tiers: {T0: {}, T1: {system: longer}}
+tasks: [{id: a, input: x, target: xx}, {id: b, input: same, target: x}, {id: c, input: first}]
+scorers:
+  - longer: {prompt: "Which reply to {{ input }} is longer?", pairwise: true}
+  - than_target: {criteria: It is longer., pairwise: target}
+"""
+PAIRER = """\
+import json, re
+
+def answer(request):
+    system = request.messages[0].content
+    text = request.messages[-1].content
+    return text if text == "same" else text + "!" * (5 if system == "longer" else 1)
+
+def judge(request):
+    with open("asked.txt", "a") as log:
+        log.write("x")
+    rules, data = (message.content for message in request.messages[:2])
+    name = re.search(r"The question, (\\w+):", rules)[1]
+    parts = re.findall(r"<data-[0-9a-f]+>\\n(.*?)\\n</data-[0-9a-f]+>", data, re.DOTALL)
+    *_, first, second = parts
+    score = 3 if len(first) == len(second) else 1 if len(first) > len(second) else 2
+    if "first" in parts[0]:
+        score = 1
+    mark = {"evidence": "Their lengths decide it.", "score": str(score)}
+    return json.dumps({"items": {name: mark}, "confidence": "0.9"})
+"""
+
+
+def test_two_replies_are_compared_in_both_orders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("pairer.py").write_text(PAIRER)
+    tmp_path.joinpath("suite.yaml").write_text(PAIRS)
+    store = Store(str(tmp_path / "store.db"))
+    planned = facts(load_suite("suite.yaml"))["judging"]["scorers"]["judgments"]
+    assert planned == 3 * 2 + 6 * 2  # the plan does not look for missing targets
+    done = run("suite.yaml", store=store)
+    assert done.exit_code == 0
+    by_tier = score("latest", by="tier", store=store)
+    assert by_tier["T0"]["longer"].value is None  # the baseline is not compared with itself
+    longer = by_tier["T1"]["longer"]
+    # a is longer in both orders; b is equal; in c the judge always says the first, so it is a tie
+    assert (longer.value, longer.records) == (pytest.approx((1 + 0.5 + 0.5) / 3), 3)
+    assert by_tier["T0"]["than_target"].value == pytest.approx((0.5 + 1) / 2)
+    assert by_tier["T1"]["than_target"].value == 1
+    asked = len(tmp_path.joinpath("asked.txt").read_text())
+    assert asked == 3 * 2 + 4 * 2
+    judges = store.judgments(store.find("latest").id, {"judge"})["judge"].unique().sort().to_list()
+    assert judges[:2] == ["python:pairer:judge on longer", "python:pairer:judge on longer, swapped"]
+    resume(store=store, suite="suite.yaml")
+    assert len(tmp_path.joinpath("asked.txt").read_text()) == asked
+
+
+def test_a_comparison_needs_another_side(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("pairer.py").write_text(PAIRER)
+    alone = PAIRS.replace("tiers: {T0: {}, T1: {system: longer}}\n", "")
+    tmp_path.joinpath("suite.yaml").write_text(alone)
+    with pytest.raises(DocumentError, match="longer: there is one subject in one tier"):
+        load_suite("suite.yaml")
+    tmp_path.joinpath("suite.yaml").write_text(alone.replace("true", "{tier: T3}"))
+    with pytest.raises(DocumentError, match="Tier 'T3' is not known"):
+        load_suite("suite.yaml")

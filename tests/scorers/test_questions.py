@@ -35,7 +35,7 @@ def test_a_scale_or_labels():
         ({"prompt": " "}, "are texts"),
         ({"prompt": "?", "rubric": "5-1"}, "a scale such as 1-5"),
         ({"prompt": "?", "rubric": 5}, "a scale such as 1-5"),
-        ({"prompt": "?", "rubric": "1-5", "choice": ["a", "b"]}, "either 'rubric' or 'choice'"),
+        ({"prompt": "?", "rubric": "1-5", "choice": ["a", "b"]}, "one of 'rubric', 'choice'"),
         ({"prompt": "?", "choice": ["a", "a"]}, "2 to 20 labels"),
         ({"prompt": "?", "choice": [True, False]}, "quote yes, no"),
     ],

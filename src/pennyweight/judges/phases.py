@@ -79,7 +79,8 @@ def judge_phases(
             phase = replace(
                 Phase.scores(run.id, judging), kind=PhaseKind.SCORER, rubric=scorer.name
             )
-            yield phase, partial(ask_question, job, judging, scorer, suite.scorers)
+            for order in range(scorer.question.orders):
+                yield phase, partial(ask_question, job, judging, scorer, suite.scorers, order)
     questions = questions_of(suite)
     if count := sum(map(len, questions.values())):
         phase = Phase(PhaseKind.BEHAVIOURS, run.id, behaviours=count)

@@ -16,13 +16,14 @@ from pennyweight.engine.budget import Budget
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.resume import held
 from pennyweight.engine.workforce import recorded
-from pennyweight.judges.judge import JudgedAttempt
+from pennyweight.judges.judge import Judge, JudgedAttempt
 from pennyweight.judges.judging import JudgingJob, JudgingResult, JudgingSession
 from pennyweight.judges.prompt import END, fenced
 from pennyweight.models.model import Message
 from pennyweight.models.prices import Prices
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.scorers.declaration import Scorer, Value
+from pennyweight.scorers.pairing import Pairing, preference
 from pennyweight.scorers.questions import Question
 from pennyweight.scorers.records import GivenScores, of_record, scored_rows
 from pennyweight.scoring.consensus import consensus
@@ -35,6 +36,9 @@ from pennyweight.suite.values import Judging
 
 ABOUT = " on "
 """Stands between the name of a judge and that of a scorer, to keep these judgments apart."""
+_ORDERS = ("", ", swapped")
+"""How the names of judges end that are asked about two replies in either order."""
+REPLY = "response"
 _READ = {*KEY, "judge", "fingerprint", "status", "score", "confidence"}
 _UNCLEAR = "what is shown does not tell"
 _UNREAD = {
@@ -70,14 +74,19 @@ class QuestionedRecord:
     key: AttemptKey
     request: str
     """The fingerprint of the record."""
-    prompt: tuple[Message, ...]
+    prompts: tuple[tuple[Message, ...], ...]
+    """The prompt; of two replies, one for each order."""
 
 
 def ask_question(
-    job: JudgingJob, judging: Judging, scorer: Scorer, scorers: Sequence[Scorer]
+    job: JudgingJob, judging: Judging, scorer: Scorer, scorers: Sequence[Scorer], order: int = 0
 ) -> JudgingResult:
-    """Ask the question of a scorer about each record that has no answer yet."""
-    names = {s.name: f"{s.name}{ABOUT}{scorer.name}" for s in judging.judges}
+    """Ask the question of a scorer about each record that has no answer yet.
+
+    `order` says which of two replies comes first, if the question is about two.
+    """
+    suffix = f"{ABOUT}{scorer.name}{_ORDERS[order]}"
+    names = {s.name: f"{s.name}{suffix}" for s in judging.judges}
     judges = tuple(replace(s, name=names[s.name]) for s in judging.judges)
     known = {names[name]: job.prices[name] for name in names if name in job.prices}
     judging = replace(judging, judges=judges, more=(), rubric=question_rubric(scorer))
@@ -87,7 +96,7 @@ def ask_question(
         prices = Prices.with_models({**job.prices, **known}, own)
         session = _QuestionSession(
             job, judging, own, prices, budget, higher_is_better=False, scorer=scorer,
-            records=_questioned(job, scorer),
+            records=_questioned(job, scorer), order=order,
         )  # fmt: skip
         with held(job.store, job.run.id, session.lose):
             interrupted = asyncio.run(session.work())
@@ -101,16 +110,51 @@ def ask_question(
 
 def _questioned(job: JudgingJob, scorer: Scorer) -> list[QuestionedRecord]:
     """Return the records that have all that the question is about."""
-    found: list[QuestionedRecord] = []
+    found: dict[AttemptKey, tuple[str, dict[str, Any]]] = {}
 
     def take(row: Mapping[str, Any]) -> None:
         read = of_record(row, scorer)
         if all(value is not None for value in read.values()):
-            prompt = question_prompt(scorer, read)
-            found.append(QuestionedRecord(AttemptKey.of(row), row[REQUEST], prompt))
+            found[AttemptKey.of(row)] = row[REQUEST], read
 
     scored_rows([RunSource(job.run, job.store)], [scorer], take, ScoreRequest())
-    return found
+    assert scorer.question
+    if scorer.question.pair is None:
+        return [
+            QuestionedRecord(key, request, (question_prompt(scorer, read),))
+            for key, (request, read) in found.items()
+        ]
+    pair = scorer.question.pair.resolved(job.run.sides)
+    return [
+        QuestionedRecord(key, request, pair_prompts(scorer, read, other))
+        for key, (request, read) in found.items()
+        if pair and (other := _other_reply(pair, key, found)) is not None
+    ]
+
+
+def _other_reply(
+    pair: Pairing, key: AttemptKey, found: Mapping[AttemptKey, tuple[str, Mapping[str, Any]]]
+) -> Any:
+    """Return the reply that one is compared with; None if there is none."""
+    if pair.column:
+        return found[key][1][pair.column]
+    other = pair.other(key)
+    return found[other][1][REPLY] if other and other in found else None
+
+
+def pair_prompts(
+    scorer: Scorer, read: Mapping[str, Any], other: Any
+) -> tuple[tuple[Message, ...], ...]:
+    """Return the prompts about two replies: with the own one first, and with the other first."""
+    assert scorer.question
+    assert scorer.question.pair
+    replies = {REPLY, scorer.question.pair.column}
+    about = {name: value for name, value in read.items() if name not in replies}
+    orders = (read[REPLY], other), (other, read[REPLY])
+    return tuple(
+        question_prompt(scorer, {**about, "first reply": first, "second reply": second})
+        for first, second in orders
+    )
 
 
 @dataclass(slots=True)
@@ -119,11 +163,13 @@ class _QuestionSession(JudgingSession):
 
     scorer: Scorer = field(kw_only=True)
     records: list[QuestionedRecord] = field(kw_only=True)
+    order: int = field(kw_only=True)
 
     def attempts(self) -> Iterator[JudgedAttempt]:
         """Yield the records with their prompts."""
         for one in self.records:
-            yield JudgedAttempt.of(one.key, one.prompt, self.judgments.get(one.key, {}))
+            known = self.judgments.get(one.key, {})
+            yield JudgedAttempt.of(one.key, one.prompts[self.order], known)
 
     def save(self) -> None:
         """Store the consensus of the judges as the score of each record."""
@@ -134,25 +180,51 @@ class _QuestionSession(JudgingSession):
         name, mark = self.scorer.name, self.scorer.mark
         scores = []
         self.unjudged = 0
-        for one, attempt in zip(self.records, self.attempts(), strict=True):
-            asked = ((attempt.key, j.subject.name, j.fingerprint(attempt)) for j in self.judges)
-            replies = [judgments[key] for key in asked if key in judgments]
-            valid = [row for row in replies if row["status"] == "ok"]
-            error = _UNREAD[replies[0]["status"]] if replies and not valid else None
+        for one in self.records:
+            replies = [_replies(one, judge, self.order, judgments) for judge in self.judges]
+            valid = [[row for row in rows if row["status"] == "ok"] for rows in replies]
+            bad = [row for rows in replies for row in rows if row["status"] != "ok"]
+            whole = [rows for rows in valid if len(rows) == len(one.prompts)]
+            error = _UNREAD[bad[0]["status"]] if bad and not whole else None
             self.unjudged += error is not None  # one who cannot say has judged
-            given = GivenScores({name: self._value(valid)})
+            given = GivenScores({name: self._value(whole)})
             scores.append(StoredScore(one.key, name, mark, one.request, given.text, error))
         remove_scores_but(self.job.store, self.job.run.id, name, mark="")
         save_scores(self.job.store, scores)
 
-    def _value(self, judgments: Sequence[Mapping[str, Any]]) -> Value:
+    def _value(self, replies: Sequence[Sequence[Mapping[str, Any]]]) -> Value:
+        """Return the score by the valid replies of each judge, one for each order."""
         question = self.scorer.question
         assert question is not None
-        known = [row for row in judgments if row["score"] is not None]
-        given = [round(row["score"] * question.highest, 9) for row in known]
-        if question.labels:
-            return question.label(given)
-        return consensus(given, [row["confidence"] for row in known], self.judging.consensus)
+        values: list[float] = []
+        sure: list[float | None] = []
+        for rows in replies:
+            given = [None if r["score"] is None else r["score"] * question.highest for r in rows]
+            chosen = [None if score is None else round(score, 9) for score in given]
+            value = preference(chosen[0], chosen[1]) if question.pair else chosen[0]
+            if value is not None:
+                values.append(value)
+                known = [row["confidence"] for row in rows if row["confidence"] is not None]
+                sure.append(min(known, default=None))
+        if question.labels and not question.pair:
+            return question.label(values)
+        return consensus(values, sure, self.judging.consensus)
+
+
+def _replies(
+    record: QuestionedRecord,
+    judge: Judge,
+    order: int,
+    judgments: Mapping[tuple[AttemptKey, str, str], Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """Return what a judge replied about a record, in each order that it was asked in."""
+    name = judge.subject.name.removesuffix(_ORDERS[order])
+    asked = (JudgedAttempt.of(record.key, prompt, {}) for prompt in record.prompts)
+    keys = [
+        (record.key, name + suffix, judge.fingerprint(attempt))
+        for suffix, attempt in zip(_ORDERS, asked, strict=False)
+    ]
+    return [judgments[key] for key in keys if key in judgments]
 
 
 def question_rubric(scorer: Scorer) -> Rubric:

@@ -13,6 +13,8 @@ from pennyweight.models.prices import Prices, cost
 from pennyweight.render.format import measured
 from pennyweight.render.plain import csv_table, json_text, markdown_table
 from pennyweight.render.terminal import Terminal
+from pennyweight.scorers.declaration import Scorer
+from pennyweight.scorers.pairing import ORDERS
 from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.suite.plan import count as attempt_count
 from pennyweight.suite.plan import estimates, tokens_of
@@ -96,13 +98,26 @@ def _judging(suite: LoadedSuite) -> dict[str, Any] | None:
 def _scorers(suite: LoadedSuite, judges: int) -> dict[str, int]:
     """Estimate what it takes to ask the judges the questions of scorers, if all can be asked."""
     asking = [scorer for scorer in suite.scorers if scorer.question]
-    tries = attempt_count(suite) * judges
-    turns = [turn for one in asking for turn in question_prompt(one, {})]
+    tries = [_tries(suite, one) * judges for one in asking]
+    tokens = [
+        count * tokens_of([{"content": turn.content} for turn in question_prompt(one, {})])
+        for count, one in zip(tries, asking, strict=True)
+    ]
     return {
         "questions": len(asking),
-        "judgments": tries * len(asking),
-        "prompt_tokens_at_least": tries * tokens_of([{"content": t.content} for t in turns]),
+        "judgments": sum(tries),
+        "prompt_tokens_at_least": sum(tokens),
     }
+
+
+def _tries(suite: LoadedSuite, scorer: Scorer) -> int:
+    """Count how often one judge is asked the question of a scorer."""
+    attempts = attempt_count(suite)
+    pair = scorer.question.pair if scorer.question else None
+    if pair is None:
+        return attempts
+    sides = {"subject": [s.name for s in suite.subjects], "tier": [t.name for t in suite.tiers]}
+    return round(attempts * pair.share(sides)) * ORDERS
 
 
 def _sentences(suite: LoadedSuite, judges: int) -> dict[str, int]:

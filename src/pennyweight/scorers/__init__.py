@@ -9,6 +9,7 @@ from pennyweight.scorers.judged import (
     context_precision,
     context_recall,
     faithfulness,
+    preference,
 )
 from pennyweight.scorers.text import bleu, chrf, exact_match, rouge_l, token_f1
 from pennyweight.scorers.values import json_similarity, numeric_closeness
@@ -23,6 +24,7 @@ __all__ = [
     "faithfulness",
     "json_similarity",
     "numeric_closeness",
+    "preference",
     "rouge_l",
     "token_f1",
 ]

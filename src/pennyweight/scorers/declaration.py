@@ -98,7 +98,7 @@ class Scorer:
 
     def column(self, name: str, values: Sequence[Value] = ()) -> ScoreColumn:
         """Describe a score by its values; without any, by what the function says it returns."""
-        if self.question and self.question.labels:
+        if self.question and self.question.labels and not self.question.pair:
             return ScoreColumn(name, "label", self.question.labels, self.summary, better=None)
         known = [value for value in values if value is not None]
         hint = inspect.get_annotations(self.function).get("return")

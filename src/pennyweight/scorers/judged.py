@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pennyweight.errors import UsageError
+from pennyweight.errors import UsageError, unknown
 from pennyweight.metrics.scores import name_problem
 from pennyweight.scorers.declaration import Scorer, as_label
+from pennyweight.scorers.pairing import Pairing
 from pennyweight.scorers.questions import Question
 
 
@@ -25,7 +26,7 @@ def judged_scorer(name: str, given: Mapping[str, Any]) -> Scorer:
         if better not in ("higher", "lower"):
             raise UsageError("'better' is higher or lower.")
         question = Question.of(given)
-        for label in question.labels:
+        for label in () if question.pair else question.labels:
             as_label(label)
     except (UsageError, TypeError) as error:
         raise UsageError(f"{name}: {error}") from None
@@ -34,8 +35,22 @@ def judged_scorer(name: str, given: Mapping[str, Any]) -> Scorer:
 
 
 def _ready(name: str, summary: str, question: Question) -> Scorer:
+    if question.pair:
+        return Scorer(
+            name, _unasked, question.inputs, summary, unit="share", range=(0, 1), question=question
+        )
     ends = None if question.labels else (question.lowest, question.highest)
     return Scorer(name, _unasked, question.inputs, summary, range=ends, question=question)
+
+
+def with_pairing(scorer: Scorer, given: Mapping[str, Any]) -> Scorer:
+    """Return a ready-made comparison with another side; raise UsageError for a mistake."""
+    for one in given:
+        if one != "pairwise":
+            raise UsageError(unknown(f"Setting of {scorer.name}", str(one), ("pairwise",)))
+    assert scorer.question
+    question = replace(scorer.question, pair=Pairing.of(given.get("pairwise", True)))
+    return replace(scorer, inputs=question.inputs, question=question)
 
 
 def _unasked(**_: Any) -> None:
@@ -75,5 +90,14 @@ context_recall = _ready(
     Question(
         "Take each statement of {{ target }}, the right answer to {{ input }}, and look whether it "
         "follows from {{ context }}. 5: all do. 4: all that matter. 3: about half. 2: few. 1: none."
+    ),
+)
+preference = _ready(
+    "preference",
+    "How often a judge prefers the reply to that of the baseline, in both orders; ties count half.",
+    Question.comparing(
+        "Which reply to {{ input }} would its author rather have? It is right, it says all that "
+        "matters, and nothing that is beside the point. Neither length nor style counts by itself.",
+        Pairing(),
     ),
 )

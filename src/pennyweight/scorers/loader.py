@@ -16,7 +16,7 @@ from pennyweight.record import BY_NAME, EXPORTED
 from pennyweight.schema.audit import is_audited
 from pennyweight.schema.user_code import load_file, load_function
 from pennyweight.scorers.declaration import RECORD, Scorer, as_scorer, scorers_in
-from pennyweight.scorers.judged import judged_scorer
+from pennyweight.scorers.judged import judged_scorer, with_pairing
 
 GROUP = "pennyweight.scorers"
 """The entry point under which installed packages offer scorers: one, or a module of them."""
@@ -101,6 +101,8 @@ def _with_options(name: str, options: Any) -> Scorer:
     given = options or {}
     if not isinstance(given, dict):
         raise UsageError(f"{name} takes settings, such as {{{name}: {{setting: value}}}}.")
+    if scorer.question and scorer.question.pair:
+        return with_pairing(scorer, given)
     for one in given:
         if one not in scorer.options:
             raise UsageError(unknown(f"Setting of {name}", str(one), scorer.options))

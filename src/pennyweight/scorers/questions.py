@@ -10,6 +10,7 @@ from typing import Any
 
 from pennyweight.errors import UsageError, unknown
 from pennyweight.metrics.scores import MAX_LABELS
+from pennyweight.scorers.pairing import EQUAL, ORDERS, OTHER, OWN, Pairing
 
 MAX_SCORE = 100
 _COLUMN = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -19,12 +20,18 @@ Criteria: {criteria}
 First work out for yourself which steps these criteria call for, and take each of them. Then say \
 how far {{{{ response }}}}, the reply to {{{{ input }}}}, meets the criteria.
 """
-_SETTINGS = ("prompt", "criteria", "rubric", "choice", "better")
+_COMPARED = """\
+Criteria: {criteria}
+First work out for yourself which steps these criteria call for, and take each of them for both \
+replies. Then say which reply to {{{{ input }}}} meets the criteria better.
+"""
+_SETTINGS = ("prompt", "criteria", "rubric", "choice", "pairwise", "better")
+_WAYS = ("rubric", "choice", "pairwise")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge is asked about a record: a score on a scale, or which label fits."""
+    """What a judge is asked about a record: a score, which label fits, or which reply is better."""
 
     prompt: str
     """The question. `{{ column }}` names what the judge is shown."""
@@ -32,6 +39,8 @@ class Question:
     highest: int = 5
     labels: tuple[str, ...] = ()
     """The labels to choose from; a judge names the number of one, from 1 on."""
+    pair: Pairing | None = None
+    """What the reply is compared with; then the labels say which of the two is better."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Question:
@@ -44,19 +53,36 @@ class Question:
         text = given.get("prompt", given.get("criteria"))
         if not isinstance(text, str) or not text.strip():
             raise UsageError("'prompt' and 'criteria' are texts.")
+        if len(given.keys() & {*_WAYS}) > 1:
+            raise UsageError("write one of 'rubric', 'choice' and 'pairwise'.")
         if "criteria" in given:
-            text = _CRITERIA.format(criteria=text.strip())
-        if "choice" in given and "rubric" in given:
-            raise UsageError("write either 'rubric' or 'choice'.")
+            form = _COMPARED if "pairwise" in given else _CRITERIA
+            text = form.format(criteria=text.strip())
+        if "pairwise" in given:
+            return cls.comparing(text, Pairing.of(given["pairwise"]))
         if "choice" in given:
             labels = _labels(given["choice"])
             return cls(text, 1, len(labels), labels)
         return cls(text, *_scale(given.get("rubric", "1-5")))
 
+    @classmethod
+    def comparing(cls, prompt: str, pair: Pairing) -> Question:
+        """Return the question which of two replies is better."""
+        return cls(prompt, 1, 3, (OWN, OTHER, EQUAL), pair)
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that the judge is shown: those in the question, else task and reply."""
-        return tuple(dict.fromkeys(_COLUMN.findall(self.prompt))) or ("input", "response")
+        named = tuple(dict.fromkeys(_COLUMN.findall(self.prompt)))
+        if self.pair is None:
+            return named or ("input", "response")
+        column = (self.pair.column,) if self.pair.column else ()
+        return tuple(dict.fromkeys((*(named or ("input",)), "response", *column)))
+
+    @property
+    def orders(self) -> int:
+        """In how many orders a judge is asked."""
+        return ORDERS if self.pair else 1
 
     @property
     def text(self) -> str:

@@ -171,7 +171,6 @@ class SuiteReader:
         tasks = self._tasks(given, worker)
         subjects = self.subjects(given.get("subjects", []))
         judging = read_judging(given, self)
-        check_scorers(scorers, self, tasks, judged="judge" in given)
         judging = for_tasks(judging, tasks, scorers) if judging else None
         texts = self._texts(given, ())
         if worker:
@@ -186,6 +185,7 @@ class SuiteReader:
                 self.problems.add(self.subject_line(subject), what)
         tasks = self._matched(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems, self.aliases)
+        check_scorers(scorers, self, tasks, (subjects, tiers), judged="judge" in given)
         examples = [e for tier in tiers for e in tier.examples]
         return LoadedSuite(
             name=given.get("suite", ""),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.errors import UsageError
-from pennyweight.suite.values import LoadedSuite, Task
+from pennyweight.suite.values import LoadedSuite, Subject, Task, Tier
 
 if TYPE_CHECKING:
     from pennyweight.scorers.declaration import Scorer
@@ -27,9 +28,14 @@ def read_scorers(named: list[Any], reader: SuiteReader) -> tuple[Scorer, ...]:
 
 
 def check_scorers(
-    found: tuple[Scorer, ...], reader: SuiteReader, tasks: tuple[Task, ...], *, judged: bool
+    found: tuple[Scorer, ...],
+    reader: SuiteReader,
+    tasks: tuple[Task, ...],
+    sides: tuple[Sequence[Subject], Sequence[Tier]],
+    *,
+    judged: bool,
 ) -> None:
-    """Check that the columns that scorers read exist, and the judge that they ask."""
+    """Check that there are the columns that scorers read, the judge and the side they name."""
     if not found:
         return
     from pennyweight.scorers.loader import unknown_input  # noqa: PLC0415
@@ -39,6 +45,12 @@ def check_scorers(
     for scorer in found if tasks else ():
         if wrong := unknown_input(scorer, columns):
             problems.add(line, f"scorers: {wrong}")
+    subjects, tiers = sides
+    names = {"subject": [s.name for s in subjects], "tier": [t.name for t in tiers]}
+    for scorer in found if all(names.values()) and not reader.other_models else ():
+        pair = scorer.question.pair if scorer.question else None
+        if pair and (wrong := pair.problem(names)):
+            problems.add(line, f"scorers: {scorer.name}: {wrong}")
     if asking := [one.name for one in found if one.question and not judged]:
         what = f"{', '.join(asking)}: a judge is asked, but the suite has none. Add 'judge:'."
         problems.add(line, f"scorers: {what}")
