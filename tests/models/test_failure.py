@@ -63,3 +63,18 @@ def test_a_wrong_path_is_not_retried_and_names_the_address(status, url, hint):
 def test_other_failures_have_no_hint_about_the_address():
     for status in (401, 429, 500):
         assert address_hint(from_status(status, {}, ""), "http://h/v1", versioned=True) == ""
+
+
+def test_of_a_web_page_only_the_words_are_told():
+    filler = "<p>filler</p>" * 500
+    page = f"<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>p {{}}</style>{filler}"
+    told = str(from_status(502, {}, page))
+    assert told.startswith("The server failed (HTTP 502): 502 Bad Gateway: filler filler")
+    assert told.endswith("… (a web page).")
+    assert "<" not in told
+    assert len(told) < 200
+    same = "<html><head><title>404 Not Found</title></head><body><h1>404 Not Found</h1></body>"
+    assert str(from_status(404, {}, same)).endswith(": 404 Not Found (a web page).")
+    assert str(from_status(500, {}, "<html>")).endswith("(HTTP 500): (a web page).")
+    assert "<script>" not in str(from_status(500, {}, "<html><script>" + "x" * 50_000))
+    assert str(from_status(404, {}, "no such route")).endswith("no such route.")

@@ -23,7 +23,7 @@ from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import SideVerdict, Verdict, VerdictEvidence
 from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
-from pennyweight.stored_runs.plan import early_stop_plan
+from pennyweight.stored_runs.plan import EarlyStop, early_stop_plan
 from pennyweight.stored_runs.source import RunSource
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def gate(
     `policy` names one file or several, which are joined. The records must be of one subject and
     one tier; `where` picks them. `baseline` names a file, a run, or a baseline that was set; its
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
-    chooses among progressive thresholds. A run that was stopped early is tested by its plan.
-    `scorers` score the records now, also those of a baseline, as in `score`; their files may
-    declare metrics that the policy names.
+    chooses among progressive thresholds (default: that of the run). A run that was stopped early is
+    tested by its plan. `scorers` score the records now, also those of a baseline, as in `score`;
+    their files may declare metrics that the policy names.
 
     `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
     they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
@@ -68,6 +68,7 @@ def gate(
     request = ScoreRequest(**reading)
     # Before the policy, which may name their scores:
     sources, failed = scored(_sources(source, chosen, store), scorers, request)
+    version = version or _version(sources)
     loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
     versus = _Versus(baseline, baseline_where, store, scorers, failed)
     columns = [each] if isinstance(each, str) else list(each)
@@ -180,6 +181,13 @@ def _sources(source: Given, where: Mapping[str, str], store: str | Store | None)
     sources = unmixed(resolve(source, store))
     chosen = [s for s in sources if s.run_id is not None and s.run_id == where.get("run")]
     return chosen or sources
+
+
+def _version(sources: Sequence[Source]) -> str | None:
+    """Return the evaluated version that a run was started with, if there is one run."""
+    runs = runs_of(sources)
+    stored = EarlyStop.of(runs[0].run) if len(runs) == 1 else None
+    return stored.version if stored else None
 
 
 def _plan(runs: Sequence[RunSource], where: Mapping[str, str]) -> EarlyStopPlan | None:

@@ -58,6 +58,14 @@ _MESSAGES: dict[str, str] = {
 }
 
 MAX_SHOWN_CHARACTERS = 500
+MAX_PAGE_CHARACTERS, MAX_PAGE_WORDS = 20_000, 120
+_PAGE = re.compile(r"\s*<(?:!doctype html|html|head|body|title|center|h1)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]{0,400})</title>", re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"<(style|script)\b[^>]*>.{0,20000}?(?:</\1>|$)|<!--.{0,20000}?(?:-->|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAGS = re.compile(r"<[^>]{0,2000}>")
 _VERSION = re.compile(r"/(v[0-9]|openai)", re.IGNORECASE)
 
 LONGEST_WAIT = 300.0
@@ -148,7 +156,8 @@ def from_status(
 ) -> CallError:
     """Return the error for an HTTP status; `code` is the provider's own error code."""
     kind = _kind(status, f"{code} {detail}".lower() if status < 500 else "")
-    reason = f": {shorten(detail)}" if detail else "."
+    said = shorten(detail)
+    reason = f": {said}{'' if said.endswith(('.', '!', '?', '…')) else '.'}" if said else "."
     wait = retry_after(headers) if wait is None else wait
     if kind in RETRYABLE and wait is not None and wait > LONGEST_WAIT:
         reason = f"{reason.rstrip('.')}. It asks to wait {wait:,.0f} s, which is too long."
@@ -166,13 +175,33 @@ def _kind(status: int, words: str) -> Kind:
 
 
 def shorten(text: str) -> str:
-    r"""Shorten a foreign text so that it fits on a line of a log.
+    r"""Shorten a foreign text so that it fits on a line of a log; of a web page, keep the words.
 
     >>> shorten("two\n lines")
     'two lines'
+    >>> shorten("<!doctype html><title>Oops</title><style>p{}</style><h1>Bad gateway</h1> nginx")
+    'Oops: Bad gateway nginx (a web page)'
     """
+    if _PAGE.match(text):
+        return page_words(text)
     flat = " ".join(text[: MAX_SHOWN_CHARACTERS * 4].split())
     return flat if len(flat) <= MAX_SHOWN_CHARACTERS else f"{flat[:MAX_SHOWN_CHARACTERS]}…"
+
+
+def page_words(page: str) -> str:
+    """Return the title and the first words of an HTML page: a proxy's answer, not a model's."""
+    from html import unescape  # noqa: PLC0415 - few runs meet a page
+
+    page = page[:MAX_PAGE_CHARACTERS]
+    title = _TITLE.search(page)
+    body = _TAGS.sub(" ", _HIDDEN.sub(" ", page[title.end() :] if title else page))
+    heading = " ".join(unescape(_TAGS.sub(" ", title[1])).split()) if title else ""
+    words = " ".join(unescape(body).split())
+    if words.startswith(heading):  # many pages repeat their title
+        words = words.removeprefix(heading).strip()
+    said = ": ".join(filter(None, (heading, words)))
+    cut = f"{said[:MAX_PAGE_WORDS]}…" if len(said) > MAX_PAGE_WORDS else said
+    return f"{cut} (a web page)".strip()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -12,6 +12,5 @@ Tested elsewhere:
     sample_plan.py: tests/cli/test_plan.py
     scores_table.py: tests/render/test_scores.py
     task_results.py: tests/cli/test_show.py
-    terminal.py: tests/render/test_scores.py
     view.py: tests/render/test_report.py
 """

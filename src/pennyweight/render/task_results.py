@@ -16,6 +16,7 @@ from pennyweight.text.format import MISSING, count, plural
 
 MAX_TASKS = 20
 """The most tasks that are listed unless all are asked for."""
+MAX_ID_LENGTH = 500
 _SIDE = ("task_id", "subject", "tier")
 Key = tuple[str, str, str]
 """A task, a subject and a tier."""
@@ -45,7 +46,8 @@ def render(
     head = ["task", "subject", "tier", "category", "passed", "why"]
     rows = [
         [
-            *(one_line(x, 24) for x in (r.task_id, r.subject, r.tier)),
+            one_line(r.task_id, MAX_ID_LENGTH),
+            *(one_line(x, 24) for x in (r.subject, r.tier)),
             one_line(r.category or MISSING, 16),
             _passed(r),
             whys.get((r.task_id, r.subject, r.tier), "") or MISSING,

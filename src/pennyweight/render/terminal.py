@@ -58,16 +58,22 @@ class Terminal:
 def table_text(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int] = ()
 ) -> str:
-    """Write a table in which no first cell is cut; `right` lists the columns of numbers."""
+    """Write a table in which no first cell is cut; `right` lists the columns of numbers.
+
+    A first cell of more than half the width goes on on the next line.
+    """
     terminal, table, body = Terminal(), borderless(), list(rows)
+    longest = max((len(row[0]) for row in body), default=0)
+    folds = longest > terminal.width // 2
     for index, name in enumerate(head):
-        whole = None if index else max((len(row[0]) for row in body), default=None)
-        number = index in right
+        number, first = index in right, index == 0
         table.add_column(
             name,
             justify="right" if number else "left",
-            min_width=whole,
-            no_wrap=number or index == 0,
+            width=terminal.width // 2 if first and folds else None,
+            min_width=longest if first and not folds else None,
+            no_wrap=number or (first and not folds),
+            overflow="fold",
         )
     for row in body:
         table.add_row(*row)
