@@ -142,6 +142,8 @@ def test_thresholds_may_depend_on_a_version_which_is_kept(folder):
         assert again.returncode == code, again.stderr
     store = Store(str(folder / "store.db"))
     assert store.find("latest").settings["until_decided"]["version"] == "v2.1"
+    again = pennyweight(folder, "gate", "latest", "--policy", "steps.yaml")
+    assert again.returncode == 1, again.stderr  # by the version of the run
     store.close()
     alone = pennyweight(folder, "run", "bad.json", "--version", "v1")
     assert (alone.returncode, "--until-decided" in alone.stderr) == (2, True)
