@@ -42,13 +42,15 @@ def open_stored(
     file: GivenSuite | None = None,
     as_stored: bool = False,
     asked: Narrowing | None = None,
+    command: str = "run --resume",
 ) -> LoadedSuite:
     """Open the suite of a run: its file if that is trusted, else the text in the store.
 
     `file` is the suite's file if a person named it. With `as_stored` the text in the store is
     opened even if its file has changed; it may then use everything that the file uses.
     The options that the run stores hold again, with the limits that a person `asked` for. What
-    they use beyond the file has to be confirmed too, unless the person repeated them.
+    they use beyond the file has to be confirmed too, unless the person repeated them. `command` is
+    what the person typed, for the advice of an error.
     """
     _refuse_imported(run, file)
     asked, stored = asked or Narrowing(), Narrowing.stored(run.settings)
@@ -62,7 +64,7 @@ def open_stored(
     text = None if from_file else run.text
     given = path if from_file else run.path
     options = shlex.join(option_words(stored)) if from_file else "--suite FILE"
-    confirm = _Confirmation(run, trust, f"run --resume {run.id} {options}", allowed)
+    confirm = _Confirmation(run, trust, f"{command} {run.id} {options}", allowed)
     with audited(reads=False) as noted:
         outline = load_outline(given, text, chosen)
     confirm([*uses(outline), *noted])

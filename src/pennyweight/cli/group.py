@@ -12,6 +12,7 @@ from pennyweight.cli import allow_interrupts
 
 COMMANDS = {
     "run": "Make the attempts of a suite, store the records, print the scores.",
+    "work": "Make attempts of a run that others have started.",
     "score": "Compute metrics of any records.",
     "report": "Write a report of any records as one file.",
     "serve": "View, start and compare runs in the browser.",
@@ -31,6 +32,8 @@ COMMANDS = {
     "models": "List and fetch local models.",
 }
 """The commands, each in the module of its name, with its summary in `pennyweight --help`."""
+PLACES = {"work": "sharing.work"}
+"""The modules of commands that are in a package of their own."""
 
 
 class _Lazy(click.Group):
@@ -43,6 +46,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        module = PLACES.get(module, module)
         command: click.Command = import_module(f"pennyweight.cli.{module}").command
         allow_interrupts()
         return command

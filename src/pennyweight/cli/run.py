@@ -48,6 +48,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 )
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
 @option("--version", "Evaluated version, for progressive thresholds.", "V")
+@option("--on", "'workers': put the attempts up for 'work', then end.", "WHERE")
 @option("--otel", "Send every attempt to this OTLP/HTTP endpoint.", "ADDRESS")
 @option(
     "--probe",
@@ -70,6 +71,7 @@ def command(
     until: tuple[str, ...],
     baseline: str | None,
     version: str | None,
+    on: str | None,
     otel: str | None,
     probe: Any,
     watch: bool,
@@ -92,16 +94,9 @@ def command(
         from pennyweight.cli.watch import watch as repeat
 
         repeat(suite or ".")
-    if ((baseline or version) and not until) or (until and record):
-        raise click.UsageError(
-            "--baseline and --version require --until-decided; --record excludes it."
-        )
-    if (file or force) and not resume:
-        raise click.UsageError(
-            "--suite requires --resume; without it, name the suite itself."
-            if file
-            else "--force requires --resume: it takes over a run from another process."
-        )
+    _check_together(
+        file, resume=resume, force=force, until=until, record=record, compares=baseline or version
+    )
     _check_named(suite, resume=resume, probe=probe)
     from pennyweight.api import run as api
     from pennyweight.api.sources import open_store
@@ -130,6 +125,13 @@ def command(
             )
         click.echo(render(plan, format), nl=False)
         return
+    if on:
+        from pennyweight.cli.sharing.elsewhere import put_up
+
+        if until or record or otel or probe:
+            raise click.UsageError("--on excludes --until-decided, --record, --otel and --probe.")
+        put_up(on, suite, resume=resume, file=file, store=at, by=by, watch=display, **options)
+        return
     policy = api.Until(until, baseline, version) if until else None
     with contextlib.redirect_stdout(display):
         if resume:
@@ -151,6 +153,28 @@ def command(
         show(result.verdict, "table" if format == "csv" else format)
     if result.exit_code:
         raise click.exceptions.Exit(result.exit_code)
+
+
+def _check_together(
+    file: str | None,
+    *,
+    resume: bool,
+    force: bool,
+    until: tuple[str, ...],
+    record: Path | None,
+    compares: str | None,
+) -> None:
+    """Refuse options that exclude each other, or that need others."""
+    if (compares and not until) or (until and record):
+        raise click.UsageError(
+            "--baseline and --version require --until-decided; --record excludes it."
+        )
+    if (file or force) and not resume:
+        raise click.UsageError(
+            "--suite requires --resume; without it, name the suite itself."
+            if file
+            else "--force requires --resume: it takes over a run from another process."
+        )
 
 
 def _check_named(suite: str | None, *, resume: bool, probe: str | None) -> None:

@@ -6,8 +6,10 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pennyweight.engine.ending import CallTooLarge, Limit, LimitReached, StopReason
 from pennyweight.engine.reservation_ledger import TOLERANCE, ReservationLedger
@@ -15,9 +17,14 @@ from pennyweight.store.bills import Payer, largest_calls
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Limits
 
+if TYPE_CHECKING:
+    from pennyweight.engine.sharing.grants import Grants
+
 T = TypeVar("T", int, float)
 TURN = 16
 """Tokens that a chat format may add to each turn."""
+LATER = 0.5
+"""Seconds until the store is asked again for what other workers may give back."""
 FIRST_CALLS = 2
 """Calls of a payer in flight until one of them has reported its usage."""
 
@@ -65,6 +72,15 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
+class Answer(Enum):
+    """What the store says to a worker that needs more."""
+
+    GRANTED = "granted"
+    LATER = "later"
+    """Other workers hold what they may not need."""
+    NONE = "none"
+
+
 @dataclass(eq=False, slots=True)
 class Reservation:
     """What is reserved for the calls of one attempt or judgment."""
@@ -99,8 +115,11 @@ class Budget:
     """The largest usage of one call so far, by payer."""
     ledger: ReservationLedger | None = None
     """Writes reservations to the ledger before calls are sent."""
+    grants: Grants | None = None
+    """What this worker of a shared run may spend; also its ledger."""
     is_limited: bool = field(init=False)
     """Whether there is a limit of money or tokens."""
+    is_stopped: bool = False
     _open: dict[Payer, set[Reservation]] = field(default_factory=dict)
     _in_flight: int = 0
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -140,7 +159,9 @@ class Budget:
         self._in_flight += 1
         if self.is_limited:
             self._open.setdefault(payer, set()).add(reservation)
-        if self.ledger:
+        if self.grants:
+            self.grants.grow(reservation.usd, reservation.tokens)
+        elif self.ledger:
             try:
                 await self.ledger.add(reservation.usd, reservation.tokens)
             except BaseException:
@@ -157,10 +178,34 @@ class Budget:
             limit = self._short(most)
             if limit is None and not self._must_wait(payer):
                 return most
+            if self.grants and limit in {Limit.USD, Limit.TOKENS}:
+                if await self._granted(self.grants, most):
+                    continue
+                limit = self._short(most)
             if limit is not None and (not self._in_flight or limit is Limit.SECONDS):
                 raise ExhaustedError(self.reached(limit, most))
             self._settled.clear()
             await self._settled.wait()
+
+    async def _granted(self, grants: Grants, most: Amount) -> bool:
+        """Ask for the right to spend more; false if there is none left."""
+
+        def used() -> tuple[float, float]:
+            return self.usd + self.held_usd, self.tokens + self.held_tokens
+
+        answer, state = await grants.ask(used, most.usd or 0.0, most.tokens or 0)
+        if answer is Answer.LATER:
+            self._settled.clear()
+            with suppress(TimeoutError):  # a call of this worker, or of another one, ends
+                await asyncio.wait_for(self._settled.wait(), LATER)
+            return not self.is_stopped
+        if answer is Answer.NONE and state:
+            own = self.held_usd, self.held_tokens
+            self.usd, self.tokens = state.spent[0], int(state.spent[1])
+            self.held_usd = max(own[0], state.reserved[0])
+            self.held_tokens = max(own[1], int(state.reserved[1]))
+            grants.start(self.usd + self.held_usd, self.tokens + self.held_tokens)
+        return answer is Answer.GRANTED
 
     def maximum(self, payer: Payer, one: Amount) -> Amount:
         """Return the maximum of one call: as computed, or as the largest call so far."""
@@ -184,8 +229,8 @@ class Budget:
 
     def release(self, reservation: Reservation) -> None:
         """Note that the ledger has the calls of a reservation now."""
-        if self.ledger:
-            self.ledger.release(reservation.usd, reservation.tokens)
+        if ledger := self.grants or self.ledger:
+            ledger.release(reservation.usd, reservation.tokens)
 
     def spend(self, payer: Payer, one: Amount, used: Amount) -> None:
         """Count one of several calls that were reserved together; `one` where it is not known."""
@@ -203,7 +248,8 @@ class Budget:
         self.held_tokens += most.tokens or 0
 
     def wake(self) -> None:
-        """Let waiting calls check again."""
+        """Let waiting calls check again: the run stops."""
+        self.is_stopped = True
         self._settled.set()
 
     def reached(self, limit: Limit, most: Amount | None = None) -> LimitReached:
@@ -236,8 +282,8 @@ class Budget:
             reservation.tokens += tokens
             self.held_usd += usd
             self.held_tokens += tokens
-            if self.ledger:
-                self.ledger.grow(usd, tokens)
+            if ledger := self.grants or self.ledger:
+                ledger.grow(usd, tokens)
 
     def _must_wait(self, payer: Payer) -> bool:
         """Whether enough calls are in flight while no call of a payer has reported its usage."""
@@ -258,12 +304,14 @@ class Budget:
         limits = self.limits
         if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
             return Limit.SECONDS
-        if limits.usd is not None:
+        usd = self.grants.allowed_usd if self.grants else limits.usd
+        if usd is not None:
             total = self.usd + self.held_usd + (most.usd or 0.0)
-            if total > limits.usd + TOLERANCE:
+            if total > usd + TOLERANCE:
                 return Limit.USD
+        allowed = self.grants.allowed_tokens if self.grants else limits.tokens
         tokens = self.tokens + self.held_tokens + (most.tokens or 0)
-        if limits.tokens is not None and tokens > limits.tokens:
+        if allowed is not None and tokens > allowed:
             return Limit.TOKENS
         return None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
+from pennyweight.engine.attempt_queues import AttemptQueue, AttemptQueues
 from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
 from pennyweight.engine.calls import (
     NOTHING_USED,
@@ -113,55 +113,49 @@ class Engine:
         self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
         self._sides: dict[tuple[str, str], PreparedSide] = {}
 
-    async def make(self, attempts: Iterator[Attempt]) -> None:
+    async def make(self, attempts: AttemptQueues) -> None:
         """Make all attempts, until stopped, at a limit, or unable to write."""
+        self.workforce.wakes.append(attempts.wake)
+        attempts.begin(self.limiters, self.workforce.stop)
+        queues = attempts.queues(self.limiters, lambda name: self.models[name].account)
         try:
             await self.workforce.run(
                 self._work(queue)
-                for limiter, queue in self._queues(attempts)
-                for _ in range(max(1, min(limiter.places, self.tally.total)))
+                for queue in queues
+                for _ in range(max(1, min(queue.limiter.places, self.tally.total)))
             )
         finally:
-            await self.workforce.close()
+            try:
+                await self.workforce.close()
+            finally:
+                await attempts.close()
 
-    def _queues(self, attempts: Iterator[Attempt]) -> Iterator[tuple[Limiter, Iterator[Attempt]]]:
-        """Distribute attempts over their accounts, so that a paused account delays no other."""
-        queues: dict[str, deque[Attempt]] = {account: deque() for account in self.limiters}
-
-        def queue(account: str) -> Iterator[Attempt]:
-            waiting = queues[account]
-            while True:
-                while not waiting:
-                    attempt = next(attempts, None)
-                    if attempt is None:
-                        return
-                    queues[self.models[attempt.subject.name].account].append(attempt)
-                yield waiting.popleft()
-
-        for account, limiter in self.limiters.items():
-            yield limiter, queue(account)
-
-    async def _work(self, attempts: Iterator[Attempt]) -> None:
+    async def _work(self, queue: AttemptQueue) -> None:
         ahead: list[tuple[Attempt, Call | None]] = []
 
         def look_ahead() -> None:
             """Prepare the next attempt; an error in it is raised when its turn comes."""
-            attempt = None if self.tally.stopping else next(attempts, None)
+            attempt = None if self.tally.stopping else queue.take(ahead=True)
             if attempt is not None:
                 ahead.append((attempt, None))
                 with suppress(Exception):
                     ahead[0] = attempt, self._ready(attempt, self._side(attempt))
 
         while not self.tally.stopping:
-            attempt, call = ahead.pop() if ahead else (next(attempts, None), None)
+            attempt, call = ahead.pop() if ahead else (queue.take(), None)
             if attempt is None:
-                return
+                if not await queue.more():
+                    return
+                continue
             try:
                 await self._attempt(attempt, call, look_ahead)
+                queue.made(attempt)
             except ClosedError as error:  # other accounts continue
                 self.tally.set_reason(self.tally.stop_reason or error.reason)
+                queue.failed(attempt, all_of_it=True)
             except CallTooLargeError as error:  # smaller calls continue
                 self.tally.set_reason(replace(error.reason, task=attempt.task.id))
+                queue.failed(attempt)
             except ExhaustedError as error:
                 self.tally.set_reason(error.reason)
                 self.workforce.stop()

@@ -6,16 +6,20 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.resume import begin, held, place_of, settings_of
+from pennyweight.engine.sharing.leased_attempts import LeasedAttempts
+from pennyweight.engine.sharing.plan import can_share, check_plan, plans_of, put_up_plan
+from pennyweight.engine.sharing.worker import Worker
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
 from pennyweight.errors import StoreError, UsageError
@@ -23,6 +27,7 @@ from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.schema.user_code import suite_folder
+from pennyweight.store.shared_runs import errors_by_kind, left, shared_run, take_down
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.stored_runs.code_checks import run_code_checks
 from pennyweight.stored_runs.observations import save_suite_scenarios
@@ -35,6 +40,8 @@ from pennyweight.suite.values import LoadedSuite, Subject
 STATUS, ERROR_KIND = RECORD_COLUMNS.index("status"), RECORD_COLUMNS.index("error_kind")
 Watch = Callable[[Tally, Budget, list[Row]], None]
 """Receives the records that were just committed; called from the writer's thread."""
+Helpers = Callable[[Tally, Callable[[], None]], bool]
+"""Waits until workers have made the attempts, counting them; returns whether it was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,21 @@ class AttemptsResult:
     def missing(self) -> int:
         """How many attempts were not made, or failed."""
         return self.tally.missing
+
+
+@dataclass(frozen=True, slots=True)
+class WorkResult:
+    """What a worker did of a shared run."""
+
+    run: StoredRun
+    tally: Tally
+    made: int
+    """The attempts that this worker made."""
+    errors: Mapping[str, int]
+    """Those of them that failed, by the kind of the error."""
+    left: int
+    """The attempts that still wait for a worker, or are being made by others."""
+    interrupted: bool
 
 
 def check_subject(subject: Subject) -> str | None:
@@ -115,14 +137,42 @@ def execute(
     watch: Watch,
     record: Path | None = None,
     began: float | None = None,
+    helpers: Helpers | None = None,
 ) -> AttemptsResult:
     """Make the attempts of a stored run that have no good record yet.
 
-    `began` is when the run began, for a limit in seconds that covers several phases.
+    `began` is when the run began, for a limit in seconds that covers several phases. `helpers`
+    make the attempts instead of this process, which waits for them.
     """
-    execution = _Execution(suite, run, store, watch, record, began, Tally(count(suite)))
+    execution = _Execution(suite, run, store, watch, record, began, Tally(count(suite)), helpers)
     with held(store, run.id, execution.lose):
         return execution.complete()
+
+
+def work(
+    suite: LoadedSuite,
+    run: StoredRun,
+    store: Store,
+    *,
+    watch: Watch,
+    subjects: Collection[str] = (),
+) -> WorkResult:
+    """Make attempts of a shared run, with other workers, until there are none left.
+
+    `subjects` are those to make attempts of; none means all.
+    """
+    check_plan(suite, run, store)
+    execution = _Execution(suite, run, store, watch, None, None, Tally(count(suite)))
+    return execution.work(subjects)
+
+
+def offer(suite: LoadedSuite, run: StoredRun, store: Store) -> int:
+    """Put up the attempts of a run that have no good record yet; return their number."""
+    with held(store, run.id):
+        todo, number = begin(run, suite, store)
+        save_suite_scenarios(suite, run, store)
+        put_up_plan(suite, run, store, todo, number)
+    return number
 
 
 def lose(tally: Tally, stopping: Stopping | None) -> None:
@@ -143,6 +193,7 @@ class _Execution:
     record: Path | None
     began: float | None
     tally: Tally
+    helpers: Helpers | None = None
     engine: Engine | None = None
 
     def lose(self) -> None:
@@ -154,15 +205,20 @@ class _Execution:
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
         todo, tally.total = begin(run, suite, store)
         save_suite_scenarios(suite, run, store)
-        models = {s.name: model_of(s, suite.limits.timeout) for s in suite.subjects}
         try:
-            with recorded(models, self.record) as recording:
-                interrupted = asyncio.run(self._make(recording, iter(todo)))
+            interrupted = self._made(todo)
         except BaseException as error:
             patience = 0.0 if isinstance(error, StoreError) else None  # it has been waited for
             with contextlib.suppress(StoreError):
                 store.set_run(run.id, patience=patience, status="failed", ended=time.time())
             raise
+        return self._finish(interrupted)
+
+    def _finish(self, interrupted: bool) -> AttemptsResult:
+        """Store how the run ended, and apply the suite's own checks and scorers."""
+        suite, run, store, tally = self.suite, self.run, self.store, self.tally
+        if shared_run(store, run.id):
+            self._count_all()
         whole = tally.done == tally.total and not tally.errors
         status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
         store.set_run(run.id, status=status, ended=time.time())
@@ -181,13 +237,54 @@ class _Execution:
         with suite_folder(Path(self.suite.path).parent):
             return run_scorers(self.suite.scorers, run, self.store)
 
-    async def _make(self, models: Mapping[str, Model], todo: Iterator[Attempt]) -> bool:
+    def _made(self, todo: Iterable[Attempt]) -> bool:
+        """Make attempts, alone or with others; return whether a signal interrupted that."""
+        suite, run, store = self.suite, self.run, self.store
+        if self.record or suite.is_part or not (self.helpers or can_share(store)):
+            take_down(store, run.id)
+            return self._run(lambda: OwnAttempts(todo))
+        put_up_plan(suite, run, store, todo, self.tally.total)
+        if self.helpers:
+            return self.helpers(self.tally, self._count_all)
+        return self._run(lambda: self._leased(()))
+
+    def work(self, subjects: Collection[str]) -> WorkResult:
+        """Make attempts that are up for workers."""
+        interrupted = self._run(lambda: self._leased(subjects))
+        made, errors = self.tally.done, dict(self.tally.errors)
+        rest = left(self.store, self.run.id)
+        if not rest and not interrupted and not self.tally.stop_reason:
+            with contextlib.suppress(UsageError), held(self.store, self.run.id):
+                self._finish(interrupted)  # nobody else does
+        return WorkResult(self.run, self.tally, made, errors, rest, interrupted)
+
+    def _leased(self, subjects: Collection[str]) -> LeasedAttempts:
+        worker = Worker(self.store, self.run.id, self.lose)
+        return LeasedAttempts(worker, plans_of(self.suite, subjects))
+
+    def _count_all(self) -> None:
+        """Count what all workers have made."""
+        tally, run_id = self.tally, self.run.id
+        made = sum(self.store.statuses(run_id).values())
+        tally.done = max(0, made - (count(self.suite) - tally.total))
+        tally.errors = errors_by_kind(self.store, run_id)
+
+    def _run(self, source: Callable[[], AttemptQueues]) -> bool:
+        models = {s.name: model_of(s, self.suite.limits.timeout) for s in self.suite.subjects}
+        with recorded(models, self.record) as recording:
+            return asyncio.run(self._make(recording, source()))
+
+    async def _make(self, models: Mapping[str, Model], source: AttemptQueues) -> bool:
         """Run the engine until it ends; return whether a signal interrupted it."""
         prices = Prices.with_models(self.suite.prices, models)
         budget = Budget.of(self.suite.limits, self.store, self.run.id, self.began)
+        if isinstance(source, LeasedAttempts):
+            source.worker.limit(budget)
         tally = self.tally
 
         def committed(rows: list[Row]) -> None:
+            if not tally.lost:
+                source.committed(rows)
             for row in () if tally.lost else rows:  # a run that was lost accepts no records
                 tally.done += 1
                 if row[STATUS] == "error":
@@ -202,7 +299,7 @@ class _Execution:
         committed([])
         engine.workforce.stopping.listen()
         try:
-            await engine.make(todo)
+            await engine.make(source)
         finally:
             for model in models.values():
                 await model.close()

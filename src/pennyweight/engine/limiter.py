@@ -67,6 +67,8 @@ class Limiter:
         self.adapts = fixed is None
         self.most = min(most or MAX_CALLS, open_files())
         self.limit = float(min(fixed or START, self.most))
+        self.places = self.most if self.adapts else int(self.limit)
+        """The maximum number of concurrent calls."""
         self.in_flight = 0
         self.account = account or "The provider"
         self.is_closed = False
@@ -88,11 +90,6 @@ class Limiter:
         self._window_done = 0
         self._best_rate = 0.0
         self._growing = True
-
-    @property
-    def places(self) -> int:
-        """The maximum number of concurrent calls."""
-        return self.most if self.adapts else int(self.limit)
 
     @property
     def spare(self) -> int:
@@ -254,6 +251,12 @@ class Limiter:
             self._unknown.setdefault(model, reason)
         else:
             self.close(reason)
+
+    def allow(self, places: int) -> None:
+        """Set a fixed number of places to this worker's share of them."""
+        if not self.adapts:
+            self.limit = float(min(places, self.places))
+            self._wake()
 
     def _set(self, limit: float) -> None:
         self.limit = min(limit, float(self.most))

@@ -60,13 +60,15 @@ class Workforce:
         self.budget, self.tally = budget, tally
         self.writer = Writer(write, committed, self._cancel)
         self._run = run
-        if budget.is_limited:
+        if budget.is_limited and budget.grants is None:
             budget.ledger = ReservationLedger(self._reserve)
         self.cut: list[Row] = []
         """The ledger rows of calls that were cancelled after they were sent."""
         self._tasks: list[asyncio.Task[None]] = []
         self._jitter = random.Random(0)  # noqa: S311 - it only spreads retries out
         self.stopping = Stopping(tally, self.stop, lambda: self._tasks)
+        self.wakes: list[Callable[[], None]] = []
+        """Called when the workers stop, for those who wait for something else."""
 
     async def run(self, workers: Iterable[Coroutine[None, None, None]]) -> None:
         """Run workers; calls in flight when they stop are completed and written."""
@@ -95,7 +97,8 @@ class Workforce:
 
     async def close(self) -> None:
         """Write the remaining rows: those of cancelled calls, and no more is reserved."""
-        cut, ledger, rows = len(self.cut), self.budget.ledger, self.cut
+        cut, rows = len(self.cut), self.cut
+        ledger = self.budget.grants or self.budget.ledger
         try:
             if ledger:
                 await ledger.close()
@@ -113,6 +116,8 @@ class Workforce:
         for limiter in self.limiters.values():
             limiter.close()
         self.budget.wake()
+        for wake in self.wakes:
+            wake()
 
     def _out_of_time(self) -> None:
         self.tally.set_reason(self.budget.reached(Limit.SECONDS))

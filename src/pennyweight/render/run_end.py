@@ -131,6 +131,16 @@ def end_sentences(
         yield f"Retry them with: {command}"
 
 
+def work_sentences(run: str, made: int, failed: int, left: int, ended: RunEnd) -> Iterator[str]:
+    """Write what a worker made of a run, what is left of it, and why the worker stopped early."""
+    text = f"This worker made {plural(made, 'attempt')} of run {run}"
+    yield f"{text}, {failed:,} of which failed." if failed else f"{text}."
+    if ended.reason:
+        yield stop_sentence(ended.reason)
+    if left:
+        yield f"{plural(left, 'attempt')} left for other workers: pennyweight work {run}"
+
+
 def _next_step(ended: RunEnd, command: str, answered: int, last_error: str) -> str:
     if not ended.is_limit:
         return f"Continue later with: {command}"

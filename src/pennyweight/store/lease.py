@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Double, Engine, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Double, Engine, cast, func, or_, select, update
 
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.cells import damaged, json_cell
@@ -150,6 +150,23 @@ def renew_lease(store: Store, run_id: str, owner: str) -> bool:
     if (lease := store.leases.get(run_id)) and lease.owner == owner:
         lease.heard(when) if ours else lease.lose()
     return ours
+
+
+def may_write(store: Store, run_id: str, connection: Connection) -> bool:
+    """Whether this process may write the records of a run. Asks only after a long silence.
+
+    A worker of a shared run asks each time, in the transaction that writes.
+    """
+    if (fence := store.fences.get(run_id)) and not fence(connection):
+        return False
+    lease = store.leases.get(run_id)
+    if lease is None or lease.is_fresh:
+        return True
+    query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
+    beat = query.values(beat=shared_clock(store.engine))
+    if lease.lost or not connection.execute(beat).rowcount:
+        lease.lose()
+    return not lease.lost
 
 
 def release_run(store: Store, run_id: str, owner: str) -> None:

@@ -87,6 +87,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_add_columns(tables.RECORD, "temperature"), _add_columns(tables.ASIDE, "temperature")),
     (_create(tables.LABEL), _add_columns(tables.DIGEST, "sides")),
     (_create(tables.GRID),),
+    (_create(tables.SHARE, tables.QUEUE, tables.PORTION, tables.WORKER),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 import polars as pl
 from sqlalchemy import (
@@ -30,7 +30,7 @@ from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
 from pennyweight.store.cells import SETTINGS, DamagedRun, checked, frame, json_cell, sound
 from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
-from pennyweight.store.lease import Lease, shared_clock
+from pennyweight.store.lease import Lease, may_write
 from pennyweight.store.tables import CALL, JUDGMENT, METADATA, RECORD, RUN
 
 READ_BATCH = 2_000
@@ -38,6 +38,7 @@ READ_BATCH = 2_000
 PATIENCE = 30.0
 """Seconds to wait for a database server that went away while a run is written."""
 Row = tuple[Any, ...]
+T = TypeVar("T")
 Correction = tuple[str, dict[str, Any]]
 """A task, and the new values of its records."""
 
@@ -146,6 +147,8 @@ class Store:
         self._file: tuple[int, int] | None = None
         self.leases: dict[str, Lease] = {}
         """The runs that this process has taken through this store."""
+        self.fences: dict[str, Callable[[Connection], bool]] = {}
+        """By shared run: whether this process may still write its records, asked as it does."""
 
     @property
     def exists(self) -> bool:
@@ -259,7 +262,7 @@ class Store:
         self, table: Table, columns: Sequence[str], rows: Sequence[Row], calls: Sequence[Row]
     ) -> None:
         def change(connection: Connection, again: bool) -> None:
-            if rows and self._is_ours(connection, rows[0][0]):
+            if rows and may_write(self, rows[0][0], connection):
                 insert(connection, table, columns, rows)
             if again and calls and has_row(connection, CALL, CALL_COLUMNS, calls[0]):
                 return  # it was committed, only the confirmation got lost
@@ -267,21 +270,19 @@ class Store:
 
         self._change(change)
 
-    def _is_ours(self, connection: Connection, run_id: str) -> bool:
-        """Whether this process may write the records of a run. Asks only after a long silence."""
-        lease = self.leases.get(run_id)
-        if lease is None or lease.is_fresh:
-            return True
-        query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
-        beat = query.values(beat=shared_clock(self.engine))
-        if lease.lost or not connection.execute(beat).rowcount:
-            lease.lose()
-        return not lease.lost
-
     def _change(
         self, change: Callable[[Connection, bool], None], patience: float | None = None
     ) -> None:
         """Make a change in one transaction, waiting for a server that restarts."""
+
+        def once(again: bool) -> None:
+            with guarded(self.address), self.engine.begin() as connection:
+                change(connection, again)
+
+        self.patiently(once, patience)
+
+    def patiently(self, ask: Callable[[bool], T], patience: float | None = None) -> T:
+        """Return an answer of the database; one that restarts is asked `again`."""
         engine, end = self.engine, None
         while True:
             if self._file != file_of(engine):  # SQLite would write to the deleted file
@@ -290,9 +291,7 @@ class Store:
                     "Restore the file, or its records are lost."
                 )
             try:
-                with guarded(self.address), engine.begin() as connection:
-                    change(connection, end is not None)
-                return
+                return ask(end is not None)
             except StoreError as error:
                 end = end or time.monotonic() + (PATIENCE if patience is None else patience)
                 if not error.transient or time.monotonic() > end:

@@ -241,3 +241,44 @@ REMARK = Table(
     sqlite_autoincrement=True,
 )
 """Remarks of people about a record, or about a whole run if no task is named."""
+
+SHARE = Table(
+    "pennyweight_share",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    *_required(Text, "plan", "owner"),
+    Column("began", Double, nullable=False),
+)
+"""The runs that workers make together: a hash of the plan, who put it up, and when."""
+
+QUEUE = Table(
+    "pennyweight_queue",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    *_required(BigInteger, "next", "total"),
+)
+"""The attempts of a subject that no worker has taken yet: those from `next` on."""
+
+PORTION = Table(
+    "pennyweight_portion",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *_required(Text, "run", "subject"),
+    *_required(BigInteger, "first", "last"),
+    Column("worker", Text),
+    Index("pennyweight_portion_run", "run"),
+    sqlite_autoincrement=True,
+)
+"""Attempts that a worker has taken, or has given back (`worker` is null)."""
+
+WORKER = Table(
+    "pennyweight_worker",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *_required(Text, "run", "owner"),
+    Column("beat", Double, nullable=False),
+    Column("places", Integer, nullable=False),
+    Index("pennyweight_worker_run", "run"),
+)
+"""The workers of a run, each with its last sign of life and its share of the concurrency."""

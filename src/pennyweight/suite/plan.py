@@ -58,6 +58,24 @@ def attempts(suite: LoadedSuite) -> Iterator[Attempt]:
                 yield Attempt(task, subject, tier, number, seed)
 
 
+@dataclass(frozen=True, slots=True)
+class SubjectPlan:
+    """The attempts of one subject by number, in the order of `attempts`."""
+
+    suite: LoadedSuite
+    subject: Subject
+
+    def __len__(self) -> int:
+        return len(self.suite.tasks) * len(self.suite.tiers) * self.suite.runs
+
+    def __getitem__(self, index: int) -> Attempt:
+        rest, tier = divmod(index, len(self.suite.tiers))
+        before, task = divmod(rest, len(self.suite.tasks))
+        chosen, number = self.suite.tasks[task], before + 1
+        seed = _seed(self.suite.seed, chosen.id, number)
+        return Attempt(chosen, self.subject, self.suite.tiers[tier], number, seed)
+
+
 def count(suite: LoadedSuite) -> int:
     """Count the attempts."""
     return len(suite.tasks) * len(suite.subjects) * len(suite.tiers) * suite.runs

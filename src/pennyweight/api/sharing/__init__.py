@@ -1,0 +1,1 @@
+"""Runs that several machines make together."""

@@ -1,0 +1,82 @@
+"""Money and tokens that the workers of a shared run may spend, granted out of its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from pennyweight.store.bulk_insert import insert
+from pennyweight.store.shared_runs import locked
+from pennyweight.store.store import CALL_COLUMNS, RESERVED, Store
+from pennyweight.store.tables import CALL
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a worker may spend in addition, and what the ledger holds for it; money and tokens."""
+
+    amounts: tuple[float, float]
+    held: tuple[float, float]
+    is_enough: bool
+    others: bool
+    """Whether the ledger holds something for other workers, which may come back."""
+    spent: tuple[float, float]
+    reserved: tuple[float, float]
+    """What the ledger has, and holds, for all of them now."""
+
+
+def grant(
+    store: Store,
+    run_id: str,
+    row: Callable[[str, float, int], tuple[Any, ...]],
+    limits: Sequence[float | None],
+    held: Sequence[float],
+    keep: Sequence[float],
+    bare: Sequence[float],
+    wants: Sequence[tuple[float, float]],
+) -> Granted:
+    """Grant a worker money and tokens for its next calls, if the limits of the run allow it.
+
+    Each argument has an amount of money and one of tokens. `held` is what the ledger holds for the
+    worker and `keep` what it still needs of that, or `bare` if it cannot get more. `wants` is what
+    it needs at least and what it would like to have. `row` makes a row of the ledger.
+    """
+    with locked(store, run_id) as connection:
+        spent, reserved, open_ = _ledger(connection, run_id)
+        give, enough = [0.0, 0.0], True
+        for i, (need, like) in enumerate(wants):
+            limit = limits[i]
+            if limit is not None:
+                room = limit - (spent[i] + reserved[i] - held[i] + keep[i])
+                enough = enough and room + 1e-12 >= need
+                give[i] = max(need, min(like, room))
+        new = [keep[i] + give[i] for i in (0, 1)] if enough else [*bare]
+        new[1] = float(round(new[1]))
+        usd, tokens = new[0] - held[0], round(new[1] - held[1])
+        if abs(usd) > 1e-12 or tokens:
+            insert(connection, CALL, CALL_COLUMNS, [row(run_id, usd, tokens)])
+        others = any(open_[i] - held[i] > 1e-9 for i in (0, 1))
+        after = (reserved[0] + usd, reserved[1] + tokens)
+        return Granted((give[0], give[1]), (new[0], new[1]), enough, others, spent, after)
+
+
+def _ledger(
+    connection: Connection, run_id: str
+) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
+    """Sum what a run has spent, what is held for its calls, and how much of that for workers."""
+    c = CALL.c
+    is_open = c.kind == RESERVED
+    sums = (
+        func.sum(c.cost_usd),
+        func.sum(func.coalesce(c.prompt_tokens, 0) + func.coalesce(c.completion_tokens, 0)),
+        func.sum(c.held_usd),
+        func.sum(c.held_tokens),
+        func.sum(c.held_usd).filter(is_open),
+        func.sum(c.held_tokens).filter(is_open),
+    )
+    found = connection.execute(select(*sums).where(c.run == run_id)).one()
+    usd, tokens, held_usd, held_tokens, open_usd, open_tokens = (float(v or 0) for v in found)
+    return (usd, tokens), (held_usd, held_tokens), (open_usd, open_tokens)
