@@ -75,7 +75,8 @@ def test_who_lost_a_run_writes_only_what_it_paid_and_ends(tmp_path, store_addres
             until(lambda: kept(store_address)[1]["calls"] == TASKS // 2)
             first.send_signal(signal.SIGSTOP)
             with closing(Store(store_address)) as store, store.engine.begin() as connection:
-                connection.exec_driver_sql("UPDATE pennyweight_run SET beat = beat - 100")
+                for table in ("run", "worker"):
+                    connection.exec_driver_sql(f"UPDATE pennyweight_{table} SET beat = beat - 100")
             code, said = run(store_address, "run", "--resume")
             assert code == 0, said
             before, _ = kept(store_address)

@@ -6,6 +6,7 @@
     ending.py        why a run ended, as values
 
 Tested elsewhere:
+    attempt_queues.py: tests/engine/test_engine.py
     calls.py: tests/engine/test_engine.py
     ending.py: tests/render/test_run_end.py
     live_accuracy.py: tests/engine/test_execution.py

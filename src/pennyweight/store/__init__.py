@@ -1,6 +1,7 @@
 """The store: runs, records, judgments, remarks and the ledger, in SQLite or PostgreSQL.
 
 Tested elsewhere:
+    grants.py: tests/engine/sharing/test_grants.py
     bills.py: tests/judges/test_judging.py
     bulk_insert.py: tests/store/test_store.py
     cells.py: tests/store/test_damaged.py
