@@ -73,7 +73,7 @@ def test_the_owner_is_one_worker_among_others(postgresql, tmp_path):
         _, spent = whole(address)
         assert spent["calls"] == calls(slow) == TASKS
         assert f"{TASKS} of {TASKS} attempts made" in said[0][1]
-        assert "This worker made 0 attempts" not in said[1][1]
+        assert "This worker made" in said[1][1]
 
 
 def test_what_killed_workers_held_is_made_by_others(store_address, tmp_path):
