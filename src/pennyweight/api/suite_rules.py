@@ -98,7 +98,8 @@ def uses_of_models(subjects: Iterable[Subject]) -> Iterator[str]:
             name = subject.model
             if name.startswith("python:"):
                 name = f"the function {name.removeprefix('python:')}"
-            address = f" at {subject.base_url}" if subject.base_url else ""
+            urls = ", ".join(filter(None, (subject.base_url, *subject.more_urls)))
+            address = f" at {urls}" if urls else ""
             key = f" with the key in {subject.key_env}" if subject.key_env else ""
             yield f"call {name}{address}{key}"
 

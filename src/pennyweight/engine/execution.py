@@ -95,8 +95,8 @@ def model_of(subject: Subject, timeout: float | None = None, *, keyless: bool = 
         return CommandAgent(subject.name, subject.agent)
     where, key = subject.base_url, subject.key_env
     return find(
-        subject.model, base_url=where, key_env=key, timeout=timeout, folder=subject.folder,
-        keyless=keyless,
+        subject.model, base_url=where, more_urls=subject.more_urls, key_env=key, timeout=timeout,
+        folder=subject.folder, keyless=keyless,
     )  # fmt: skip
 
 

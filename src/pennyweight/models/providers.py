@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -87,6 +88,7 @@ def find(
     name: str,
     *,
     base_url: str | None = None,
+    more_urls: Sequence[str] = (),
     key_env: str | None = None,
     timeout: float | None = None,
     slots: int | None = None,
@@ -96,6 +98,7 @@ def find(
 ) -> Model:
     """Return a model by its name. Errors in its name, address or key are raised here, not later.
 
+    `more_urls` are further addresses of the same model: calls go to the least loaded one.
     `slots` (concurrent replies) and `context` (tokens of each) apply to `local/…` only; `folder`
     (the suite's, in which modules and files are searched first) to `python:…`, `replay:…` and
     `local/…`. Nothing is sent, fetched or started before the first call. A `keyless` model cannot
@@ -127,7 +130,15 @@ def find(
         raise UsageError(unknown("Provider", provider, known, f"{_FORMS} {others}"))
     given = PROVIDERS[provider]
     key = None if keyless else _key(given, name, base_url is not None, key_env)
-    return _remote(given, model, base_url, key, timeout or DEFAULT_TIMEOUT)
+
+    def at(address: str | None) -> Model:
+        return _remote(given, model, address, key, timeout or DEFAULT_TIMEOUT)
+
+    if base_url is None or not (more_urls or base_url.startswith("dns+")):
+        return at(base_url)
+    from pennyweight.models.servers.replicas import ReplicatedModel  # noqa: PLC0415
+
+    return ReplicatedModel((base_url, *more_urls), at)
 
 
 def in_folder(folder: Path | None, name: str) -> Path:

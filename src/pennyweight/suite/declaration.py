@@ -167,7 +167,13 @@ _SUBJECT_HINTS = {
 
 _NAMED = (
     Field("name", _NAME, "The name in records; the model if missing."),
-    Field("base_url", _NAME, "The address of a server with an OpenAI-compatible API."),
+    Field(
+        "base_url",
+        ListOf(_NAME, lone=True, some=True),
+        "The address of a server with an OpenAI-compatible API, or a list of addresses that serve "
+        "the same model: calls go to the least loaded one. dns+http://HOST/… stands for all "
+        "servers behind a name.",
+    ),
     Field("key_env", _NAME, "The environment variable with the API key."),
     Field(
         "priced_as",

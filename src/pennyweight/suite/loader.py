@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,7 @@ from pennyweight.schema.documents import Document
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.tree import Node
 from pennyweight.schema.user_code import suite_folder
+from pennyweight.suite.addresses import address_problems, is_address
 from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.choices import lettered
 from pennyweight.suite.declaration import SETTINGS, SUITE
@@ -71,7 +71,7 @@ def load_suite(
     valid = list(suite.subjects)
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
     for subject in (*suite.subjects, *judges):
-        bad_address = subject.base_url is not None and not _ADDRESS.match(subject.base_url)
+        bad_address = not all(map(is_address, (subject.base_url, *subject.more_urls)))
         problem = check_subject(subject) if check_subject and not bad_address else None
         if problem:
             prefix = "judge: " if subject in judges else ""
@@ -321,9 +321,11 @@ class SuiteReader:
                 self.problems.add(line, what)
             self._check_address(table, *path, index)
             settings = _settings(table)
-            address, key = table.get("base_url"), table.get("key_env")
-            like = table.get("priced_as")
-            made = Subject(name, table["model"], address, key, settings, agent, self.folder, like)
+            urls, key = tuple(table.get("base_url") or ()), table.get("key_env")
+            like, url = table.get("priced_as"), urls[0] if urls else None
+            made = Subject(
+                name, table["model"], url, key, settings, agent, self.folder, like, urls[1:]
+            )
             subjects.append(made)
             self.lines.append((made, line))
         return tuple(subjects)
@@ -337,18 +339,8 @@ class SuiteReader:
         return read_agent(table, self.folder, self._tell_at(*path))
 
     def _check_address(self, table: dict[str, Any], *path: str | int) -> None:
-        key, url = table.get("key_env"), table.get("base_url")
-        if key is not None and not _VARIABLE.fullmatch(key):
-            self.problems.add(
-                self.root.line_at(*path, "key_env"),
-                "key_env names an environment variable, such as OUR_KEY. "
-                "The key itself does not belong in a suite.",
-            )
-        if url is not None and not _ADDRESS.match(url):
-            self.problems.add(
-                self.root.line_at(*path, "base_url"),
-                f"base_url must begin with http:// or https://, not {url[:40]!r}.",
-            )
+        for name, what in address_problems(table):
+            self.problems.add(self.root.line_at(*path, name), what)
 
     def subject_line(self, subject: Subject) -> int:
         """Return the line of a subject."""
@@ -390,8 +382,6 @@ class SuiteReader:
         return tasks
 
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")
-_ADDRESS = re.compile(r"https?://[^\s/]+")
 _KNOWN = tuple(f.name for f in SETTINGS if f.name != "settings")
 
 

@@ -169,6 +169,8 @@ class Subject:
     """The folder of its suite, in which a function is looked up first."""
     priced_as: str | None = None
     """The model whose published price it has, as provider/name."""
+    more_urls: tuple[str, ...] = ()
+    """Further addresses of the same model. They do not determine what is sent."""
 
 
 @dataclass(frozen=True, slots=True)

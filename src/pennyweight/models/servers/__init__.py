@@ -1,0 +1,1 @@
+"""Models that are served at several addresses."""
