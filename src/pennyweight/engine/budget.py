@@ -72,7 +72,7 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-class Answer(Enum):
+class GrantAnswer(Enum):
     """What the store says to a worker that needs more."""
 
     GRANTED = "granted"
@@ -194,18 +194,18 @@ class Budget:
             return self.usd + self.held_usd, self.tokens + self.held_tokens
 
         answer, state = await grants.ask(used, most.usd or 0.0, most.tokens or 0)
-        if answer is Answer.LATER:
+        if answer is GrantAnswer.LATER:
             self._settled.clear()
             with suppress(TimeoutError):  # a call of this worker, or of another one, ends
                 await asyncio.wait_for(self._settled.wait(), LATER)
             return not self.is_stopped
-        if answer is Answer.NONE and state:
+        if answer is GrantAnswer.NONE and state:
             own = self.held_usd, self.held_tokens
             self.usd, self.tokens = state.spent[0], int(state.spent[1])
             self.held_usd = max(own[0], state.reserved[0])
             self.held_tokens = max(own[1], int(state.reserved[1]))
             grants.start(self.usd + self.held_usd, self.tokens + self.held_tokens)
-        return answer is Answer.GRANTED
+        return answer is GrantAnswer.GRANTED
 
     def maximum(self, payer: Payer, one: Amount) -> Amount:
         """Return the maximum of one call: as computed, or as the largest call so far."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pennyweight.engine.budget import Answer
+from pennyweight.engine.budget import GrantAnswer
 from pennyweight.engine.calls import reserved_row
 from pennyweight.engine.reservation_ledger import TOLERANCE
 from pennyweight.store.grants import Granted, grant
@@ -94,7 +94,7 @@ class Grants:
 
     async def ask(
         self, used: Callable[[], tuple[float, float]], usd: float, tokens: int
-    ) -> tuple[Answer, Granted | None]:
+    ) -> tuple[GrantAnswer, Granted | None]:
         """Ask for as much as the next call needs and some more.
 
         `used` returns what the budget counts as spent or reserved now.
@@ -105,7 +105,7 @@ class Grants:
             share = SECONDS / max(now - self._asked, 1e-3)
             wants = [_wanted(purse, need, share) for purse, need in self._purses(usd, tokens)]
             if not any(need > TOLERANCE for need, _ in wants):
-                return Answer.GRANTED, None
+                return GrantAnswer.GRANTED, None
             self._asked = now
             keep = [purse.needed + purse.unused for purse, _ in self._purses(usd, tokens)]
             held = [purse.held for purse, _ in self._purses(usd, tokens)]
@@ -126,9 +126,9 @@ class Grants:
                 for (purse, _), more in zip(self._purses(usd, tokens), got.amounts, strict=True):
                     purse.allowed += more
                     purse.before = purse.used
-                return Answer.GRANTED, got
+                return GrantAnswer.GRANTED, got
             self._usd.allowed, self._tokens.allowed = self._usd.used, self._tokens.used
-            return (Answer.LATER if got.others else Answer.NONE), got
+            return (GrantAnswer.LATER if got.others else GrantAnswer.NONE), got
 
     def _purses(self, usd: float, tokens: int) -> tuple[tuple[_Purse, float], ...]:
         return (self._usd, usd), (self._tokens, tokens)
