@@ -12,7 +12,7 @@ HEAD_LINES, TAIL_LINES = 28, 8
 """How many lines of the start and the end of a folded text stay visible."""
 SPARE = 12
 """A text is folded if that hides more lines than this."""
-LINE = 160
+LINE = 100
 """Characters that count as one line of the screen."""
 
 
@@ -44,7 +44,7 @@ def lines_of(text: str) -> int:
     r"""Return how many lines of the screen a text takes, roughly.
 
     >>> lines_of("a\nb"), lines_of("x" * 1_600)
-    (2, 10)
+    (2, 16)
     """
     return sum(max(1, -(-len(line) // LINE)) for line in text.split("\n"))
 
