@@ -10,7 +10,8 @@ WHY = "answer 7, target 24 and other things that are long"
 @pytest.mark.parametrize("name", ["a", "suite/" + "b" * 33, "suite/" + "c" * 90])
 def test_a_long_first_cell_goes_on_and_the_others_are_whole(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    text = table_text(["task", "passed", "why"], [[name, "0/1", WHY], ["d", "1/1", "—"]], right=(1,))
+    rows = [[name, "0/1", WHY], ["d", "1/1", "—"]]
+    text = table_text(["task", "passed", "why"], rows, right=(1,))
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     half = 40 if len(name) > 40 else len(name)

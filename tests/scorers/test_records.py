@@ -110,3 +110,14 @@ def test_two_scorers_may_not_give_the_same_score():
 def test_missing_scores_are_left_out_of_the_json():
     assert GivenScores({"a": None, "b": 1.0}).text == '{"b": 1.0}'
     assert give(words, {"response": None}).error.startswith("AttributeError: ")
+
+
+def test_what_a_scorer_fails_at_is_seen_in_python_too():
+    def kinds(response):
+        return {"label": "short"}
+
+    found = pennyweight.score([{"task_id": "a", "response": "x"}], scorers=[kinds])
+    told = "failed on 1 record"
+    assert told in repr(found)
+    assert told in found._repr_html_()
+    assert "'label' is the name of a measure" in repr(found)

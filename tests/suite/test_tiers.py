@@ -1,7 +1,10 @@
 """Tiers, what they extend, and their prompts."""
 
+import json
+
 import pytest
 
+from pennyweight.schema.problems import DocumentError
 from pennyweight.suite.loader import load_suite
 from pennyweight.suite.plan import conversation
 from suite.problems import MINIMAL, mistakes
@@ -71,3 +74,13 @@ def test_the_column_of_the_target_stays_hidden_under_its_name(write):
     assert mistakes(path) == [
         "suite.yaml, line 4: prompt: prompts cannot use 'answer', which would give the answer away."
     ]
+
+
+def test_tasks_that_cannot_be_read_leave_no_variable_unknown(tmp_path):
+    tmp_path.joinpath("tasks.yaml").write_text("- {id: a, question: x}\n- {id: b\n")
+    suite = {"suite": "s", "tasks": "tasks.yaml", "prompt": "{{ question }}", "subjects": ["a/b"]}
+    tmp_path.joinpath("suite.json").write_text(json.dumps(suite))
+    with pytest.raises(DocumentError) as told:
+        load_suite(tmp_path / "suite.json")
+    assert "not YAML" in str(told.value)
+    assert "Variable" not in str(told.value)

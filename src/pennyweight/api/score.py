@@ -52,9 +52,12 @@ class ScoredRecords(Scores):
 
     def _repr_html_(self) -> str:
         from pennyweight.render.notebook import scores_html  # noqa: PLC0415
+        from pennyweight.render.scores import score_error_lines  # noqa: PLC0415
 
-        runs = unfinished(self.sources)
-        return scores_html(self, [f"run {r.run_id} has {r.narrowed}." for r in runs if r.narrowed])
+        notes = [
+            f"run {r.run_id} has {r.narrowed}." for r in unfinished(self.sources) if r.narrowed
+        ]
+        return scores_html(self, [*notes, *score_error_lines(self.score_errors)])
 
     def compare(self, by: str | Sequence[str] | None = None, **options: Any) -> Comparison:
         """Compare sides of the same records, as `pennyweight.compare` does."""

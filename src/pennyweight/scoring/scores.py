@@ -143,7 +143,11 @@ class Scores(Result):
         raise KeyError(f"No group {name!r}. There are: {', '.join(map(_key, self.groups))}.")
 
     def __repr__(self) -> str:
-        return "\n".join(_lines(group) for group in self.groups)
+        failed = (
+            f"{name} failed on {plural(count, 'record')}: {first}"
+            for name, (count, first) in self.score_errors.items()
+        )
+        return "\n".join((*(_lines(group) for group in self.groups), *failed))
 
     def summary(self) -> MetricsSummary:
         """Return the summary of the only group."""

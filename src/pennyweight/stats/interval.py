@@ -6,6 +6,7 @@ task was attempted once, fewer if tasks were repeated.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def folded_excess(mean: Array, spread: Array) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(spread > 0, mean / spread, np.inf)
     density = spread * np.sqrt(2 / np.pi) * np.exp(-np.square(ratio) / 2)
-    excess: Floats = density - 2 * mean * special.ndtr(-ratio)
+    beyond = [math.erfc(one / math.sqrt(2)) for one in ratio.ravel().tolist()]  # 2 P(Z > ratio)
+    excess: Floats = density - mean * np.array(beyond).reshape(ratio.shape)
     return excess
 
 

@@ -90,7 +90,7 @@ def finish_tiers(
     names = usable(tasks) | aliases.keys()
     before = len(problems.found)
     for path, node in _templates(root):
-        _check(path, node, names, problems)
+        _check(path, node, names, tasks, problems)
     if len(problems.found) > before:
         return tuple(tiers)
     finished = []
@@ -125,13 +125,16 @@ def _templates(root: Node) -> Iterator[tuple[str, Node]]:
                 yield f"{prefix}messages[{index + 1}].content", node
 
 
-def _check(path: str, node: Node, names: frozenset[str], problems: Problems) -> None:
+def _check(
+    path: str, node: Node, names: frozenset[str], tasks: Sequence[Task], problems: Problems
+) -> None:
     try:
         used = variables_of(node.text)
     except TemplateError as error:
         problems.add(node.line + error.line - (not node.block), f"{path}: {error}")
         return
-    for name in sorted(used - names):
+    unread = not tasks and problems.found  # what their columns are is not known
+    for name in () if unread else sorted(used - names):
         lines = enumerate(node.text.splitlines(), 1)
         number = next((i for i, line in lines if name in line and "{" in line), 1)
         if name in HIDDEN:
