@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +180,8 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
         log.count([_named(row) for row in rows])
         for row in rows:
             _settle(log, row)
-        seen: Row = {}
-        for row in rows:
-            seen |= row
+        shapes = dict.fromkeys(map(tuple, rows))  # nearly all rows have the same keys
+        seen = dict.fromkeys(chain.from_iterable(shapes))
         columns = [name for name in seen if names.all or name in names]
         cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
         frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])

@@ -28,6 +28,8 @@ def number(value: Any) -> float | None:
 
 def count(value: Any) -> int | None:
     """Return a whole number that is not negative; None for anything else."""
+    if type(value) is int and 0 <= value < 1 << 62:
+        return value
     read = number(value)
     return int(read) if read is not None and read >= 0 and read == int(read) else None
 

@@ -29,7 +29,7 @@ from pennyweight.sources.zip_members import (
 )
 
 _HEADER, _START = "header.json", "_journal/start.json"
-_PART_BYTES, _PART_SAMPLES = 8 << 20, 1_000
+_PART_BYTES, _PART_SAMPLES = 8 << 20, 4_000
 _SHARDS = ".shards"
 _PLAIN = re.compile(r"[\w-]{1,100}")
 _EVENTS = (
@@ -38,6 +38,8 @@ _EVENTS = (
     (b',\n      "events": [', b'],\n      "model_usage": {'),
 )
 """Where the events of a sample begin and end: compact, indented, and in one indented log."""
+_MESSAGES = (b',"messages":[', b'],"output":{')
+"""The same for the messages of a compact sample, which are skipped unless somebody wants them."""
 
 
 def recognise(peek: Peek) -> bool:
@@ -181,24 +183,34 @@ def _members(log: Log, header: Header, path: Path, several: Sequence[zipfile.Zip
 def _member(log: Log, header: Header, file: IO[bytes], info: zipfile.ZipInfo) -> Row:
     try:
         large = info.file_size > MAX_MEMBER
-        sample = large_sample(pieces(file, info)) if large else sample_of(decompressed(file, info))
+        messages = log.wants("messages", "tool_calls")
+        if large:
+            sample = large_sample(pieces(file, info))
+        else:
+            sample = sample_of(decompressed(file, info), messages=messages)
     except MemberError as error:
         return {PROBLEM: f"{info.filename}: {error}."}
     return _row(log, header, info.filename, sample)
 
 
-def sample_of(data: bytes) -> Any:
-    """Parse a sample without its events, which are most of it.
+def sample_of(data: bytes, *, messages: bool = True) -> Any:
+    """Parse a sample without its events, which are most of it, and without messages if asked.
 
     The first list called events and the last one before a model_usage are taken for its two ends:
     in texts quotes are escaped, so both marks are keys. If they are keys of something else, what is
-    left is no JSON or has no model_usage, and all is parsed.
+    left is no JSON or has no model_usage, and all is parsed. The same holds for messages.
     """
     for first, last in _EVENTS:
         start = data.find(first)
         end = data.rfind(last, start) if start >= 0 else -1
         if end >= 0:
-            rest = loads(data[:start] + data[end + 1 :])
+            begin = data[:start]
+            if not messages and (said := begin.find(_MESSAGES[0])) >= 0:
+                told = begin.rfind(_MESSAGES[1], said)
+                rest = loads(begin[:said] + begin[told + 1 :] + data[end + 1 :]) if told > 0 else 0
+                if isinstance(rest, dict) and rest.keys() >= {"id", "model_usage", "output"}:
+                    return rest
+            rest = loads(begin + data[end + 1 :])
             if isinstance(rest, dict) and {"id", "model_usage"} <= rest.keys() - {"events"}:
                 return rest
     return loads(data)

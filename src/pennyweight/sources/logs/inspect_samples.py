@@ -31,6 +31,7 @@ _CUT = {"max_tokens", "model_length"}
 _ATTACHED = "attachment://"
 _JUDGED = "model_graded"
 _OURS = "pennyweight"
+_METADATA = "metadata."
 _KNOWN = {"run", "subject", "task_id", "attempt", "status", "passed", "tool"}
 """Columns that an export of ours never puts into metadata."""
 _SHORT = 200
@@ -45,6 +46,8 @@ class Header:
     subject: str
     scorer: str | None
     """The name of the score that decides; None if the first of each sample does."""
+    described: bool
+    """Whether any column of the metadata is wanted."""
 
     @classmethod
     def of(cls, head: Mapping[str, Any], log: Log) -> Header:
@@ -70,6 +73,7 @@ class Header:
             str(about.get("task") or ""),
             str(about.get("model") or ""),
             scorer,
+            log.wanted is None or any(one.startswith(_METADATA) for one in log.wanted),
         )
 
 
@@ -126,7 +130,7 @@ def row_of(sample: Mapping[str, Any], header: Header, log: Log) -> Row:
         **_status(sample),
     }
     row |= _scores(mapping(sample.get("scores")), header, log, response)
-    _described(row, sample, log)
+    _described(row, sample, header, log)
     row |= _ours(sample)
     if log.wants("logprobs"):
         row["logprobs"] = _logprobs(choice)
@@ -137,13 +141,14 @@ def row_of(sample: Mapping[str, Any], header: Header, log: Log) -> Row:
     return row
 
 
-def _described(row: Row, sample: Mapping[str, Any], log: Log) -> None:
+def _described(row: Row, sample: Mapping[str, Any], header: Header, log: Log) -> None:
     """Add the metadata and the choices of a sample."""
     about = mapping(sample.get("metadata"))
     row["category"], row["capability"] = about.get("category"), about.get("capability")
-    for key, value in about.items():
-        if key != _OURS and log.wants(f"metadata.{key}"):
-            row[f"metadata.{key}"] = value
+    if header.described:
+        for key, value in about.items():
+            if key != _OURS and log.wants(f"{_METADATA}{key}"):
+                row[f"{_METADATA}{key}"] = value
     if log.wants("choices") and sample.get("choices"):
         row["choices"] = sample["choices"]
 
@@ -182,6 +187,8 @@ def _scores(scores: Mapping[str, Any], header: Header, log: Log, response: str |
 def _ours(value: Mapping[str, Any]) -> Row:
     """Return the columns that an export of ours put into the metadata of a sample or a score."""
     about = mapping(mapping(value.get("metadata")).get(_OURS))
+    if not about:
+        return {}
     return {name: one for name, one in about.items() if name in BY_NAME and name not in _KNOWN}
 
 
@@ -253,6 +260,8 @@ def _usage(usage: Mapping[str, Any], subject: str) -> Row:
 
 
 def _status(sample: Mapping[str, Any]) -> Row:
+    if not (sample.get("error") or sample.get("invalidation") or sample.get("limit")):
+        return {"status": "ok"}
     error, limit = mapping(sample.get("error")), mapping(sample.get("limit"))
     if error:
         return {"status": "error", "error": str(error.get("message") or "error")}

@@ -15,13 +15,14 @@ from pennyweight.sources.json_array import JsonArray, loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.otel import protobuf
 from pennyweight.sources.otel.attempts import EVALUATION, RESPONSE_ID, Trace, row_of, trees
-from pennyweight.sources.otel.spans import Raw, SpanEvent, raws
+from pennyweight.sources.otel.spans import Raw, SpanEvent, id_of, raws
 from pennyweight.sources.peek import Peek
 from pennyweight.text.format import plural
 
 _KIND = re.compile(r"(?:^|(?<=[._-]))(traces|spans|console|logs|events)(?=\.|$)")
 """What a file holds, in its name: `chat.traces.jsonl`, `logs.json`."""
 _SPANS, _EVENTS = ("traces", "spans", "console"), ("logs", "events")
+_TRACE_ID = re.compile(rb'"traceId"\s*:\s*"([0-9A-Za-z+/=]{1,64})"')
 _PREFIX = 4
 """Bytes with the size of each message, in files of the OpenTelemetry Collector."""
 
@@ -54,7 +55,8 @@ def read(log: Log) -> Iterator[Row]:
     """Yield the attempts of each trace once all of its spans and events are read.
 
     The files are read twice. The first time counts what each trace has, so that only the traces
-    that are not complete yet are held the second time.
+    that are not complete yet are held the second time. Links count too: a trace that has some is
+    complete when all is read.
     """
     files = _files(log)
     sizes: Counter[str] = Counter()
@@ -62,8 +64,13 @@ def read(log: Log) -> Iterator[Row]:
     spans: set[str] = set()
     results: list[SpanEvent] = []
     for path in files:
-        for _, value in _values(path):
-            for raw in raws(value):
+        for _, text in _texts(path):
+            if ids := _trace_ids(text):
+                sizes.update(ids)
+                totals[path] += len(ids)
+                spans.update(ids)
+                continue
+            for raw in raws(loads(text) if isinstance(text, bytes) else text):
                 sizes[raw.trace] += 1
                 totals[path] += 1
                 if raw.is_span:
@@ -77,6 +84,15 @@ def read(log: Log) -> Iterator[Row]:
     yield from _attempts(log, files, sizes, totals, late)
 
 
+def _trace_ids(text: Any) -> list[str]:
+    """Return the trace of each span of a request without parsing it; empty if that is not sure."""
+    if not isinstance(text, bytes) or b'"resourceSpans"' not in text or b"resourceLogs" in text:
+        return []
+    found = _TRACE_ID.findall(text)
+    sure = len(found) == text.count(b'"spanId"') and b"trace_id" not in text
+    return [id_of(one.decode()) for one in found] if sure else []
+
+
 def _attempts(
     log: Log,
     files: list[Path],
@@ -84,23 +100,34 @@ def _attempts(
     totals: Counter[Path],
     late: dict[str, list[SpanEvent]],
 ) -> Iterator[Row]:
-    waiting: dict[str, Trace] = {}
     run = _KIND.sub("", log.path.name.partition(".")[0]).strip("._-") or log.path.parent.name
     others = 0
+    for trace in _complete(files, sizes, totals):
+        if isinstance(trace, str):
+            yield {PROBLEM: trace}
+            continue
+        found = list(trees(trace, late))
+        others += not found
+        for tree in found:
+            yield {"run": run, **row_of(tree, log.options.scorer, log.wanted)}
+    if others:
+        log.note(f"{plural(others, 'trace')} without a call to a model or an agent left out.")
+
+
+def _complete(
+    files: list[Path], sizes: Counter[str], totals: Counter[Path]
+) -> Iterator[Trace | str]:
+    """Yield each trace when all of it is read, and problems as text."""
+    waiting: dict[str, Trace] = {}
     for raw in _together(files, totals):
         if isinstance(raw, str):
-            yield {PROBLEM: raw}
+            yield raw
         elif raw.trace:
             trace = waiting.setdefault(raw.trace, Trace())
             trace.add(raw.read())
             if trace.size == sizes[raw.trace]:
-                del waiting[raw.trace]
-                found = list(trees(trace, late))
-                others += not found
-                for tree in found:
-                    yield {"run": run, **row_of(tree, log.options.scorer, log.wanted)}
-    if others:
-        log.note(f"{plural(others, 'trace')} without a call to a model or an agent left out.")
+                yield waiting.pop(raw.trace)
+    yield from waiting.values()
 
 
 def _files(log: Log) -> list[Path]:
@@ -140,16 +167,22 @@ def _raws(path: Path) -> Iterator[Raw | str]:
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield the line and the value of each request or object; None for what cannot be read."""
+    for number, text in _texts(path):
+        yield number, loads(text) if isinstance(text, bytes) else text
+
+
+def _texts(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the line and the text of each JSON object; of protobuf the value."""
     head = Peek.of(path).head
     if kind := _wire(head):
         yield from _messages(path, kind, prefixed=head[:1] != b"\n")
     elif head.lstrip().startswith(b"["):
-        yield from ((n, loads(text)) for n, text in enumerate(JsonArray(path), 1))
+        yield from enumerate(JsonArray(path), 1)
     else:
         yield from _objects(path)
 
 
-def _objects(path: Path) -> Iterator[tuple[int, Any]]:
+def _objects(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """Yield JSON objects: one a line, or each over several lines from `{` to `}`."""
     file = RecordFile(str(path), "jsonl")
     held: list[bytes] = []
@@ -166,10 +199,10 @@ def _objects(path: Path) -> Iterator[tuple[int, Any]]:
                     began = began if held else number
                     held.append(line.removeprefix(b"\xef\xbb\xbf"))
                     if text == b"}":
-                        yield began, loads(b"".join(held))
+                        yield began, b"".join(held)
                         held = []
                 elif text:
-                    yield number, loads(text)
+                    yield number, text
     except UNREADABLE as error:
         raise InputError([f"{path}: cannot be read to its end: {error}."]) from error
     if held:

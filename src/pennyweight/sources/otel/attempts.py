@@ -195,7 +195,10 @@ def _made_up(events: Iterable[SpanEvent]) -> dict[str, Span]:
 def row_of(tree: Tree, scorer: str | None, wanted: frozenset[str] | None) -> Row:
     """Return the record of one attempt."""
     head, calls = tree.head, tree.calls
-    said = [exchange(one, tree.events.get(one.id, ())) for one in calls]
+    chatty = _wants(wanted, "messages", "tool_calls")
+    opens = calls[:1] if _wants(wanted, "input") and len(calls) > 1 else []
+    asked = calls if chatty else [*opens, *calls[-1:]]
+    said = [exchange(one, tree.events.get(one.id, ())) for one in asked]
     whole = exchange(head, tree.events.get(head.id, ())) if head not in calls else Exchange()
     opening, closing = (said[0], said[-1]) if said else (whole, whole)
     model = first(one.get(*_MODEL) for one in [*reversed(calls), head])
@@ -215,11 +218,12 @@ def row_of(tree: Tree, scorer: str | None, wanted: frozenset[str] | None) -> Row
         **_status(tree, calls),
         **_verdict(tree.results, scorer, wanted),
     }
-    tools = [_tool(one) for one in sorted(tree.spans, key=lambda s: s.start or 0) if is_tool(one)]
-    if _wants(wanted, "messages", "tool_calls"):
+    if chatty:
+        in_order = sorted(tree.spans, key=lambda s: s.start or 0)
+        tools = [_tool(one) for one in in_order if is_tool(one)]
         chat = conversation(said or [whole])
-        asked = [c for one in chat for c in one.get("tool_calls", ())]
-        row |= {"messages": chat or None, "tool_calls": tools or asked or None}
+        named = [c for one in chat for c in one.get("tool_calls", ())]
+        row |= {"messages": chat or None, "tool_calls": tools or named or None}
     for name, value in tree.head.attributes.items():
         if _kept(name, value, wanted) and name not in row:
             row[name] = value

@@ -131,10 +131,10 @@ def nested(found: Mapping[str, Any], prefix: str) -> list[Any]:
     [{'role': 'user'}, {'calls': [{'name': 'add', 'id': '7'}]}]
     """
     root: dict[str, Any] = {}
-    for name, value in found.items():
-        if not name.startswith(f"{prefix}."):
-            continue
-        *way, last = name[len(prefix) + 1 :].split(".")
+    start = f"{prefix}."
+    for name in [one for one in found if one.startswith(start)]:
+        value = found[name]
+        *way, last = name[len(start) :].split(".")
         place = root
         for step in way:
             inner = place.setdefault(step, {})

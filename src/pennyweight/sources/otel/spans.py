@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +42,10 @@ class Span:
 
     def get(self, *names: str) -> Any:
         """Return the first of these attributes that is there."""
-        return next((v for v in map(self.attributes.get, names) if v is not None), None)
+        for name in names:
+            if (value := self.attributes.get(name)) is not None:
+                return value
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,10 @@ class Raw:
 
     value: Mapping[str, Any]
     is_span: bool
-    resource: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def trace(self) -> str:
-        """The id of its trace; empty if it has none."""
-        context = mapping(self.value.get("context"))
-        own = self.value.get("traceId", self.value.get("trace_id"))
-        return _id(context.get("trace_id") if own is None else own)
-
-    @property
-    def service(self) -> str | None:
-        """The name of the program that sent it."""
-        found = attributes(self.resource.get("attributes")).get("service.name")
-        return None if found is None else str(found)
+    trace: str
+    """The id of its trace; empty if it has none."""
+    service: str | None = None
+    """The name of the program that sent it."""
 
     def read(self) -> Span | SpanEvent:
         """Return the span or the event."""
@@ -79,14 +72,24 @@ def raws(value: Any) -> Iterator[Raw]:
         ("resourceLogs", "scopeLogs", "logRecords"),
     ):
         for part in map(mapping, items(one.get(group))):
-            resource = mapping(part.get("resource"))
+            service = _service(part.get("resource"))
             for scope in map(mapping, items(part.get(scopes))):
-                for record in items(scope.get(name)):
-                    yield Raw(mapping(record), name == "spans", resource)
+                for record in map(mapping, items(scope.get(name))):
+                    yield Raw(record, name == "spans", _trace(record), service)
     if "context" in one:
-        yield Raw(one, True, mapping(one.get("resource")))
+        yield Raw(one, True, _trace(one), _service(one.get("resource")))
     elif "body" in one and "trace_id" in one:
-        yield Raw(one, False, mapping(one.get("resource")))
+        yield Raw(one, False, _trace(one), _service(one.get("resource")))
+
+
+def _trace(value: Mapping[str, Any]) -> str:
+    own = value.get("traceId", value.get("trace_id"))
+    return id_of(mapping(value.get("context")).get("trace_id") if own is None else own)
+
+
+def _service(resource: Any) -> str | None:
+    found = attributes(mapping(resource).get("attributes")).get("service.name")
+    return None if found is None else str(found)
 
 
 def _span(raw: Raw) -> Span:
@@ -101,8 +104,8 @@ def _span(raw: Raw) -> Span:
     reason = status.get("message") or status.get("description")
     return Span(
         raw.trace,
-        _id(one.get("spanId", context.get("span_id"))),
-        _id(one.get("parentSpanId", one.get("parent_id"))),
+        id_of(one.get("spanId", context.get("span_id"))),
+        id_of(one.get("parentSpanId", one.get("parent_id"))),
         str(one.get("name") or ""),
         _time(one.get("startTimeUnixNano", one.get("start_time"))),
         _time(one.get("endTimeUnixNano", one.get("end_time"))),
@@ -123,7 +126,7 @@ def _event(raw: Raw) -> SpanEvent:
     one = raw.value
     found = attributes(one.get("attributes"))
     name = one.get("eventName") or one.get("event_name") or found.get("event.name")
-    span = _id(one.get("spanId", one.get("span_id")))
+    span = id_of(one.get("spanId", one.get("span_id")))
     body = one.get("body")
     read = any_value(body) if isinstance(body, dict) and "trace_id" not in one else body
     return SpanEvent(str(name or ""), found, read, raw.trace, span)
@@ -137,8 +140,13 @@ def attributes(value: Any) -> dict[str, Any]:
     """
     if isinstance(value, dict):
         return value
-    pairs = [mapping(one) for one in items(value)]
-    return {str(one.get("key")): any_value(one.get("value")) for one in pairs}
+    found = {}
+    for one in items(value):
+        pair = mapping(one)
+        inner = pair.get("value")
+        text = inner.get("stringValue") if type(inner) is dict and len(inner) == 1 else None
+        found[str(pair.get("key"))] = any_value(inner) if text is None else text
+    return found
 
 
 def any_value(value: Any) -> Any:
@@ -167,7 +175,7 @@ def _whole(value: Any) -> int | None:
         return None
 
 
-def _id(value: Any) -> str:
+def id_of(value: Any) -> str:
     """Return an id in one spelling; an id of zeros is none."""
     text = str(value or "").lower().removeprefix("0x")
     return text if text.strip("0") else ""
