@@ -8,11 +8,12 @@ import compileall
 import sys
 from pathlib import Path
 
-from bench import compare, gates, peers, reasoning, run, score, startup, statistics, web
+from bench import compare, gates, logs, peers, reasoning, run, score, startup, statistics, web
 
 BENCHES = {
     "startup": (startup.run, "seconds"),
     "score": (score.run, "half a minute"),
+    "logs": (logs.run, "several minutes"),
     "run": (run.run, "two minutes"),
     "gates": (gates.run, "a minute"),
     "compare": (compare.run, "several minutes"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -17,11 +19,21 @@ _ZSTANDARD, _VERSION = 93, 45
 _BLOCK = 1 << 20
 
 
-def inspect_eval(path: Path, samples: int, events: int = 14) -> None:
-    """Write an archive of samples of about 9 kB each, most of it events."""
-    header = inspect_header(samples)
-    members = ((f"samples/sum-{n}_epoch_1.json", [_json(sample(n, events))]) for n in range(samples))
-    _zip(path, [("_journal/start.json", [_json(header)]), *[("header.json", [_json(header)])]], members)
+def inspect_eval(path: Path, samples: int, noise: int = 0) -> None:
+    """Write an archive of samples of about 9 kB each, most of it events.
+
+    `noise` adds an event with this many random bytes to each, which do not compress.
+    """
+    head, rng = _json(inspect_header(samples)), random.Random(7)
+    rest = (
+        (f"samples/sum-{n}_epoch_1.json", [_json(sample(n, 14, _noise(rng, noise)))])
+        for n in range(samples)
+    )
+    _zip(path, [("_journal/start.json", [head]), ("header.json", [head])], rest)
+
+
+def _noise(rng: random.Random, size: int) -> str:
+    return base64.b64encode(rng.randbytes(size)).decode()
 
 
 def inspect_large_sample(path: Path, size: int) -> None:
@@ -57,10 +69,16 @@ def inspect_header(samples: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sample(n: int, events: int) -> dict[str, Any]:
+def sample(n: int, events: int, noise: str = "") -> dict[str, Any]:
     """Return one sample as Inspect writes it."""
     asked, said = f"What is {n} + {n + 1}? Think step by step.", _reply(n)
-    reply = {"id": f"a{n}", "content": said, "source": "generate", "role": "assistant", "model": "model-1"}
+    reply = {
+        "id": f"a{n}",
+        "content": said,
+        "source": "generate",
+        "role": "assistant",
+        "model": "model-1",
+    }
     usage = {"input_tokens": 20, "output_tokens": 30, "total_tokens": 50}
     return {
         "id": f"sum-{n}", "epoch": 1, "input": asked, "target": str(2 * n + 1),
@@ -76,7 +94,7 @@ def sample(n: int, events: int) -> dict[str, Any]:
             "value": "IC"[n % 2 == 0], "answer": said, "explanation": said, "history": [],
         }},
         "metadata": {"category": "plus"}, "store": {},
-        "events": [_event(k, said) for k in range(events)],
+        "events": [_event(k, said if k else noise + said) for k in range(events)],
         "model_usage": {MODEL: usage}, "role_usage": {}, "started_at": TIME, "completed_at": TIME,
         "total_time": 1.66, "working_time": 1.459, "uuid": f"uuid{n}", "error_retries": [],
         "attachments": {}, "events_data": {"messages": [], "calls": []}, "turn_count": 1,
@@ -89,7 +107,11 @@ def _reply(n: int) -> str:
 
 
 def _event(n: int, text: str) -> dict[str, Any]:
-    change = {"op": "add", "path": f"/messages/{n}", "value": {"content": text, "role": "assistant"}}
+    change = {
+        "op": "add",
+        "path": f"/messages/{n}",
+        "value": {"content": text, "role": "assistant"},
+    }
     return {
         "uuid": f"event{n}", "span_id": f"span{n}", "timestamp": TIME, "working_start": 0.25,
         "event": "state", "changes": [change, {"op": "replace", "path": "/output/completion",
@@ -133,7 +155,13 @@ def _added(file: IO[bytes], name: str, parts: Iterable[bytes]) -> bytes:
     file.seek(at)
     file.write(b"PK\3\4" + common + named)
     file.seek(end)
-    return b"PK\1\2" + struct.pack("<H", _VERSION) + common + struct.pack("<HHHII", 0, 0, 0, 0, at) + named
+    return (
+        b"PK\1\2"
+        + struct.pack("<H", _VERSION)
+        + common
+        + struct.pack("<HHHII", 0, 0, 0, 0, at)
+        + named
+    )
 
 
 def _end(start: int, size: int, count: int) -> bytes:
@@ -199,3 +227,62 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 def _attribute(name: str, value: Any) -> dict[str, Any]:
     kinds = {int: "intValue", float: "doubleValue", str: "stringValue"}
     return {"key": name, "value": {kinds[type(value)]: str(value) if type(value) is int else value}}
+
+
+def pydantic_report(path: Path, cases: int) -> None:
+    """Write a report of pydantic-evals."""
+    source = {"name": "EqualsExpected", "arguments": None}
+    about = {"name": "EqualsExpected", "reason": None, "source": source, "evaluator_version": None}
+    made = [
+        {
+            "name": f"sum-{n}", "inputs": f"What is {n} + {n + 1}?", "metadata": {"size": n},
+            "expected_output": str(2 * n + 1), "output": _reply(n),
+            "metrics": {"requests": 1, "input_tokens": 20, "output_tokens": 30, "cost": 0.001},
+            "attributes": {}, "scores": {}, "labels": {},
+            "assertions": {"EqualsExpected": {**about, "value": n % 2 == 0}},
+            "task_duration": 0.3, "total_duration": 0.5, "source_case_name": None,
+            "trace_id": f"{n:032x}", "span_id": f"{n:016x}", "evaluator_failures": [],
+        }
+        for n in range(cases)
+    ]  # fmt: skip
+    report = {"name": "sums", "cases": made, "failures": [], "analyses": []}
+    rest = {"report_evaluator_failures": [], "experiment_metadata": None}
+    path.write_bytes(_json({**report, **rest, "trace_id": None, "span_id": None}))
+
+
+def deepeval_run(path: Path, cases: int) -> None:
+    """Write a test run of DeepEval."""
+    about = {"name": "Exact Match", "threshold": 0.5, "strictMode": False, "reason": "compared"}
+    made = [
+        {
+            "name": f"sum-{n}", "input": f"What is {n} + {n + 1}?", "actualOutput": _reply(n),
+            "expectedOutput": str(2 * n + 1), "success": n % 2 == 0, "order": n,
+            "metricsData": [{**about, "success": n % 2 == 0, "score": float(n % 2 == 0)}],
+            "runDuration": 0.2, "tokenCost": 0.001, "completionTime": 0.2,
+        }
+        for n in range(cases)
+    ]  # fmt: skip
+    run = {
+        "testCases": made, "conversationalTestCases": [], "metricsScores": [], "prompts": [],
+        "testPassed": (cases + 1) // 2, "testFailed": cases // 2, "runDuration": 3.0,
+    }  # fmt: skip
+    path.write_bytes(_json(run))
+
+
+def promptfoo_lines(path: Path, size: int) -> None:
+    """Write results of promptfoo, 140 kB a line, until the file has this size."""
+    text = "The kettle boils at once, and then it is quiet again. " * 1_000
+    written = n = 0
+    with path.open("wb") as file:
+        while written < size:
+            passed = n % 2 == 0
+            grading = {"pass": passed, "score": float(passed), "reason": text}
+            line = {
+                "promptIdx": 0, "testIdx": n, "promptId": "p", "id": f"r{n}", "success": passed,
+                "score": float(passed), "failureReason": 0 if passed else 1, "latencyMs": 250,
+                "provider": {"id": MODEL}, "prompt": {"raw": f"Order {n}?", "label": "plain"},
+                "vars": {"n": n}, "testCase": {"vars": {"n": n}}, "response": {"output": text},
+                "gradingResult": {**grading, "componentResults": [grading]}, "namedScores": {},
+            }  # fmt: skip
+            written += file.write(_json(line) + b"\n")
+            n += 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import gates, peers, reasoning, sample_store, score, statistics
+from bench import gates, log_files, logs, peers, reasoning, sample_store, score, statistics
 from bench.coverage import SET, Coverage, ExactRate, records
 from bench.differences import Costs, Detects, FalseAlarms
 from bench.early_stops import Decided, Rates, Saving
@@ -159,3 +159,26 @@ def test_a_row_misses_its_bound_only_beyond_the_error_of_the_simulation():
     assert not replace(row, rate=0.91).met
     assert not replace(row, width=1.6).met
     assert not replace(row, low=0.75, high=0.85).met
+
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (log_files.inspect_eval, "a.eval"),
+        (lambda path, n: log_files.inspect_eval(path, n, noise=30), "b.eval"),
+        (log_files.otel_traces, "c.jsonl"),
+        (log_files.pydantic_report, "d.json"),
+        (log_files.deepeval_run, "e.json"),
+        (lambda path, n: log_files.promptfoo_lines(path, (n - 1) * 165_000), "f.jsonl"),
+    ],
+)
+def test_every_log_of_the_benchmark_is_read_and_every_second_attempt_passed(write, name, tmp_path):
+    write(tmp_path / name, 4)
+    found = pennyweight.score(tmp_path / name, metrics=["pass_rate"])
+    assert (found["pass_rate"].value, found.groups[0].records) == (0.5, 4)
+
+
+def test_a_large_sample_of_the_benchmark_has_the_size_that_is_asked_for(tmp_path):
+    log_files.inspect_large_sample(tmp_path / "a.eval", 70_000_000)
+    assert pennyweight.score(tmp_path / "a.eval")["pass_rate"].value == 1.0
+    assert {one.name for one in logs.READERS} <= logs.PINNED.keys()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pennyweight
-from pennyweight.api.log_import import import_logs
+from pennyweight.api.log_import import import_logs, import_once
 from pennyweight.api.pages import records
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import AttemptKey
@@ -104,3 +104,31 @@ def test_an_imported_run_has_no_suite(tmp_path: Path, store: Store) -> None:
             verb("r", store=store)
     with pytest.raises(UsageError, match="'pennyweight export' writes it"):
         import_logs("r", "again", store=store)
+
+
+def test_a_log_that_is_served_is_kept_once_and_anew_if_it_changed(
+    tmp_path: Path, store: Store
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "suites").mkdir()
+    suite = tmp_path / "suites" / "suite.yaml"
+    suite.write_text("tasks: [{id: a, input: b}]\n")
+    path = inspect.log(tmp_path / "logs")
+    folders, made = import_once([suite, suite.parent, path, path.parent], store)
+    assert folders == [suite, suite.parent]
+    assert [one.records for one in made.values() if one] == [4, 4]
+    assert [name[:4] for name in made] == ["log-", "logs"]
+    assert list(import_once([path], store)[1].values()) == [None]
+    inspect.log(tmp_path / "logs", samples=[*inspect.SAMPLES, inspect.sample("more")])
+    ((name, again),) = import_once([path], store)[1].items()
+    assert again is not None
+    assert name not in made
+    assert again.records == 5
+
+
+def test_a_folder_with_suites_beside_logs_is_a_folder_of_suites(
+    tmp_path: Path, store: Store
+) -> None:
+    inspect.log(tmp_path)
+    (tmp_path / "suite.yaml").write_text("tasks: [{id: a, input: b}]\n")
+    assert import_once([tmp_path], store) == ([tmp_path], {})

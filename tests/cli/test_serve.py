@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,19 @@ def test_bound_everywhere_it_says_who_reaches_it(tmp_path, allowed):
         process.send_signal(signal.SIGINT)
         process.wait(30)
         process.stderr.close()
+
+
+def test_a_log_is_kept_as_a_run_before_the_page_is_served(tmp_path):
+    log = Path(__file__).parents[2] / "examples" / "logs" / "inspect.json"
+    command = [sys.executable, "-m", "pennyweight", "serve", str(log), "--port", "0", "--no-token"]
+    for told in ("9 records imported.", "imported before."):
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        try:
+            run, address = (process.stderr.readline() for _ in range(2))
+            name = re.fullmatch(rf"Run (inspect-\w{{8}}): {told}\n", run)[1]
+            page = re.search(r"http://\S+/", address)[0]
+            assert answer(f"{page}runs/{name}") == 200
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+            process.stderr.close()

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,8 +19,11 @@ from pennyweight.api.sources import Given, open_store, resolve, runs_of
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import COLUMNS, KEY_IN_RUN, STORED, AttemptKey
 from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
+from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.loader import FILE, SKIP_HINT, load
 from pennyweight.sources.log_source import LogSource
+from pennyweight.sources.logs.registry import format_of
+from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import Source
 from pennyweight.store.store import RECORD_COLUMNS, Row, RunSettings, Store, StoredRun, now
 from pennyweight.stored_runs.imported import steps_of
@@ -28,6 +32,7 @@ from pennyweight.text.safe import storable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SUITES, _STEM = frozenset((".yaml", ".yml")), 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _TYPES = {column.name: column.type for column in STORED}
 _NOT_KEPT = {*RECORD_COLUMNS, LINE, FILE, "start_time", "end_time", "messages"}
@@ -81,6 +86,42 @@ def import_logs(
         raise
     notes = tuple(note for one in sources for note in one.notes())
     return ImportedRun(run_id, keeper.records, keeper.errors, loaded.bad_records, notes)
+
+
+def import_once(
+    paths: Iterable[Path], store: Store
+) -> tuple[list[Path], dict[str, ImportedRun | None]]:
+    """Keep each log among the paths as a run; return the other paths, and the runs.
+
+    A log that was kept in this way before is not read again unless it changed: None.
+    """
+    others: list[Path] = []
+    made: dict[str, ImportedRun | None] = {}
+    known = {run.id for run in store.runs()}
+    for path in paths:
+        files = _log_files(path)
+        if not files:
+            others.append(path)
+            continue
+        stamp = [(str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", path.resolve().stem).strip("-_")[:_STEM] or "log"
+        name = f"{stem}-{hashlib.sha256(repr(stamp).encode()).hexdigest()[:8]}"
+        made[name] = None if name in known else import_logs(str(path), name, store=store)
+    return others, made
+
+
+def _log_files(path: Path) -> list[Path]:
+    """Return the files of the logs at a path; none for a folder of suites."""
+    if path.is_file():
+        suite = path.suffix.lower() in _SUITES and format_of(Peek.of(path)) is None
+        return [] if suite else [path]
+    try:
+        logs = [one for one in file_sources(path) if isinstance(one, LogSource)]
+    except InputError:  # an empty folder, say
+        return []
+    files = [file for log in logs for file in log.files]
+    written = (one for one in path.rglob("*") if one.suffix.lower() in _SUITES)
+    return files if set(written) <= set(files) else []
 
 
 def run_name(name: str | None, store: Store) -> str:

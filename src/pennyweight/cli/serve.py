@@ -15,6 +15,8 @@ import click
 
 from pennyweight.cli.options import names_option, option, store_option
 from pennyweight.errors import UsageError
+from pennyweight.text.format import plural
+from pennyweight.text.safe import clean
 
 MAX_HEAD_BYTES = 262_144
 """Size of a request's head: URLs contain filters and the keys of records."""
@@ -24,7 +26,7 @@ OPENED = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 
 
 @click.command("serve", epilog="Example: pennyweight serve suites/ --port 9000")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER...]")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH...]")
 @option("--port", "Port to bind; 0: any free one.", type=click.IntRange(0, 65535), default=8700)
 @option("--host", "Address to bind. A non-loopback address requires a token.", default="127.0.0.1")
 @option("--allow-host", "Another host name that the server answers to.", "NAME", multiple=True)
@@ -32,7 +34,7 @@ OPENED = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 @names_option("--scorers", "Show the metrics and measures that FILE.py declares, too.", "FILES")
 @store_option
 def command(
-    folders: tuple[Path, ...],
+    paths: tuple[Path, ...],
     port: int,
     host: str,
     allow_host: tuple[str, ...],
@@ -42,11 +44,14 @@ def command(
 ) -> None:
     """View, start and compare runs in the browser.
 
-    Suites in each FOLDER (default: the current one) can be started from the page.
+    Suites in each PATH that is a folder (default: the current one) can be started
+    from the page. A PATH that is a log of another tool, or a file of records, is
+    kept as a run first, as by 'pennyweight import'.
     The printed link signs you in, once; other users of this machine cannot. Set
     PENNYWEIGHT_TOKEN to choose the token yourself, and PENNYWEIGHT_READ_TOKEN for
     read-only access. A non-loopback address requires one of them.
     """
+    from pennyweight.api.log_import import import_once
     from pennyweight.api.sources import open_store
 
     try:
@@ -58,10 +63,16 @@ def command(
         raise UsageError(
             f"pennyweight serve needs {error.name}: pip install 'pennyweight[web]'."
         ) from None
-    for folder in folders:
-        if not folder.exists():
-            raise UsageError(f"{folder}: no such file or folder.")
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder.")
     at = open_store(store)
+    folders, logs = import_once(paths, at)
+    for name, made in logs.items():
+        for note in made.notes if made else ():
+            click.echo(f"Note: {clean(note)}", err=True)
+        read = f"{plural(made.records, 'record')} imported" if made else "imported before"
+        click.echo(f"Run {name}: {read}.", err=True)
     access = Access.of(host, os.environ)
     token = secrets.token_urlsafe(18) if access.open and not no_token else ""
     if token:
