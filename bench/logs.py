@@ -1,5 +1,6 @@
 """Logs of other tools: speed relative to the tools' own readers, and memory for large ones.
 
+Speed is by CPU time, which others on the machine disturb least: reading is one thread's work.
 `python -m bench.readers` installs the tools; without one its row is left out, and a line says so.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import log_files
-from bench.measure import PENNYWEIGHT, Result, fastest, spend
+from bench.measure import PENNYWEIGHT, Result, spend
 from bench.readers import PINNED, interpreter
 
 _GIGABYTE = 10**9
@@ -22,9 +23,9 @@ import sys, time
 from pathlib import Path
 {imports}
 path = Path(sys.argv[1])
-start = time.perf_counter()
+start = time.process_time()
 {read}
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 
@@ -80,8 +81,8 @@ def _score(path: Path) -> list[str]:
 
 
 def _per_second(path: Path, records: int, small: Path) -> float:
-    """Return how many records a second are read and scored, without what starting takes."""
-    start, whole = fastest(_score(small), 3).seconds, fastest(_score(path), 3).seconds
+    """Return how many records are read and scored in a second of CPU time, without starting."""
+    start, whole = (min(spend(_score(one)).cpu for _ in range(3)) for one in (small, path))
     return records / max(1e-6, whole - start)
 
 

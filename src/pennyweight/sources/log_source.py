@@ -183,7 +183,10 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
         shapes = dict.fromkeys(map(tuple, rows))  # nearly all rows have the same keys
         seen = dict.fromkeys(chain.from_iterable(shapes))
         columns = [name for name in seen if names.all or name in names]
-        cells = (_column(name, [row.get(name) for row in rows]) for name in columns)
+        by_name: dict[str, Sequence[Any]] = {}
+        if len(shapes) == 1:
+            by_name = dict(zip(seen, zip(*map(dict.values, rows), strict=True), strict=True))
+        cells = (_column(n, by_name.get(n) or [row.get(n) for row in rows]) for n in columns)
         frame = pl.DataFrame([cell for cell in cells if cell.null_count() < len(rows)])
         places = pl.Series(numbers, dtype=pl.UInt32)
         if not frame.width:
@@ -207,7 +210,7 @@ def _settle(log: Log, row: Row) -> None:
         row.setdefault("correct", passed)
 
 
-def _column(name: str, values: list[Any]) -> pl.Series:
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
     """Return a column of the one type that its values have, else as text."""
     kinds = {*map(type, values)} - {type(None)}
     with suppress(UnicodeEncodeError, OverflowError):

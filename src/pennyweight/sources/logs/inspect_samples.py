@@ -35,6 +35,12 @@ _METADATA = "metadata."
 _KNOWN = {"run", "subject", "task_id", "attempt", "status", "passed", "tool"}
 """Columns that an export of ours never puts into metadata."""
 _SHORT = 200
+_PARTS = (
+    ("cached_tokens", "input_tokens_cache_read"),
+    ("cache_write_tokens", "input_tokens_cache_write"),
+    ("reasoning_tokens", "reasoning_tokens"),
+)
+"""Columns of tokens that are part of others, and their names in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Header:
     subject: str
     scorer: str | None
     """The name of the score that decides; None if the first of each sample does."""
-    described: bool
+    described: bool = True
     """Whether any column of the metadata is wanted."""
 
     @classmethod
@@ -246,17 +252,20 @@ def _usage(usage: Mapping[str, Any], subject: str) -> Row:
     """Return the tokens and the cost; `input_tokens` holds the cache in old logs only."""
     own = mapping(usage.get(subject))
     total, output = count(own.get("total_tokens")), count(own.get("output_tokens"))
-    others = [number(mapping(one).get("total_cost")) for n, one in usage.items() if n != subject]
-    costs = [cost for cost in others if cost is not None]
-    return {
+    row: Row = {
         "prompt_tokens": total - output if total and output is not None else None,
         "completion_tokens": output,
-        "cached_tokens": count(own.get("input_tokens_cache_read")),
-        "cache_write_tokens": count(own.get("input_tokens_cache_write")),
-        "reasoning_tokens": count(own.get("reasoning_tokens")),
-        "cost_usd": number(own.get("total_cost")),
-        "judge_cost_usd": sum(costs) if costs else None,
     }
+    for column, theirs in _PARTS:
+        if theirs in own:
+            row[column] = count(own[theirs])
+    if (cost := number(own.get("total_cost"))) is not None:
+        row["cost_usd"] = cost
+    if len(usage) > (subject in usage):
+        others = (mapping(one).get("total_cost") for n, one in usage.items() if n != subject)
+        costs = [cost for cost in map(number, others) if cost is not None]
+        row["judge_cost_usd"] = sum(costs) if costs else None
+    return row
 
 
 def _status(sample: Mapping[str, Any]) -> Row:
