@@ -17,7 +17,7 @@ PINNED = {
     "pydantic-evals": "2.62.0",
     "deepeval": "4.3.1",
     "every_eval_ever": "0.3.0",
-    "harbor": "0.25.0",
+    "harbor": "0.24.0",
 }
 _PYTHONS = ("python3.13", "python3.12", "python3")
 """Some need a newer Python than we do."""

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from exports.runs import filled
+from exports.tools import ask
 from pennyweight.api.export import export
 from sources.logs.reading import records
 from store.samples import RUN
@@ -43,3 +44,23 @@ def test_results_of_tools_are_observations_of_the_step_that_called_them(jobs):
     ]
     assert whole["final_metrics"]["total_prompt_tokens"] == 120
     assert whole["extra"] == {"tier": "T0", "attempt": 1, "task": "b/ü"}
+
+
+VALIDATE = """
+import json, sys
+from pathlib import Path
+from harbor.models.trial.result import TrialResult
+from harbor.utils.trajectory_validator import TrajectoryValidator
+for path in sorted(Path(sys.argv[1]).rglob("trajectory.json")):
+    validator = TrajectoryValidator()
+    print(json.dumps([validator.validate(path), validator.get_errors()]))
+for path in sorted(Path(sys.argv[1]).glob("*/*/result.json")):
+    print(json.dumps([bool(TrialResult.model_validate_json(path.read_text())), []]))
+"""
+
+
+def test_harbor_itself_takes_the_trajectories_and_the_results_of_trials(jobs):
+    told = [json.loads(line) for line in ask("harbor", VALIDATE, jobs).splitlines()]
+    found = [*jobs.rglob("trajectory.json"), *jobs.glob("*/*/result.json")]
+    assert len(told) == len(found) > 18
+    assert [one for one in told if one != [True, []]] == []

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from exports.runs import filled
+from exports.tools import ask
 from pennyweight.api.export import export
 from pennyweight.api.score import score
 from store.samples import RUN
@@ -66,3 +67,20 @@ def test_a_sample_says_what_was_asked_answered_and_decided(written):
         "timeout", "HTTP 500", "no verdict",
     ]  # fmt: skip
     assert broken["token_usage"] is None
+
+
+VALIDATE = """
+import sys
+from every_eval_ever.cli import main
+sys.argv = ["every_eval_ever", "validate", *sys.argv[1:]]
+raise SystemExit(main())
+"""
+
+
+def test_the_validator_of_the_schema_takes_every_file(written):
+    folder, _ = written
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert len(files) == 6
+    told = ask("every_eval_ever", VALIDATE, *files)
+    assert "0 failed (0 errors" in told, told
+    assert told.count("PASS") == 5  # the other warns of a model that names no developer

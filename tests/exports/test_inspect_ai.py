@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from exports.runs import filled
+from exports.tools import ask
 from pennyweight.api.export import export
 from pennyweight.api.score import score
 from pennyweight.exports.inspect_ai import sample_of
@@ -111,3 +112,26 @@ def test_judges_and_behaviours_come_back_unless_another_score_decides(tmp_path):
     sample["scores"]["stricter"] = {"value": "I"}
     other = row_of(sample, Header("r", "s", "m", "stricter"), log)
     assert (other["passed"], other["impl_rate"], other["tier"]) == (False, 0.0, "T1")
+
+
+READ = """
+import json, sys
+from pathlib import Path
+from inspect_ai.log import read_eval_log
+for path in sorted(Path(sys.argv[1]).glob("*.eval")):
+    log = read_eval_log(str(path))
+    samples = [(s.id, s.epoch, s.error is not None, len(s.messages)) for s in log.samples]
+    (score,) = log.results.scores
+    told = {"status": log.status, "model": log.eval.model, "samples": samples}
+    print(json.dumps(told | {"rate": score.metrics["pass_rate"].value}))
+"""
+
+
+def test_inspect_itself_reads_the_logs_and_has_the_same_pass_rates(store, logs):
+    read = [json.loads(line) for line in ask("inspect-ai", READ, logs).splitlines()]
+    assert [one["status"] for one in read] == ["success"] * 3
+    assert sum(len(one["samples"]) for one in read) == 18
+    assert sum(sample[2] for one in read for sample in one["samples"]) == 3
+    groups = score(RUN, by=["subject", "tier"], store=store).groups
+    ours = sorted(round(one["pass_rate"].value, 9) for one in groups)
+    assert sorted(round(one["rate"], 9) for one in read) == ours

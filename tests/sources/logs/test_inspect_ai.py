@@ -1,6 +1,7 @@
 """Logs of Inspect AI: archives, JSON, crashed, chunked, shards, and hostile ones."""
 
 import json
+import random
 import zipfile
 import zlib
 from pathlib import Path
@@ -421,3 +422,33 @@ def test_the_real_logs_give_what_inspect_reports(number: int) -> None:
                 text = value if isinstance(value, str) else f"{value:g}"
                 found[text] = found.get(text, 0) + 1
         assert found == values
+
+
+MARKS = ("messages", "output", "events", "model_usage", "id", "x")
+
+
+def nested(rng: random.Random, depth: int = 0) -> Any:
+    """Draw a value with the keys, and the texts, that tell where messages and events are."""
+    kind = rng.randrange(6 if depth < 4 else 3)
+    if kind < 3:
+        texts = ("", '","messages":[', '],"output":{', '],"model_usage":{', ',"events":[', '\\"')
+        return (rng.randrange(9), rng.choice(texts), None)[kind]
+    if kind == 3:
+        return [nested(rng, depth + 1) for _ in range(rng.randrange(3))]
+    return {rng.choice(MARKS): nested(rng, depth + 1) for _ in range(rng.randrange(4))}
+
+
+def test_nothing_is_lost_where_messages_and_events_are_skipped() -> None:
+    rng = random.Random(5)
+    skipped = 0
+    for _ in range(3_000):
+        events = [nested(rng) for _ in range(rng.randrange(3))]
+        one = {"id": "a", "input": nested(rng), "messages": [nested(rng)], "output": {}}
+        one |= {"scores": nested(rng), "metadata": nested(rng), "store": {"y": nested(rng)}}
+        one |= {"events": events, "model_usage": {"m": nested(rng)}, "z": nested(rng)}
+        read = sample_of(json.dumps(one, separators=(",", ":")).encode(), messages=False)
+        skipped += "messages" not in read
+        kept = {name: value for name, value in read.items() if name in one}
+        assert kept == {name: one[name] for name in kept}
+        assert one.keys() - kept.keys() <= {"messages", "events"}
+    assert skipped > 1_500

@@ -149,6 +149,20 @@ def test_lines_are_recognised_as_well_as_indented_objects(name: str, tmp_path: P
     assert found.name == name
 
 
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize(
+    "format_", [one for one in formats() if one.read], ids=lambda one: one.name
+)
+def test_every_format_has_a_page_that_says_what_is_not_read(format_: LogFormat) -> None:
+    pages = [path for path in DOCS.glob("coming-from-*.md") if format_.title in path.read_text()]
+    texts = [" ".join(path.read_text().split()) for path in pages]
+    assert any(format_.lost in text for text in texts), format_.lost
+    overview = (DOCS / "logs.md").read_text()
+    assert any(f"({path.name})" in overview for path in pages)
+
+
 def test_every_format_is_tried() -> None:
     assert {one.name for one in formats()} == set(LOGS)
 

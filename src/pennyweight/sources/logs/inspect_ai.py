@@ -39,7 +39,9 @@ _EVENTS = (
 )
 """Where the events of a sample begin and end: compact, indented, and in one indented log."""
 _MESSAGES = (b',"messages":[', b'],"output":{')
-"""The same for the messages of a compact sample, which are skipped unless somebody wants them."""
+_AROUND = {"id", "output", "metadata", "store", "model_usage"}
+"""The same for the messages of a compact sample, which are skipped unless somebody wants them, and
+what stands around both."""
 
 
 def recognise(peek: Peek) -> bool:
@@ -198,22 +200,30 @@ def sample_of(data: bytes, *, messages: bool = True) -> Any:
 
     The first list called events and the last one before a model_usage are taken for its two ends:
     in texts quotes are escaped, so both marks are keys. If they are keys of something else, what is
-    left is no JSON or has no model_usage, and all is parsed. The same holds for messages.
+    left is no JSON or has no model_usage, and all is parsed.
     """
     for first, last in _EVENTS:
         start = data.find(first)
         end = data.rfind(last, start) if start >= 0 else -1
         if end >= 0:
             begin = data[:start]
-            if not messages and (said := begin.find(_MESSAGES[0])) >= 0:
-                told = begin.rfind(_MESSAGES[1], said)
-                rest = loads(begin[:said] + begin[told + 1 :] + data[end + 1 :]) if told > 0 else 0
-                if isinstance(rest, dict) and rest.keys() >= {"id", "model_usage", "output"}:
+            if not messages and (shorter := _without_messages(begin)) is not begin:
+                rest = loads(shorter + data[end + 1 :])
+                if isinstance(rest, dict) and rest.keys() >= _AROUND:
                     return rest
             rest = loads(begin + data[end + 1 :])
             if isinstance(rest, dict) and {"id", "model_usage"} <= rest.keys() - {"events"}:
                 return rest
     return loads(data)
+
+
+def _without_messages(begin: bytes) -> bytes:
+    """Cut the messages out of the beginning of a sample, where they stand before the output."""
+    start = begin.find(_MESSAGES[0])
+    end = begin.find(_MESSAGES[1], start) if start >= 0 else -1
+    if end < 0 or not isinstance(loads(begin[:start] + b"}"), dict):  # inside of something else
+        return begin
+    return begin[:start] + begin[end + 1 :]
 
 
 def large_sample(parts: Iterable[bytes]) -> Any:
