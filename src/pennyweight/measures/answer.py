@@ -188,6 +188,8 @@ def logprob_confidence(logprob_confidence: pl.Expr, logprobs: pl.Expr, answer: p
 
 
 def _of_logprobs(rows: pl.Series) -> pl.Series:
+    if rows.struct.field("logprobs").null_count() == len(rows):
+        return pl.Series(rows.name, [None], dtype=pl.Float64).new_from_index(0, len(rows))
     values = [
         from_logprobs(read_logprobs(row["logprobs"]) or (), row["answer"])
         if row["logprobs"] and row["answer"]

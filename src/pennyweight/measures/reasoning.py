@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from pennyweight.define import measure
@@ -15,8 +17,8 @@ from pennyweight.text.tokens import tokens
 STEP = r"[^\S\r\n]*(?:\d+\.|-|\*)[^\S\r\n]"
 """How a step line begins; a match never leaves its line, which ends at \\n, \\r\\n or \\r."""
 
-STEP_OR_NAMED = r"(?im)^[^\S\r\n]*(?:(?:\d+[.)]|[-*•])[^\S\r\n]|[#*_ \t]*step[^\S\r\n]+\d+\b)"
-"""How a step begins, also `Step 1:`, `### Step 1` and `1)`."""
+STEP_OR_NAMED = r"[^\S\r\n]*(?:(?:\d+[.)]|[-*•])[^\S\r\n]|[#*_ \t]*(?i:step)[^\S\r\n]+\d+\b)"
+"""How a line of a step begins, also `Step 1:`, `### Step 1` and `1)`."""
 
 BACKTRACKING = (
     r"(?i)\b(?:wait|hold on|hmm|oops|scratch that|on second thou?ght|let me (?:re-?)?"
@@ -80,8 +82,7 @@ def step_count(cot: pl.Expr) -> pl.Expr:
     >>> evaluate(step_count, cot=["1. add\n2. divide\nso 7", "- a\n* b", "1.5 is it"])
     [2, 2, 0]
     """
-    later = cot.str.count_matches(r"[\r\n]" + STEP)  # three times as fast as (?m)^ with one pattern
-    return later + cot.str.contains(r"\A" + STEP).cast(pl.UInt32)
+    return _lines(cot, STEP)
 
 
 @measure(spec="Zeta Reason 5.4")
@@ -113,7 +114,13 @@ def steps(cot: pl.Expr) -> pl.Expr:
     >>> evaluate(steps, cot=["Step 1: add\n**Step 2:** halve", "1) add\n2. halve", "no steps"])
     [2, 2, 0]
     """
-    return cot.str.replace_all("\r", "\n").str.count_matches(STEP_OR_NAMED)
+    return _lines(cot, STEP_OR_NAMED)
+
+
+def _lines(text: pl.Expr, start: str) -> pl.Expr:
+    """Count the lines that start like this: three times as fast as (?m)^ with one pattern."""
+    later = text.str.count_matches(r"[\r\n]" + start)
+    return later + text.str.contains(r"\A" + start).cast(pl.UInt32)
 
 
 @measure(spec="Pennyweight; Zeta Reason 5.5")
@@ -146,15 +153,17 @@ def equation_check(cot: pl.Expr) -> pl.Expr:
     return cot.map_batches(_checked, return_dtype=_CHECKED, is_elementwise=True)
 
 
+_NONE_READ = {"readable": 0, "wrong": 0, "first_wrong": None, "last": None}
+
+
 def _checked(cots: pl.Series) -> pl.Series:
-    none: dict[str, int | str | None] = {
-        "readable": 0,
-        "wrong": 0,
-        "first_wrong": None,
-        "last": None,
-    }
-    rows = [none if cot is not None else None for cot in cots]
-    for place in cots.str.contains(r"\d.*=|=.*\d").fill_null(value=False).arg_true():
+    sides = cots.str.contains("=", literal=True).fill_null(value=False)
+    places = sides.arg_true().filter(cots.filter(sides).str.contains(r"\d.*=|=.*\d"))
+    if places.is_empty():  # building rows would take longer than looking for equations
+        nothing = pl.lit(_NONE_READ, dtype=_CHECKED)
+        return pl.select(pl.when(cots.is_not_null()).then(nothing).alias(cots.name)).to_series()
+    rows: list[Any] = [_NONE_READ if cot is not None else None for cot in cots]
+    for place in places:
         found = equations(cots[place])
         wrong = [number for number, one in enumerate(found, start=1) if not one.holds]
         if found:
@@ -206,9 +215,11 @@ def answer_follows(equation_check: pl.Expr, answer: pl.Expr) -> pl.Expr:
     >>> evaluate(answer_follows, cot=["6 * 7 = 42", "6 * 7 = 42"], answer=["$42", "24 apples"])
     [True, False]
     """
-    numbers = answer.str.replace_all(r"(\d),(\d{3})\b", "$1$2").str.extract_all(_NUMBER)
+    last = equation_check.struct.field("last")
+    compared = pl.when(last.is_not_null()).then(answer)
+    numbers = compared.str.replace_all(r"(\d),(\d{3})\b", "$1$2").str.extract_all(_NUMBER)
     number = pl.when(numbers.list.len() == 1).then(numbers.list.first())
-    stated = equation_check.struct.field("last").str.split_exact("/", 1).struct
+    stated = last.str.split_exact("/", 1).struct
     top, bottom = (stated.field(f"field_{i}").cast(pl.Float64, strict=False) for i in (0, 1))
     value = top / bottom.fill_null(1.0)
     given = number.cast(pl.Float64, strict=False)

@@ -26,6 +26,8 @@ def support_check(
 
     def check(rows: pl.Series) -> pl.Series:
         known = rows.struct.field("context").is_not_null() & rows.struct.field("said").is_not_null()
+        if not known.any():
+            return pl.Series(rows.name, [None], dtype=_CHECKED).new_from_index(0, len(rows))
         found: list[dict[str, int] | None] = [None] * len(rows)
         for place in known.arg_true():
             row = rows[place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -208,8 +208,11 @@ def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None =
 def _label_counts(columns: Sequence[pl.Series], label: str | None) -> dict[str, tuple[int, int]]:
     """Return the hits of each label, and how often it is a target or an answer."""
     target, answer = columns
-    asked, answered = (Counter(column.drop_nulls()) for column in (target, answer))
-    hits = Counter(target.filter((target == answer).fill_null(value=False)))
+    right = target.filter((target == answer).fill_null(value=False))
+    asked, answered, hits = (
+        Counter(dict(one.drop_nulls().value_counts().iter_rows()))
+        for one in (target, answer, right)
+    )
     labels = asked if label is None else [label]
     return {n: (hits[n], asked[n] + answered[n]) for n in labels if asked[n] + answered[n]}
 
@@ -232,16 +235,16 @@ def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) 
         texts = _labels(columns)
         counts = _label_counts(texts, label)
         size = texts[0].count() / max(1, len(counts))
+        each = {n: 1 / both for n, (_, both) in counts.items()}
+        lost = {n: -2 * hits / both**2 for n, (hits, both) in counts.items()}
 
-        def part(name: str | None, hit: int) -> float:
-            hits, both = counts.get(name or "", (0, 0))
-            return (hit - 2 * hits / both) / both if both else 0.0
+        def looked_up(place: int, values: Mapping[str, float]) -> pl.Series:
+            numbers = pl.Series(values.values(), dtype=pl.Float64)
+            return texts[place].replace_strict(list(values), numbers, default=0.0)
 
-        values = [
-            None if t is None else size * (part(t, 2 * (t == a)) + part(a, 0))
-            for t, a in zip(*texts, strict=True)
-        ]
-        return pl.Series(values, dtype=pl.Float64)
+        gained = 2 * looked_up(0, each) * (texts[0] == texts[1]).fill_null(value=False)
+        moved = size * (gained + looked_up(0, lost) + looked_up(1, lost))
+        return moved.set(texts[0].is_null(), None)
 
     return pl.map_batches([target, answer], terms, return_dtype=pl.Float64)
 

@@ -177,29 +177,33 @@ def ece_debiased(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> 
     return pl.map_groups(columns, debiased, return_dtype=pl.Float64, returns_scalar=True)
 
 
-def _wins(prob_correct: pl.Expr, correct: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Return for each record the share of those of the other kind that are on its right side.
-
-    For a correct answer these are wrong answers with a lower confidence, and the other way round;
-    equal ones count half. The second value is whether both kinds exist.
-    """
+def _ranked(prob_correct: pl.Expr, correct: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Return the confidence of correct and of wrong answers, and its rank among all of them."""
     right = pl.when(correct).then(prob_correct)
     wrong = pl.when(~correct).then(prob_correct)
-    rank = pl.coalesce(right, wrong).rank("average")
-    share = pl.coalesce(
-        (rank - right.rank("average")) / wrong.count(),
-        1 - (rank - wrong.rank("average")) / right.count(),
-    )
-    return share, (right.count() > 0) & (wrong.count() > 0)
+    return right, wrong, pl.coalesce(right, wrong).rank("average")
+
+
+def _area(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    """Return the area under the ROC curve, from the mean rank of correct answers."""
+    right, wrong, rank = _ranked(prob_correct, correct)
+    below = rank.filter(correct).mean() - (right.count() + 1) / 2
+    return pl.when((right.count() > 0) & (wrong.count() > 0)).then(below / wrong.count())
 
 
 def _auroc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """Return how far each record moves the area away from its value."""
-    share, both = _wins(prob_correct, correct)
-    mean = pl.when(correct).then(share).mean()
-    rate = pl.when(share.is_not_null()).then(correct).mean()
+    """Return how far each record moves the area away from its value.
+
+    A record has the share of those of the other kind that are on its right side: for a correct
+    answer these are wrong answers with a lower confidence, and the other way round; equal ones
+    count half.
+    """
+    right, wrong, rank = _ranked(prob_correct, correct)
+    below = rank - pl.coalesce(right.rank("average"), wrong.rank("average"))
+    share = pl.when(correct).then(below / wrong.count()).otherwise(1 - below / right.count())
+    rate = pl.when(prob_correct.is_not_null()).then(correct).mean()
     own = pl.when(correct).then(rate).otherwise(1 - rate)
-    return pl.when(both).then((share - mean) / own)
+    return (share - _area(prob_correct, correct)) / own
 
 
 @metric(
@@ -219,8 +223,7 @@ def confidence_auroc(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
     >>> evaluate(confidence_auroc, prob_correct=[0.9, 0.8, 0.8], correct=[True, True, False])
     0.75
     """
-    share, both = _wins(prob_correct, correct)
-    return pl.when(both).then(pl.when(correct).then(share).mean())
+    return _area(prob_correct, correct)
 
 
 def _true_share(gaps: Floats, spread: Floats) -> float:

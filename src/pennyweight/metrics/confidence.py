@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from pennyweight.define import metric
-from pennyweight.metrics.calibration import binned, check_bins, confidence_auroc, ece
+from pennyweight.define import Metric, metric
+from pennyweight.metrics.calibration import check_bins, confidence_auroc, ece
 from pennyweight.stats.resample import Ends, Interval, Sample
 
 
@@ -57,17 +57,26 @@ def _mean(
     return pl.mean_horizontal(stated_confidence, logprob_confidence, agreement)
 
 
-def _error_of(sure: pl.Expr, correct: pl.Expr, bins: int) -> pl.Expr:
-    """Return `ece` of a derived probability, which is computed once, not once for each bin."""
-    check_bins(bins)
+def _derived(
+    of: Metric, probability: Callable[..., pl.Expr], *columns: pl.Expr, **options: Any
+) -> pl.Expr:
+    """Return a metric of a derived probability, which is computed once: windows are slow.
 
-    def error(columns: Sequence[pl.Series]) -> float | None:
-        stated, hits, bin_ = binned(columns, bins)
-        if not len(stated):
+    The last columns are the subject, tier, task and answer class, and whether it is correct.
+    """
+
+    def value(found: Sequence[pl.Series]) -> float | None:
+        *sources, _, _, task, _, _ = found
+        given = any(one.null_count() < len(one) for one in sources)
+        if not given and task.n_unique() == len(task):  # nothing is repeated
             return None
-        return round(float(np.abs(np.bincount(bin_, hits - stated, bins)).sum()) / len(hits), 15)
+        frame = pl.DataFrame([one.alias(f"{i}") for i, one in enumerate(found)])
+        *inputs, correct = map(pl.col, frame.columns)
+        pairs = frame.select(probability(*inputs).alias("p"), correct.alias("y"))
+        number: float | None = pairs.select(of(pl.col("p"), pl.col("y"), **options)).item()
+        return number
 
-    return pl.map_groups([sure, correct], error, return_dtype=pl.Float64, returns_scalar=True)
+    return pl.map_groups(columns, value, return_dtype=pl.Float64, returns_scalar=True)
 
 
 assert ece.interval is not None
@@ -126,7 +135,8 @@ def ece_agreement(
     >>> evaluate(ece_agreement, task_id=["a", "a"], answer=["4", "4"], target=["4", "4"])
     0.0
     """
-    return _error_of(_agreement(subject, tier, task_id, answer_class), correct, bins)
+    check_bins(bins)
+    return _derived(ece, _agreement, subject, tier, task_id, answer_class, correct, bins=bins)
 
 
 @_error(interval=OfDerived(_mean, ece.interval), needs=_NEEDED)
@@ -147,8 +157,9 @@ def ece_mean_confidence(
     ...          correct=[True])
     0.25
     """
-    sure = _mean(stated_confidence, logprob_confidence, subject, tier, task_id, answer_class)
-    return _error_of(sure, correct, bins)
+    sources = stated_confidence, logprob_confidence, subject, tier, task_id, answer_class
+    check_bins(bins)
+    return _derived(ece, _mean, *sources, correct, bins=bins)
 
 
 @_area(interval=confidence_auroc.interval)
@@ -185,7 +196,7 @@ def auroc_agreement(
     ...          target=["4", "4", "6", "6"])
     1.0
     """
-    return confidence_auroc(_agreement(subject, tier, task_id, answer_class), correct)
+    return _derived(confidence_auroc, _agreement, subject, tier, task_id, answer_class, correct)
 
 
 @_area(interval=OfDerived(_mean, confidence_auroc.interval), needs=_NEEDED)
@@ -204,5 +215,5 @@ def auroc_mean_confidence(
     ...          correct=[True, False])
     1.0
     """
-    sure = _mean(stated_confidence, logprob_confidence, subject, tier, task_id, answer_class)
-    return confidence_auroc(sure, correct)
+    sources = stated_confidence, logprob_confidence, subject, tier, task_id, answer_class
+    return _derived(confidence_auroc, _mean, *sources, correct)

@@ -118,15 +118,18 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
         return {}
     bodies = {m.name: m.expression(grouped.options) for m in metrics}
     shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
-    means = {n: s.values for n, s in shapes.items() if s.values is not None and s.share is None}
-    quantiles = {n: s for n, s in shapes.items() if s.share is not None}
     counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
     missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
     table = grouped.aggregate([pl.len().alias("len"), *bodies.values(), *missing, *counts])
     values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
     ranges = {m.name: m.range or (None, None) for m in metrics}
-    ends, skewed = grouped.mean_intervals(means, table, ranges) if means else ({}, {})
-    ends |= grouped.quantile_intervals(quantiles, table)
+    nothing: list[Ends] = [None] * grouped.groups
+    ends = {n: nothing for n, found in values.items() if all(v is None for v in found)}
+    known = {n: s for n, s in shapes.items() if n not in ends}
+    means = {n: s.values for n, s in known.items() if s.values is not None and s.share is None}
+    mean_ends, skewed = grouped.mean_intervals(means, table, ranges) if means else ({}, {})
+    quantiles = {n: s for n, s in known.items() if s.share is not None}
+    ends |= mean_ends | grouped.quantile_intervals(quantiles, table)
     others = [m for m in metrics if m.name not in ends]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         intervals = pool.map(

@@ -139,7 +139,7 @@ class Grouped:
         """Aggregate by group: one row for each, in order, nulls where a group is empty."""
         rows = self.rows if rows is None else rows
         if self.groups == 1:
-            return rows.lazy().select(exprs).collect()
+            return rows.select(exprs)  # eagerly: windows are shared, and planning costs more
         index = pl.DataFrame({GROUP: range(self.groups)}, schema={GROUP: pl.UInt32})
         table = rows.group_by(GROUP, maintain_order=True).agg(exprs)
         return index.join(table, on=GROUP, how="left", maintain_order="left").drop(GROUP)

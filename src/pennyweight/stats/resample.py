@@ -98,7 +98,7 @@ class ResampledSums:
         totals = _sums_by_block(sample, exprs, *cells)
         if len(totals) < 2:
             return None
-        draws = _weights(len(totals), sample.seed) @ totals
+        draws = drawn_weights(len(totals), sample.seed) @ totals
         tasks = float(sample.clusters)
         return self.ends(Draws(totals.sum(axis=0), draws, sample.value, sample.confidence, tasks))
 
@@ -306,7 +306,7 @@ def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: i
 
 
 @lru_cache(maxsize=4)
-def _weights(count: int, seed: int) -> Floats:
+def drawn_weights(count: int, seed: int) -> Floats:
     """Draw how often each of `count` units is picked, for each of `DRAWS` resamples."""
     rng = np.random.default_rng(seed)
     return rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(np.float64)

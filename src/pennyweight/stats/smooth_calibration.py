@@ -11,13 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pennyweight.stats.interval import Floats, t_quantile
-from pennyweight.stats.resample import CLUSTER, Ends, Sample
+from pennyweight.stats.resample import BLOCKS, CLUSTER, Ends, Sample, drawn_weights
+
+Cells = NDArray[np.int64]
 
 CELLS = 1_000
 DRAWS = 100
-_DECAY = -((np.pi * np.arange(CELLS)) ** 2) / 2
+CHANCES = 20
+"""How often outcomes are drawn that are as likely as stated."""
+_DECAY = -((np.pi * np.arange(CELLS + 1)) ** 2) / 2
 
 
 def smooth_error(stated: Floats, correct: Floats) -> float:
@@ -26,23 +31,31 @@ def smooth_error(stated: Floats, correct: Floats) -> float:
     >>> round(smooth_error(np.full(100, 0.9), np.repeat([1.0, 0.0], 50)), 3)
     0.4
     """
-    cell = np.minimum((stated * CELLS).astype(int), CELLS - 1)
-    return _of_residuals(np.bincount(cell, correct - stated, CELLS) / len(stated))
+    residuals = np.bincount(_cells(stated), correct - stated, CELLS) / len(stated)
+    return float(_of_residuals(residuals[None])[0])
 
 
-def _of_residuals(residuals: Floats) -> float:
-    from scipy.fft import dct, idct  # noqa: PLC0415 - it takes a while to load
+def _cells(stated: Floats) -> Cells:
+    cells: Cells = np.minimum((stated * CELLS).astype(np.int64), CELLS - 1)
+    return cells
 
-    waves = dct(residuals)  # a reflected Gaussian kernel only shrinks each cosine wave
 
-    def smoothed(width: float) -> float:
-        return float(np.abs(idct(waves * np.exp(_DECAY * width**2))).sum())
+def _of_residuals(residuals: Floats) -> Floats:
+    """Return the errors of several sets of residuals, one set a row and one cell a column."""
+    both = np.concatenate([residuals, residuals[:, ::-1]], axis=1)
+    waves = np.fft.rfft(both)  # a reflected Gaussian kernel only shrinks each wave
 
-    low, high = 1 / CELLS, 1.0
+    def smoothed(width: Floats) -> Floats:
+        left = np.fft.irfft(waves * np.exp(_DECAY * width[:, None] ** 2), 2 * CELLS)
+        found: Floats = np.abs(left).sum(axis=1) / 2
+        return found
+
+    low, high = np.full(len(both), 1 / CELLS), np.ones(len(both))
     for _ in range(12):
         middle = (low + high) / 2
-        low, high = (middle, high) if smoothed(middle) > middle else (low, middle)
-    return min(1.0, smoothed(high))
+        wider = smoothed(middle) > middle
+        low, high = np.where(wider, middle, low), np.where(wider, high, middle)
+    return np.minimum(1.0, smoothed(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +68,27 @@ class SmoothCalibration:
         """Return both ends, or None with one task."""
         stated, correct = (pl.col(name) for name in sample.inputs)
         rows = sample.frame.select(CLUSTER, p=stated, y=correct.cast(pl.Float64)).drop_nulls()
-        rows = rows.sort("p", "y")  # draws must not depend on the order of records
-        rows = rows.sort(pl.col("p", "y").sum().over(CLUSTER), maintain_order=True)
-        p, y = rows["p"].to_numpy(), rows["y"].to_numpy()
-        _, first, place = np.unique(
-            rows[CLUSTER].to_numpy(), return_index=True, return_inverse=True
-        )
-        task, tasks = first.argsort().argsort()[place], len(first)
+        tasks = rows[CLUSTER].n_unique()
         if tasks < 2:
             return None
-        rng = np.random.default_rng(sample.seed)
-        cell = np.minimum((p * CELLS).astype(int), CELLS - 1)
+        p, gaps = rows["p"].to_numpy(), (rows["y"] - rows["p"]).to_numpy()
+        cluster = rows[CLUSTER]
+        group = cluster % BLOCKS if tasks > BLOCKS else cluster.rank("dense") - 1
+        block = group.cast(pl.Int64).to_numpy()
+        blocks, cell = min(tasks, BLOCKS), _cells(p)
+        residuals = np.bincount(block * CELLS + cell, gaps, blocks * CELLS).reshape(blocks, CELLS)
+        order = np.lexsort((np.bincount(block, p, blocks), residuals.sum(axis=1)))
+        weights = drawn_weights(blocks, sample.seed)[:DRAWS]  # not by the order of records
+        sizes = weights @ np.bincount(block, minlength=blocks)[order]
+        drawn = _of_residuals(weights @ residuals[order] / sizes[:, None])
+        half = drawn.std() * t_quantile(np.array([float(tasks)]), sample.confidence).item()
+        chance = _by_chance(p, cell, sample.seed)
+        return max(0.0, sample.value - half - chance), min(1.0, sample.value + half)
 
-        def error(weights: Floats, hits: Floats) -> float:
-            return _of_residuals(np.bincount(cell, weights * (hits - p), CELLS) / weights.sum())
 
-        ones = np.ones(len(p))
-        drawn = [
-            error(rng.multinomial(tasks, np.full(tasks, 1 / tasks)).astype(float)[task], y)
-            for _ in range(DRAWS)
-        ]
-        half = float(np.std(drawn)) * t_quantile(np.array([float(tasks)]), sample.confidence).item()
-        chance = np.mean([error(ones, (rng.random(len(p)) < p).astype(float)) for _ in range(20)])
-        return max(0.0, sample.value - half - float(chance)), min(1.0, sample.value + half)
+def _by_chance(stated: Floats, cell: Cells, seed: int) -> float:
+    """Return the mean error of outcomes that are as likely as stated, in each cell on average."""
+    expected, count = np.bincount(cell, stated, CELLS), np.bincount(cell, minlength=CELLS)
+    share = (expected / np.maximum(count, 1)).clip(0, 1)
+    hits = np.random.default_rng(seed).binomial(count, share, (CHANCES, CELLS))
+    return float(_of_residuals((hits - expected) / len(stated)).mean())
