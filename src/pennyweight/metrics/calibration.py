@@ -55,11 +55,11 @@ def sum_by_bin(prob_correct: pl.Expr, values: pl.Expr, bins: int) -> list[pl.Exp
     ]
 
 
-def bin_sums(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
-    """Return the gap, the size and the number of hits of each bin."""
+def bin_values(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> list[pl.Expr]:  # noqa: ARG001
+    """Return what is summed by bin: the gap, whether it counts, and whether it is a hit."""
     hit = correct.cast(pl.Float64)
     used = (prob_correct.is_not_null() & correct.is_not_null()).cast(pl.Float64)
-    return [(hit - prob_correct).sum(), used.sum(), pl.when(used > 0).then(hit).sum()]
+    return [hit - prob_correct, used, pl.when(used > 0).then(hit)]
 
 
 def bin_of(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int) -> tuple[pl.Expr, int]:  # noqa: ARG001
@@ -95,7 +95,7 @@ def _ece_ends(draws: Draws) -> Ends:
 
 
 _BOOTSTRAP = ResampledSums(
-    bin_sums,
+    bin_values,
     _ece_ends,
     bin_of,
     text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import metric
-from pennyweight.metrics.calibration import bin_of, bin_sums, check_bins, sum_by_bin
+from pennyweight.metrics.calibration import bin_of, bin_values, check_bins, sum_by_bin
 from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums
 from pennyweight.stats.smooth_calibration import SmoothCalibration, smooth_error
@@ -60,7 +60,7 @@ def _squared_over_bins(prob_correct: pl.Expr, value: pl.Expr, bins: int, used: p
     range=(0, 1),
     better="lower",
     interval=ResampledSums(
-        bin_sums,
+        bin_values,
         partial(_quadratic, _reliability),
         bin_of,
         text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",
@@ -88,7 +88,7 @@ def brier_reliability(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10
     range=(0, 1),
     better="higher",
     interval=ResampledSums(
-        bin_sums,
+        bin_values,
         partial(_quadratic, _resolution),
         bin_of,
         text="bootstrap over tasks, resampling the sums of each bin; the lower end without bias",

@@ -21,7 +21,7 @@ _SAME = 1e-12
 
 
 def _ratings(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> list[pl.Expr]:
-    """Return the sums that alpha is computed from.
+    """Return what alpha is computed from the sums of.
 
     These are the number of ratings, their sum, the sum of their squares, and the disagreement
     within attempts.
@@ -29,7 +29,7 @@ def _ratings(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -> l
     n = pl.when(judge_variance.is_not_null()).then(judges.cast(pl.Float64))
     centred = judge_mean - 0.5  # squares of what lies around 0 lose fewer digits
     squares = n * (judge_variance + centred * centred)
-    return [n.sum(), (n * centred).sum(), squares.sum(), (n * n * judge_variance / (n - 1)).sum()]
+    return [n, n * centred, squares, n * n * judge_variance / (n - 1)]
 
 
 def _disagreement(sums: Floats) -> Floats:
@@ -60,7 +60,8 @@ def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -
     >>> evaluate(judge_alpha, judge_scores=[[0.0, 0.0], [1.0, 1.0], [0.5]])
     1.0
     """
-    ratings, total, squares, within = _ratings(judges, judge_mean, judge_variance)
+    values = _ratings(judges, judge_mean, judge_variance)
+    ratings, total, squares, within = (value.sum() for value in values)
     expected = (ratings * squares - total * total) / (ratings - 1)
     return pl.when(expected > _SAME * ratings).then(1 - within / expected)
 

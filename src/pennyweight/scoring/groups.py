@@ -237,6 +237,7 @@ class Grouped:
                     confidence=self.confidence,
                     seed=self.seed,
                     clustered=self.clustered,
+                    clusters=self.tasks[g],
                 )
                 result[g] = make(sample)
         return result

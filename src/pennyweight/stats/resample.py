@@ -50,11 +50,8 @@ class Sample:
     seed: int
     clustered: bool
     """Whether some task has several records."""
-
-    @property
-    def clusters(self) -> int:
-        """The number of tasks."""
-        return self.frame[CLUSTER].n_unique()
+    clusters: int
+    """The number of tasks."""
 
 
 class Interval(Protocol):
@@ -84,7 +81,7 @@ class Draws:
 class ResampledSums:
     """Resamples sums over tasks; `ends` computes the interval from them."""
 
-    sums: Callable[..., list[pl.Expr]]
+    values: Callable[..., list[pl.Expr]]
     ends: Callable[[Draws], Ends]
     cells: Callable[..., tuple[pl.Expr, int]] | None = None
     """The cell of each record, and the number of cells, if the sums are by cell."""
@@ -93,7 +90,7 @@ class ResampledSums:
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends, or None with one task."""
         columns = [pl.col(n) for n in sample.inputs]
-        exprs = self.sums(*columns, **sample.options)
+        exprs = self.values(*columns, **sample.options)
         cells = self.cells(*columns, **sample.options) if self.cells else (pl.lit(0), 1)
         totals = _sums_by_block(sample, exprs, *cells)
         if len(totals) < 2:
@@ -111,13 +108,13 @@ class JackknifedSums:
     ratio's logarithm are each too narrow for some values, so the interval encloses both.
     """
 
-    sums: Callable[..., list[pl.Expr]]
+    values: Callable[..., list[pl.Expr]]
     rest: Callable[[Floats], Floats]
     text: str = "t of the value and of log(1 − value), leaving out one task at a time"
 
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends; None with one task, or if nothing varies."""
-        exprs = self.sums(*(pl.col(n) for n in sample.inputs), **sample.options)
+        exprs = self.values(*(pl.col(n) for n in sample.inputs), **sample.options)
         totals = _sums_by_block(sample, exprs, pl.lit(0), 1)
         totals = totals[totals.any(axis=1)]
         if len(totals) < 2:
@@ -292,16 +289,19 @@ def ratio_terms(top: pl.Expr, bottom: pl.Expr) -> pl.Expr:
 
 
 def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: int) -> Floats:
-    """Sum by task (beyond `BLOCKS` tasks, by block of tasks), cell by cell within each sum."""
+    """Sum by task (beyond `BLOCKS` tasks, by block of tasks), cell by cell within each value."""
     named = [e.cast(pl.Float64).fill_null(0.0).alias(f"s{i}") for i, e in enumerate(exprs)]
+    cluster = pl.col(CLUSTER)
     many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
-    block = (pl.col(CLUSTER) % BLOCKS if many else pl.col(CLUSTER)).alias("block")
-    rows = sample.frame.lazy().with_columns(block, cell.fill_null(0).alias("cell"))
-    table = rows.group_by("block", "cell", maintain_order=True).agg(named).collect()
-    where = table.select(pl.col("block").rank("dense") - 1, "cell").to_numpy().astype(int)
-    sums = np.zeros((int(where[:, 0].max(initial=-1)) + 1, len(named), cells))
-    sums[where[:, 0], :, where[:, 1]] = table.drop("block", "cell").to_numpy()
-    whole = sums.reshape(len(sums), -1)
+    block = cluster % BLOCKS if many else cluster.rank("dense") - 1
+    place = (block.cast(pl.Int64) * cells + cell.fill_null(0)).alias("place")
+    table = sample.frame.select(place, *named)
+    places = table["place"].to_numpy()
+    size = (BLOCKS if many else sample.clusters) * cells
+    sums = [np.bincount(places, table[e.meta.output_name()].to_numpy(), size) for e in named]
+    whole: Floats = np.stack([one.reshape(-1, cells) for one in sums], axis=1)
+    there = np.bincount(places // cells, minlength=len(whole)) > 0
+    whole = whole[there].reshape(int(there.sum()), -1)
     return whole[np.lexsort(whole.T)]
 
 
