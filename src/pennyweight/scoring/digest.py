@@ -14,7 +14,7 @@ from pennyweight.record import KEY
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 9
+VERSION = 10
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -50,6 +50,7 @@ class ChartRow(TypedDict):
     filter: NotRequired[dict[str, Any]]
     pair: NotRequired[list[str]]
     cost: NotRequired[float]
+    tokens: NotRequired[float]
     frontier: NotRequired[bool]
 
 
@@ -69,6 +70,13 @@ class Bin(TypedDict):
     said: NotRequired[float]
     right: NotRequired[float]
     wrong: NotRequired[int]
+
+
+class SourceBins(TypedDict):
+    """A source of confidence, and how often answers were right in each bin of it."""
+
+    source: str
+    bins: list[Bin]
 
 
 class BinChart(TypedDict):
@@ -148,6 +156,8 @@ class ChartData(TypedDict):
     tokens: Histogram | None
     coverage: Coverage | None
     repeats: RepeatsCurve | None
+    sources: list[SourceBins] | None
+    thinking: RowChart | None
 
 
 class PairDigest(TypedDict):

@@ -39,6 +39,8 @@ class Equation(NamedTuple):
     end: int
     value: Ratio
     holds: bool
+    computed: Ratio
+    """The value of the calculation: of the right side if only that is one."""
 
 
 def equations(text: str) -> list[Equation]:
@@ -110,7 +112,7 @@ def _of_plain(found: re.Match[str]) -> Equation | None:
         top, bottom = a * b, as_ * bs
     holds = 2 * abs(top * cs - c * bottom) <= bottom
     start, end = found.span("all")
-    return Equation(start, end, (c, cs), holds)
+    return Equation(start, end, (c, cs), holds, (top, bottom))
 
 
 def _compared(sides: Sequence[list[Token]]) -> Iterator[Equation]:
@@ -122,7 +124,8 @@ def _compared(sides: Sequence[list[Token]]) -> Iterator[Equation]:
             continue
         step = second.first and same(first.ratio, second.first)
         holds = bool(step) or _near(first, second)
-        yield Equation(first.span[0], second.span[1], second.ratio, holds)
+        computed = first.ratio if first.first else second.ratio
+        yield Equation(first.span[0], second.span[1], second.ratio, holds, computed)
 
 
 def _comparable(left: Value, right: Value, tokens: int) -> bool:

@@ -17,6 +17,7 @@ from pennyweight.api.pages.run_list import StoredRun, state_mark
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
+from pennyweight.render.transcript.steps import with_wrong_steps
 from pennyweight.web.addresses import (
     PAGE_SIZE,
     first_number,
@@ -205,7 +206,7 @@ def record(request: Request, site: Site) -> Shown:
     raw = query.get("view") == "raw"
     answer, thought = detail.measures["answer"], record_texts.shown_thought(detail.measures, reply)
     pieces = record_texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
-    thoughts = record_texts.with_corrections([(thought or "", "")])
+    thoughts = record_texts.with_corrections(with_wrong_steps([(thought or "", "")]))
     steps = trajectory.trajectory(row)
     return "record.html", {
         "run": run,
@@ -218,7 +219,7 @@ def record(request: Request, site: Site) -> Shown:
         "raw": raw,
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=raw),
         "reply": record_texts.shown_text(
-            pieces if thought else record_texts.with_corrections(pieces),
+            pieces if thought else record_texts.with_corrections(with_wrong_steps(pieces)),
             record_texts.REPLY_BYTES,
             raw=raw,
         ),

@@ -25,6 +25,7 @@ from pennyweight.scoring.digest import (
     headline,
     telling,
 )
+from pennyweight.scoring.reasoning_charts import confidence_sources, thinking
 from pennyweight.scoring.scores import Group
 from pennyweight.sources.source import Source, copied
 
@@ -89,6 +90,8 @@ def digest(
                 "tokens": data.histogram(frame, "total_tokens"),
                 "coverage": data.coverage(frame),
                 "repeats": _curve(measured, whole, len(groups) or 1),
+                "sources": confidence_sources(frame),
+                "thinking": thinking(groups, metric),
             },
             "telling": telling(frame),
             "failures": data.failures(frame),

@@ -7,10 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pennyweight.render.charts import svg
+from pennyweight.render.charts import reasoning, svg
 from pennyweight.render.charts.ranges import categories, differences, sides
 from pennyweight.render.charts.spread import latency, thought, tokens
-from pennyweight.render.charts.svg import CHAR, HEIGHT, Chart, ChartMark, Drawing, Link, cut, middle
+from pennyweight.render.charts.svg import (
+    CHAR,
+    HEIGHT,
+    MAX_LABELS,
+    Chart,
+    ChartMark,
+    Drawing,
+    Link,
+    cut,
+    middle,
+)
 from pennyweight.render.format import unit_of
 from pennyweight.text.format import count, estimate, money, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE
@@ -19,8 +29,6 @@ STRETCHED = {"latency": latency, "tokens": tokens}
 """Charts that can fill the rest of the last row."""
 COLUMNS, GAP = 3, 38
 """Columns of charts on a wide page, and the space between them."""
-MAX_LABELS = 8
-"""Sides whose points are all labelled; of more sides, only those on the frontier are."""
 ATTEMPTS = (1, 1_000, 1_000_000)
 """Costs are shown for one of these numbers of attempts, to avoid long rows of zeros."""
 
@@ -34,6 +42,8 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         "frontier": _frontier,
         "categories": categories,
         "reliability": _reliability,
+        "sources": reasoning.sources,
+        "thinking": reasoning.thinking,
         "thought": thought,
         "answers": _answers,
         "coverage": _coverage,

@@ -91,6 +91,10 @@ def cut(text: object, width: int) -> str:
     return one_line(str(text), width) or "—"
 
 
+MAX_LABELS = 8
+"""Sides whose points are all labelled; of more sides, only those on the frontier are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Maps values to places, linearly."""

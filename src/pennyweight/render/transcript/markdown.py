@@ -51,8 +51,12 @@ MAX_NESTING = 18
 """A text that nests deeper is not read as Markdown, which would leave parts of it out."""
 SIGNS = {"found": "\ufdd0", "evidence": "\ufdd1", "correction": "\ufdd2"}
 _END = "\ufdd3"
+WRONG = "wrong:"
+"""The kind of a mark that is explained; the explanation follows, shown on hover and focus."""
+_EXPLAINED = [chr(code) for code in range(0xFDD4, 0xFDF0)]
+"""The signs of explained marks; a text has no more of them."""
 _KINDS = {sign: kind for kind, sign in SIGNS.items()}
-_SIGN = re.compile(f"([{''.join(SIGNS.values())}{_END}])")
+_SIGN = re.compile(f"([{''.join((*SIGNS.values(), _END, *_EXPLAINED))}])")
 _LEAD = re.compile(r"(?m:^)[ \t>]*(?:[-*+#]+[ \t]+|[0-9]{1,9}[.)][ \t]+|[|][ \t]*)?")
 _BOXED = "\\boxed{"
 _FENCES = {"$$": "$$", "\\[": "\\]"}
@@ -66,9 +70,11 @@ def document(pieces: Sequence[MarkedText], most: int = 80_000) -> Folded:
     <p><strong>7</strong> is <mark class="found"><math><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math></mark></p>
     <BLANKLINE>
     """  # noqa: E501
-    source, cut = _source(pieces)
+    source, cut, kinds = _source(pieces)
     reader = _reader()
-    env: dict[str, Any] = {"mark": "", "formulas": MAX_FORMULAS, "coloured": MAX_COLOURED}
+    env: dict[str, Any] = {
+        "mark": "", "kinds": kinds, "formulas": MAX_FORMULAS, "coloured": MAX_COLOURED,
+    }  # fmt: skip
     tokens = reader.parse(source, env)
     if any(token.level > MAX_NESTING for token in tokens):
         return plain(pieces, most)
@@ -95,22 +101,28 @@ def _chunks(pieces: Sequence[MarkedText]) -> Iterator[Block]:
                 yield Block(html, max(1, -(-len(part.rstrip()) // LINE)))
 
 
-def _source(pieces: Sequence[MarkedText]) -> tuple[str, bool]:
-    """Join pieces with the signs of their marks; return also whether the end was cut off."""
+def _source(pieces: Sequence[MarkedText]) -> tuple[str, bool, dict[str, str]]:
+    """Join pieces with the signs of their marks.
+
+    Return also whether the end was cut off, and the kind of each sign.
+    """
     parts: list[str] = []
+    kinds, signs, free = _KINDS.copy(), dict(SIGNS), iter(_EXPLAINED)
     length = 0
     for text, kind in pieces:
         shown = _SIGN.sub("\ufffd", text[: MAX_CHARACTERS - length])
         length += len(text)
         shown = visible(shown)
-        if kind:  # a mark at the start of a line comes after what makes the line a list
+        if kind.startswith(WRONG) and kind not in signs and (sign := next(free, None)):
+            signs[kind], kinds[sign] = sign, kind
+        if kind in signs:  # a mark at the start of a line comes after what makes the line a list
             lead = _LEAD.match(shown) if not parts or parts[-1].endswith("\n") else None
             at = lead.end() if lead else 0
-            shown = f"{shown[:at]}{SIGNS[kind]}{shown[at:]}{_END}"
+            shown = f"{shown[:at]}{signs[kind]}{shown[at:]}{_END}"
         parts.append(shown)
         if length >= MAX_CHARACTERS:
             break
-    return "".join(parts), length > MAX_CHARACTERS
+    return "".join(parts), length > MAX_CHARACTERS, kinds
 
 
 def _blocks(tokens: Sequence[Token], env: dict[str, Any]) -> Iterator[Block]:
@@ -185,22 +197,26 @@ def _marked(text: str, env: dict[str, Any]) -> str:
     for piece in _SIGN.split(text):
         if piece == _END:
             env["mark"] = ""
-        elif piece in _KINDS:
-            env["mark"] = _KINDS[piece]
+        elif piece in env["kinds"]:
+            env["mark"] = env["kinds"][piece]
         elif piece:
             parts.append(_in_mark(str(escape(piece)), env["mark"]))
     return "".join(parts)
 
 
 def _in_mark(html: str, kind: str) -> str:
-    return f'<mark class="{kind}">{html}</mark>' if kind else html
+    if not kind:
+        return html
+    name, _, title = kind.partition(":")
+    more = f' title="{escape(title)}" tabindex="0"' if title else ""
+    return f'<mark class="{name}"{more}>{html}</mark>'
 
 
 def _plain(text: str, env: dict[str, Any]) -> tuple[str, str]:
     """Remove the signs from a text; return also the mark that holds in it."""
     kind = env["mark"]
     for sign in _SIGN.findall(text):
-        env["mark"] = _KINDS.get(sign, "")
+        env["mark"] = env["kinds"].get(sign, "")
         kind = kind or env["mark"]
     return _SIGN.sub("", text), kind
 
